@@ -72,7 +72,9 @@ package struct Descriptor: ~Copyable {
   }
 
   /// Reads to the end of what was given the path when it was opened.
-  package borrowing func readAll(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
+  package borrowing func readAll(
+    _ path: String, limit: Int, for follower: (any TransferFollower)? = nil
+  ) throws(FileError) -> [UInt8] {
     var status = stat()
     guard fstat(number, &status) == 0 else { throw FileError(.read, path) }
     guard status.st_size <= limit else { throw FileError(.read, path, .tooLarge(limit: limit)) }
@@ -87,6 +89,7 @@ package struct Descriptor: ~Copyable {
       if count == 0 { return bytes }
       guard count <= limit - bytes.count else { throw FileError(.read, path, .tooLarge(limit: limit)) }
       bytes += chunk[..<count]
+      follower?.transferred(.reading, bytes.count, of: max(bytes.count, Int(status.st_size)))
     }
   }
 }

@@ -90,6 +90,11 @@ final class EasyHandle {
     note(ccurl_set_receiver(pointer, option, receiver))
   }
 
+  func setProgress(_ callback: curl_xferinfo_callback, _ context: UnsafeRawPointer) {
+    set(CURLOPT_XFERINFODATA, context)
+    note(ccurl_set_progress(pointer, callback))
+  }
+
   func setBeforeRequest(_ callback: curl_prereq_callback) { note(ccurl_set_before_request(pointer, callback)) }
 
   /// Sends these lines; libcurl reads them until the next reset.

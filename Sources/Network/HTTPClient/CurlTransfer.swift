@@ -39,6 +39,11 @@ final class CurlTransfer: @unchecked Sendable {
   private var limitsTotal = false
   /// The address of the peer.
   private var remoteAddress: String?
+  /// Who is told how far it is; most transfers are too small for that.
+  private let follower: (any TransferFollower)?
+  /// How many bytes the sink had before, and how many there are with them.
+  private var expected: (before: Int, total: Int?) = (0, nil)
+  private var uploaded = 0
   /// How often the request was about to be sent.
   private var sendings = 0
   /// The failure for which a callback ended the transfer.
@@ -48,6 +53,7 @@ final class CurlTransfer: @unchecked Sendable {
     self.request = request
     self.sink = sink
     failure = Failure(of: request)
+    follower = Transfers.follower
     url = HTTPURL(request.url).map { ($0, $0.text) }
   }
 
@@ -163,6 +169,13 @@ final class CurlTransfer: @unchecked Sendable {
     easy.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
       CurlTransfer.receive(bytes, size * count, context) { $0.receive(body: $1) }
     }
+    if follower != nil, request.body.map({ $0.count >= Transfers.least }) ?? false {
+      easy.setProgress(
+        { context, _, _, total, now in
+          CurlTransfer.of(context: context)?.advanceUpload(to: Int(now), of: Int(total))
+          return 0
+        }, context)
+    }
     easy.set(CURLOPT_PREREQDATA, context)
     easy.setBeforeRequest { context, address, _, _, _ in
       CurlTransfer.of(context: context)?.mayBeSent(to: address) == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
@@ -191,6 +204,12 @@ final class CurlTransfer: @unchecked Sendable {
     }
     sendings += 1
     return sendings == 1
+  }
+
+  private func advanceUpload(to bytes: Int, of total: Int) {
+    guard bytes > uploaded else { return }
+    uploaded = bytes
+    follower?.transferred(.upload, bytes, of: total)
   }
 
   private func receive(headerLine line: UnsafeRawBufferPointer) -> HTTPError? {
@@ -243,10 +262,13 @@ final class CurlTransfer: @unchecked Sendable {
         }
       }
     }
+    expected = (usesSink ? sink?.bytesBefore ?? 0 : 0, nil)
     guard request.method != "HEAD", answer.headers["Content-Encoding"] == nil,
       let length = answer.headers["Content-Length"].flatMap({ Int($0) })
     else { return nil }
     guard length <= request.limits.maxBodyBytes else { return failure.tooLarge(elapsed: elapsed) }
+    let (total, isTooLarge) = expected.before.addingReportingOverflow(length)
+    if !isTooLarge { expected.total = total }
     // The announced length is trusted up to a megabyte.
     if !usesSink { answer.body.reserveCapacity(min(length, 1 << 20)) }
     return nil
@@ -268,6 +290,10 @@ final class CurlTransfer: @unchecked Sendable {
   private func receive(unpacked bytes: UnsafeRawBufferPointer) -> HTTPError? {
     bodyBytes += bytes.count
     guard bodyBytes <= request.limits.maxBodyBytes else { return failure.tooLarge(elapsed: elapsed) }
+    if let follower {
+      let (bytes, isTooLarge) = expected.before.addingReportingOverflow(bodyBytes)
+      if !isTooLarge { follower.transferred(.download, bytes, of: expected.total) }
+    }
     guard usesSink, let sink else {
       answer.body.append(contentsOf: bytes)
       return nil

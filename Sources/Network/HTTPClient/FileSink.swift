@@ -178,6 +178,8 @@ final class FileSink: HTTPBodySink {
 
   // MARK: Taking
 
+  var bytesBefore: Int { writing.withLock { $0.resumed } }
+
   func accepts(_ head: HTTPResponse) -> Bool {
     guard head.isSuccess else { return false }
     writing.withLock { writing in

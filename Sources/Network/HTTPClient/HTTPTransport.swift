@@ -16,6 +16,13 @@ public protocol HTTPBodySink: Sendable {
   func accepts(_ head: HTTPResponse) -> Bool
   /// Receives the next bytes; called on the transport's thread, one call at a time.
   func receive(_ bytes: RawSpan) throws(HTTPError)
+  /// How many bytes it had before this answer, of the same whole.
+  var bytesBefore: Int { get }
+}
+
+extension HTTPBodySink {
+  /// None, unless it continues something.
+  public var bytesBefore: Int { 0 }
 }
 
 /// The record of an exchange: never a body, never a secret.

@@ -38,12 +38,23 @@ public struct ActionContext: Sendable {
     public var completed: Int?
     /// How many there are, if that is known.
     public var total: Int?
+    /// What is counted.
+    public var unit: Unit
+
+    /// What is counted, so that progress is shown in its words.
+    public enum Unit: String, Sendable {
+      /// Items, pages, rows.
+      case items
+      /// Bytes, which are shown as `12.3 MB` and `4.1 MB/s`.
+      case bytes
+    }
 
     /// Creates a report.
-    public init(_ message: String, completed: Int? = nil, of total: Int? = nil) {
+    public init(_ message: String, completed: Int? = nil, of total: Int? = nil, unit: Unit = .items) {
       self.message = message
       self.completed = completed
       self.total = total
+      self.unit = unit
     }
   }
 
@@ -66,9 +77,14 @@ public struct ActionContext: Sendable {
     self.onProgress = onProgress
   }
 
-  /// Reports progress to the run's followers; costs little and may be called often.
-  public func report(_ message: String, completed: Int? = nil, of total: Int? = nil) {
-    onProgress(Progress(message, completed: completed, of: total))
+  /// Reports progress to the run's followers, who see a bar, a rate and the time that is left if there are numbers.
+  ///
+  /// It costs little and may be called often: followers are told some times a second, and of the last report always.
+  /// Downloads, uploads and the reading of large files are reported without this.
+  public func report(
+    _ message: String, completed: Int? = nil, of total: Int? = nil, unit: Progress.Unit = .items
+  ) {
+    onProgress(Progress(message, completed: completed, of: total, unit: unit))
   }
 
   /// A path as the recipe gives it, made absolute.

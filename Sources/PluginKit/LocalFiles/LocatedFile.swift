@@ -55,10 +55,11 @@ package struct LocatedFile: Sendable {
 
   /// The bytes of the file.
   package func read(limit: Int) async throws(ActionError) -> [UInt8] {
-    try await call { () throws(ActionError) in
+    let follower = Transfers.follower
+    return try await call { () throws(ActionError) in
       let folder = try folder(.read)
       let file = try opened(.read, in: folder, O_RDONLY)
-      return try checked { () throws(FileError) in try file.readAll(path, limit: limit) }
+      return try checked { () throws(FileError) in try file.readAll(path, limit: limit, for: follower) }
     }
   }
 

@@ -20,13 +20,15 @@ package struct Command: Sendable {
   package var examples: [Example]
   /// The commands below it.
   package var subcommands: [Command]
-  /// The command below it that runs when none is named.
+  /// The command below it that runs when none is named; its options may be given without its name.
   package var defaultSubcommand: String?
+  /// What people type who know other programs.
+  package var otherWords: [OtherWords]
 
   /// Describes a command.
   package init(
     _ name: String, _ summary: String, arguments: [Argument] = [], options: [Option] = [], examples: [Example] = [],
-    subcommands: [Command] = [], defaultSubcommand: String? = nil
+    subcommands: [Command] = [], defaultSubcommand: String? = nil, otherWords: [OtherWords] = []
   ) {
     self.name = name
     self.summary = summary
@@ -35,6 +37,7 @@ package struct Command: Sendable {
     self.examples = examples
     self.subcommands = subcommands
     self.defaultSubcommand = defaultSubcommand
+    self.otherWords = otherWords
   }
 
   /// The form of a value, checked when the command line is parsed.
@@ -111,6 +114,23 @@ package struct Command: Sendable {
     }
   }
 
+  /// Words that other programs have for a command, and what is typed here.
+  package struct OtherWords: Sendable {
+    /// The words.
+    package var words: [String]
+    /// The command's words after the program's name, or the program's option.
+    package var call: String
+    /// What else should be known, as a clause.
+    package var remark: String?
+
+    /// Creates an entry; the words have blanks between them.
+    package init(_ words: String, _ call: String, _ remark: String? = nil) {
+      self.words = words.split(separator: " ").map(String.init)
+      self.call = call
+      self.remark = remark
+    }
+  }
+
   /// A useful call to copy.
   package struct Example: Sendable {
     /// The words after the program's name, as typed; words with blanks in single quotes.
@@ -149,6 +169,11 @@ extension Command {
       }
       if let name = command.defaultSubcommand, command.subcommand(name) == nil {
         faults.append("'\(path)' has no command '\(name)', which is declared the default")
+      }
+      let others = command.otherWords.flatMap(\.words)
+      faults += repeats(in: others + command.subcommands.map(\.name)).map { "'\(path)' has two meanings of '\($0)'" }
+      faults += command.otherWords.filter { Route(self).leading(by: $0.call) == nil }.map {
+        "'\(path)' sends '\($0.words.first ?? "")' to '\($0.call)', which isn't a command"
       }
       let sentences =
         [command.summary] + command.arguments.map(\.summary) + command.options.map(\.summary)
@@ -217,6 +242,18 @@ struct Route {
   var options: [Command.Option] { commands.reversed().flatMap(\.options) }
   /// The options of the commands above it.
   var inherited: [Command.Option] { commands.dropLast().reversed().flatMap(\.options) }
+
+  /// The route from the program to the command of a call; nil if the words lead to none, or to one that needs another.
+  func leading(by call: String) -> Route? {
+    guard let program = commands.first else { return nil }
+    var route = Route(program)
+    for word in call.split(separator: " ") {
+      if route.command.options.contains(where: { "--\($0.name)" == word }) { return route }
+      guard let next = route.command.subcommand(String(word)) else { return nil }
+      route = route.appending(next)
+    }
+    return route.command.subcommands.isEmpty || route.command.defaultSubcommand != nil ? route : nil
+  }
 
   /// This route and those to all commands below it.
   func all() -> [Route] { [self] + command.subcommands.flatMap { appending($0).all() } }

@@ -12,6 +12,8 @@ private struct Parser {
   private var route: Route
   private var arguments: [String] = []
   private var options: [String: Parsed.Values] = [:]
+  /// Options of the command that runs when none is named, which may turn out to be of no use.
+  private var early: [(name: String, spelling: String)] = []
 
   init(_ program: Command) { route = Route(program) }
 
@@ -29,7 +31,7 @@ private struct Parser {
       } else if route.commands.count == 1, arguments.isEmpty, word == "help", route.command.subcommand(word) == nil {
         wantsHelp = true
       } else {
-        try plain(word, isForHelp: wantsHelp)
+        try plain(word, words, isForHelp: wantsHelp)
       }
     }
     if wantsHelp { return .help(HelpPage(route).text) }
@@ -40,6 +42,7 @@ private struct Parser {
       }
       route = route.appending(next)
     }
+    for (name, spelling) in early where !route.options.contains(where: { $0.name == name }) { throw unknown(spelling) }
     return .run(Parsed(command: route.path, values: try values()))
   }
 
@@ -53,12 +56,15 @@ private struct Parser {
 
   // MARK: Options
 
+  /// The options that may be given here.
+  private var known: [Command.Option] { route.options + (defaultSubcommand?.options ?? []) }
+
   /// Reads `--name`; true if it asks for help.
   private mutating func long(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) -> Bool {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts.first ?? "")
     if name == Command.help.name { return true }
-    guard let option = route.options.first(where: { $0.name == name }) else { throw unknown("--\(name)") }
+    guard let option = known.first(where: { $0.name == name }) else { throw unknown("--\(name)") }
     let attached = parts.count > 1 ? String(parts[1]) : nil
     if option.value == nil, attached != nil { throw error("'--\(name)' takes no value") }
     try consume(option, as: "--\(name)", attached, &rest)
@@ -74,7 +80,7 @@ private struct Parser {
         wantsHelp = true
         continue
       }
-      guard let option = route.options.first(where: { $0.short == letter }) else { throw unknown("-\(letter)") }
+      guard let option = known.first(where: { $0.short == letter }) else { throw unknown("-\(letter)") }
       if option.value == nil {
         try consume(option, as: "-\(letter)", nil, &rest)
       } else {
@@ -99,17 +105,18 @@ private struct Parser {
     }
     if !option.repeats, options[option.name] != nil { throw error("'\(spelling)' is given twice") }
     options[option.name, default: Parsed.Values()].texts.append(given)
+    if !route.options.contains(where: { $0.name == option.name }) { early.append((option.name, spelling)) }
   }
 
   /// Whether a word can only be an option, not a value that begins with a dash.
   private func isOption(_ word: String) -> Bool {
     let name = word.prefix { $0 != "=" }
     return word == "--"
-      || (route.options + [Command.help]).contains { "--\($0.name)" == name || $0.short.map { "-\($0)" } == word }
+      || (known + [Command.help]).contains { "--\($0.name)" == name || $0.short.map { "-\($0)" } == word }
   }
 
   private func unknown(_ spelling: String) -> UsageError {
-    let known = (route.options + [Command.help]).flatMap { option in
+    let known = (known + [Command.help]).flatMap { option in
       ["--\(option.name)"] + (option.short.map { ["-\($0)"] } ?? [])
     }
     if spelling.hasPrefix("--"), let guess = spelling.nearest(among: known) {
@@ -124,7 +131,7 @@ private struct Parser {
 
   // MARK: Commands and arguments
 
-  private mutating func plain(_ word: String, isForHelp: Bool) throws(UsageError) {
+  private mutating func plain(_ word: String, _ rest: ArraySlice<String>, isForHelp: Bool) throws(UsageError) {
     guard !route.command.subcommands.isEmpty else {
       if isForHelp { return }
       arguments.append(word)
@@ -135,11 +142,21 @@ private struct Parser {
     } else if let next = defaultSubcommand, !next.arguments.isEmpty {
       route = route.appending(next)
       arguments.append(word)
+    } else if let other = route.command.otherWords.first(where: { $0.words.contains(word) }) {
+      throw error("'\(route.text)' has no command '\(word)'; write: \(call(other, rest))")
     } else {
       let names = route.command.subcommands.map(\.name)
       let hint = word.nearest(among: names).map { "did you mean '\($0)'?" } ?? "there are: \(list(names))"
       throw error("'\(route.text)' has no command '\(word)'; \(hint)")
     }
+  }
+
+  /// What to type, with what was typed after the word of another program, or with what the command needs.
+  private func call(_ other: Command.OtherWords, _ rest: ArraySlice<String>) -> String {
+    let needed = route.leading(by: other.call)?.command.arguments.filter { $0.count.lowerBound > 0 }.map(\.placeholder)
+    let given = rest.map(\.shellQuoted)
+    let words = [route.commands.first?.name ?? "", other.call] + (given.isEmpty ? needed ?? [] : given)
+    return words.joined(separator: " ") + (other.remark.map { " (\($0))" } ?? "")
   }
 
   /// The values of all options and arguments, given or not.

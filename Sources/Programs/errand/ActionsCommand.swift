@@ -8,7 +8,7 @@ extension Dispatch {
   func listActions() throws(RuntimeError) -> ExitCode {
     guard let name = parsed["name"].text else {
       let actions = catalog.actionIDs.compactMap(catalog.action)
-      let rows = actions.map { [$0.id, $0.effect.name, $0.summary] }
+      let rows = actions.map { [$0.id, $0.effect.name, MarkdownText.plain($0.summary)] }
       console.out(
         parsed["json"].isGiven
           ? text(.list(actions.map(\.entry)))
@@ -16,7 +16,7 @@ extension Dispatch {
       return .done
     }
     if let plugin = catalog.plugin(name) {
-      console.out(parsed["json"].isGiven ? text(.list(plugin.actions.map(\.entry))) : plugin.markdown())
+      console.out(parsed["json"].isGiven ? text(.list(plugin.actions.map(\.entry))) : page(plugin.markdown()))
       return .done
     }
     guard let action = catalog.action(name) else {
@@ -24,8 +24,13 @@ extension Dispatch {
       let guess = name.nearest(among: names).map { "; did you mean '\($0)'?" } ?? "; 'errand actions' lists them all"
       throw RuntimeError(.noInput, "no action or plugin is named '\(name)'\(guess)")
     }
-    console.out(parsed["json"].isGiven ? text(action.entry) : action.markdown())
+    console.out(parsed["json"].isGiven ? text(action.entry) : page(action.markdown()))
     return .done
+  }
+
+  /// A page in lines of at most 100 columns, as help has them.
+  private func page(_ markdown: String) -> String {
+    MarkdownText(width: min(console.width ?? 100, 100), colour: console.colourOut).text(markdown)
   }
 
   private func text(_ value: Value) -> String { JSON.shown(value, .pretty) }

@@ -21,7 +21,7 @@ let program = Command(
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
     whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand,
     stateCommand, doctorCommand, completionsCommand, manualCommand,
-  ])
+  ], otherWords: .ofProgram)
 
 let inputOptions: [Command.Option] = [
   .option(

@@ -96,7 +96,7 @@ let runsCommand = Command(
         .init("runs signal any delivered --id mail-4711", "Is taken by the first run that waits for it."),
       ]),
   ],
-  defaultSubcommand: "list")
+  defaultSubcommand: "list", otherWords: .ofRuns)
 
 private func deciding(_ name: String, _ summary: String) -> Command {
   Command(
@@ -159,7 +159,7 @@ let scheduleCommand = Command(
       ],
       examples: [.init("schedule backfill weekly-report --from 2026-11-01 --to 2026-11-08 --dry-run", "Lists them.")]),
   ],
-  defaultSubcommand: "list")
+  defaultSubcommand: "list", otherWords: .ofSchedule)
 
 let whyCommand = Command(
   "why", "Explains the state of a run, or why a schedule ran or didn't.",

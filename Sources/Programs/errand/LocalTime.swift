@@ -2,22 +2,8 @@ import Agent
 import AgentRuntime
 import Basics
 import Calendars
-import Glibc
 import Recipes
-
-extension Timestamp {
-  /// The instant in the user's local time: `Sat 02:00`, with its date if it is days away.
-  func localText(at now: Timestamp) -> String {
-    var seconds = time_t(self.seconds)
-    var parts = tm()
-    guard localtime_r(&seconds, &parts) != nil else { return toSeconds }
-    let isNear = (span(since: now) ?? .zero) < .seconds(6 * 86_400)
-    var text = [CChar](repeating: 0, count: 64)
-    let length = strftime(&text, text.count, isNear ? "%a %H:%M:%S" : "%a %Y-%m-%d %H:%M", &parts)
-    guard length > 0 else { return toSeconds }
-    return String(decoding: text[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-}
+import Synchronization
 
 extension Workspace {
   /// The user's clock: in the zone of `$TZ`, else of errand.yaml, else of the machine.
@@ -29,5 +15,25 @@ extension Workspace {
       try? TimeZoneRules(name: "local time", file: $0)
     }
     return WallClock(machine ?? .utc, now: now)
+  }
+}
+
+/// The zone of the clock that people are shown, which is read when the first time is shown.
+final class LocalZone: Sendable {
+  private let read: @Sendable () -> TimeZoneRules
+  private let known = Mutex<TimeZoneRules?>(nil)
+
+  init(_ read: @escaping @Sendable () -> TimeZoneRules) { self.read = read }
+
+  /// The zone of a folder's clock.
+  convenience init(of workspace: Workspace) { self.init { workspace.wallClock(.epoch).zone } }
+
+  func clock(at now: Timestamp) -> WallClock {
+    let zone = known.withLock { known in
+      let zone = known ?? read()
+      known = zone
+      return zone
+    }
+    return WallClock(zone, now: now)
   }
 }

@@ -12,10 +12,10 @@ extension RunCommand {
   /// `errand plan`: shows what a run would change.
   func plan() async throws(RuntimeError) -> ExitCode {
     let request = try await request()
-    guard request.isSandbox else { return try show(try await plan(request)) }
+    guard request.isSandbox else { return try show(try await plan(request), request) }
     return try await request.session.inSandboxes(of: request.recipe, isTold: false) {
       sandboxes async throws(RuntimeError) in
-      try show(try await plan(request, in: sandboxes))
+      try show(try await plan(request, in: sandboxes), request)
     }
   }
 
@@ -125,12 +125,18 @@ extension RunCommand {
     return inputs
   }
 
-  private func show(_ made: Made) throws(RuntimeError) -> ExitCode {
+  private func report(_ made: Made, _ request: Request) -> PlanReport {
+    PlanReport(
+      plan: made.plan, recipe: made.recipe, console: console,
+      clock: request.session.workspace.wallClock(time.now()))
+  }
+
+  private func show(_ made: Made, _ request: Request) throws(RuntimeError) -> ExitCode {
     let text = JSON.shown(made.document, .pretty)
     if asJSON {
       console.out(text)
     } else {
-      PlanReport(plan: made.plan, recipe: made.recipe, console: console).show()
+      report(made, request).show()
     }
     if let path = parsed["out"].text {
       // The plan may hold data that only users of the services may see, so only its owner can read the file.
@@ -171,7 +177,9 @@ extension RunCommand {
     let made = try await plan(request, in: sandboxes)
     if let agreed { try refuseMoves(from: agreed, to: made) }
     if parsed["confirm"].isGiven {
-      PlanReport(plan: made.plan, recipe: made.recipe, console: console, isAside: asJSON).show()
+      var report = report(made, request)
+      report.isAside = asJSON
+      report.show()
     } else if let error = made.plan.error {
       console.error(error.text(colour: console.colourError))
     }

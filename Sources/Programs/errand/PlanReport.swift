@@ -9,6 +9,7 @@ struct PlanReport {
   let plan: Plan
   let recipe: String
   let console: Console
+  let clock: WallClock
   /// Whether standard output is reserved for something else.
   var isAside = false
 
@@ -17,7 +18,7 @@ struct PlanReport {
     let notes = plan.entries.compactMap { entry -> [String]? in
       guard let note = entry.note, note.kind != "leftOut" else { return nil }
       let conditions = entry.conditions.isEmpty ? "" : "\(entry.conditions.joined(separator: ", ")): "
-      return [entry.path.safe, (conditions + note.text).safe]
+      return [entry.path.safe, (conditions + local(note.text)).safe]
     }
     if !notes.isEmpty {
       out(heading("on the way"))
@@ -30,6 +31,13 @@ struct PlanReport {
     }
     if let error = plan.error { console.error(error.text(colour: console.colourError)) }
     out("\n\(summary)")
+  }
+
+  /// A note with its instant in the folder's zone.
+  private func local(_ note: String) -> String {
+    let start = "would wait until "
+    guard note.hasPrefix(start), let due = Timestamp(String(note.dropFirst(start.count))) else { return note }
+    return start + clock.date(due)
   }
 
   private func out(_ text: String) { isAside ? console.error(text) : console.out(text) }

@@ -8,8 +8,24 @@ import Synchronization
 final class ProgressDisplay: Sendable {
   enum Format: String, CaseIterable, Sendable { case text, json, github }
 
+  /// A step that is being done.
+  private struct Running {
+    var path: String
+    var title: String
+    var depth: Int
+    var began: TimeSpan
+    /// How far it is, in words.
+    var note = ""
+    /// How far it is, in numbers.
+    var meter: ProgressMeter?
+
+    mutating func advance(to amount: ProgressAmount, at now: TimeSpan) {
+      if meter == nil { meter = ProgressMeter(amount, at: now) } else { meter?.advance(to: amount, at: now) }
+    }
+  }
+
   private struct Shown {
-    var running: [(path: String, title: String, depth: Int, began: TimeSpan, note: String)] = []
+    var running: [Running] = []
     /// How many lines of the terminal show running steps.
     var liveLines = 0
     var frame = 0
@@ -21,29 +37,46 @@ final class ProgressDisplay: Sendable {
   private let console: Console
   private let format: Format
   private let time: any TimeSource
+  private let zone: LocalZone
   /// Whether the run's state is discarded when this process ends.
   private let isApart: Bool
+  private let width: @Sendable () -> Int
+  private let draw: @Sendable (String) -> Void
   private let shown = Mutex(Shown())
 
   private static let spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 
-  init(_ console: Console, format: Format, time: any TimeSource, isApart: Bool = false) {
+  /// - Parameters:
+  ///   - width: Gives the columns of the terminal, if not that of standard error.
+  ///   - draw: Takes what is drawn in place, if not standard error.
+  init(
+    _ console: Console, format: Format, time: any TimeSource, zone: LocalZone, isApart: Bool = false,
+    width: (@Sendable () -> Int)? = nil, draw: @escaping @Sendable (String) -> Void = { Console.write($0, to: 2) }
+  ) {
     self.console = console
     self.format = format
     self.time = time
+    self.zone = zone
     self.isApart = isApart
+    self.width = width ?? { console.widthOfErrors }
+    self.draw = draw
   }
 
   /// Draws the spinner until the run is over or the task is cancelled.
   func animate() async {
     guard console.isLive, format == .text else { return }
     while !Task.isCancelled, !shown.withLock({ $0.isOver }) {
-      shown.withLock { shown in
-        shown.frame += 1
-        // A countdown is redrawn once a second only.
-        if shown.wait == nil || shown.frame % 10 == 0 { redraw(&shown, above: []) }
-      }
+      tick()
       try? await time.sleep(for: .milliseconds(100))
+    }
+  }
+
+  /// Draws the next picture.
+  func tick() {
+    shown.withLock { shown in
+      shown.frame += 1
+      // A countdown is redrawn once a second only.
+      if shown.wait == nil || shown.frame % 10 == 0 { redraw(&shown, above: []) }
     }
   }
 
@@ -74,7 +107,7 @@ final class ProgressDisplay: Sendable {
     guard let wait = shown.wait else { return "" }
     guard let instant = wait.until else { return "waiting: \(wait.reason?.safe ?? "for something to happen")" }
     let left = max(.zero, instant.span(since: time.now()) ?? .zero)
-    return "waiting until \(instant.localText(at: time.now())) (\(left.spoken))"
+    return "waiting until \(zone.clock(at: time.now()).date(instant)) (\(left.spoken))"
   }
 
   private func show(_ progress: Progress, _ shown: inout Shown) {
@@ -88,15 +121,22 @@ final class ProgressDisplay: Sendable {
       )
     case .stepBegan(let path, let title, let depth):
       guard isShown(path) else { return }
-      shown.running.append((path, title, depth, time.elapsed(), ""))
+      shown.running.append(Running(path: path, title: title, depth: depth, began: time.elapsed()))
       redraw(&shown, above: [])
     case .loopAdvanced(let path, let done, let count):
       guard let index = shown.running.firstIndex(where: { $0.path == path }) else { return }
       shown.running[index].note = "\(done)/\(count)"
-      if !console.isLive { return }
-    // The spinner draws it; a loop may advance thousands of times a second.
-    case .reported(let path, let text):
-      if let index = shown.running.firstIndex(where: { $0.path == path }) { shown.running[index].note = text.safe }
+      // The spinner draws it; a loop may advance thousands of times a second.
+      guard console.isLive else { return }
+      shown.running[index].advance(to: ProgressAmount(completed: done, total: count), at: time.elapsed())
+    case .reported(let path, let text, let amount):
+      guard let index = shown.running.firstIndex(where: { $0.path == path }) else { return }
+      shown.running[index].note = amount.map { $0.isBytes ? $0.completed.asBytes : text.safe } ?? text.safe
+      if let amount {
+        shown.running[index].advance(to: amount, at: time.elapsed())
+      } else {
+        shown.running[index].meter = nil
+      }
     case .attemptFailed(let path, let attempt, let error, let delay):
       let message = error.message.safe
       let end = delay.map { "\(message.hasSuffix(".") ? message.dropLast() : message[...]); retrying in \($0.spoken)" }
@@ -110,7 +150,7 @@ final class ProgressDisplay: Sendable {
         &shown,
         above: [
           "\(indent(depth, path))\(Style.blue.applied(to: "…", colour)) \(name.safe): "
-            + wait.spoken(at: time.now()).safeLines(indent: indent(depth, path) + "  ")
+            + wait.spoken(zone.clock(at: time.now())).safeLines(indent: indent(depth, path) + "  ")
         ])
     case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
       let note = shown.running.first { $0.path == path }?.note ?? ""
@@ -168,20 +208,8 @@ final class ProgressDisplay: Sendable {
     for line in lines { text += line + "\n" }
     let running = shown.running.suffix(8)
     // A wrapped line could not be overwritten.
-    let width = console.widthOfErrors - 1
-    for step in running {
-      let spinner = ProgressDisplay.spinner[shown.frame % ProgressDisplay.spinner.count]
-      let spent = (time.elapsed() - step.began).spoken
-      let title = String(step.title.safe.prefix(40))
-      let padding = String(repeating: " ", count: max(2, 44 - title.displayWidth - 2 * step.depth))
-      let indent = String(String(repeating: "  ", count: step.depth + 1).prefix(max(0, width - 2)))
-      let name = (title + padding).clipped(to: width - indent.count - 2)
-      let note = [step.note, spent].filter { !$0.isEmpty }.joined(separator: "  ")
-      text += indent + Style.blue.applied(to: spinner, console.colourError) + " " + name
-      text += Style.dim.applied(
-        to: note.clipped(to: width - indent.count - 2 - name.displayWidth), console.colourError)
-      text += "\n"
-    }
+    let width = self.width() - 1
+    for step in running { text += line(of: step, width, shown.frame) + "\n" }
     shown.liveLines = running.count
     if shown.wait != nil {
       let end = isApart ? "Ctrl-C ends the run" : "Ctrl-C leaves the run, 'errand runs follow' follows it again"
@@ -189,17 +217,31 @@ final class ProgressDisplay: Sendable {
       text += "  " + Style.blue.applied(to: "…", console.colourError) + " " + line + "\n"
       shown.liveLines += 1
     }
-    if !text.isEmpty { Console.write(text, to: 2) }
+    if !text.isEmpty { draw(text) }
+  }
+
+  private func line(of step: Running, _ width: Int, _ frame: Int) -> String {
+    let now = time.elapsed()
+    let spinner = ProgressDisplay.spinner[frame % ProgressDisplay.spinner.count]
+    let spent = (now - step.began).spoken
+    let title = String(step.title.safe.prefix(40))
+    // A bar needs more room than a word.
+    let column = step.meter == nil ? 44 : 24
+    let padding = String(repeating: " ", count: max(2, column - title.displayWidth - 2 * step.depth))
+    let indent = String(String(repeating: "  ", count: step.depth + 1).prefix(max(0, width - 2)))
+    let name = (title + padding).clipped(to: width - indent.count - 2)
+    let room = width - indent.count - 2 - name.displayWidth
+    let note = step.meter?.text(step.note, width: room - spent.count - 2, at: now) ?? step.note
+    let words = [note, spent].filter { !$0.isEmpty }.joined(separator: "  ").clipped(to: room)
+    return indent + Style.blue.applied(to: spinner, console.colourError) + " " + name
+      + Style.dim.applied(to: words, console.colourError)
   }
 }
 
 extension WaitRecord {
   /// What the run waits for, and until when.
-  func spoken(at now: Timestamp) -> String {
-    let until = wakeAt.map { instant in
-      let left = instant.span(since: now).map { $0 > .zero ? " (in \($0.spoken))" : "" } ?? ""
-      return "\(instant.description.prefix(16).replacing("T", with: " ")) UTC\(left)"
-    }
+  func spoken(_ clock: WallClock) -> String {
+    let until = wakeAt.map { $0 > clock.now ? clock.dateFromNow($0) : clock.date($0) }
     return switch kind {
     case .until: "waiting until \(until ?? "something happens")"
     case .event: "waiting for the event '\(event ?? "")'\(until.map { ", at most until \($0)" } ?? "")"

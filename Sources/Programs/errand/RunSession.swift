@@ -38,7 +38,8 @@ struct RunSession: Sendable {
       }
     }
     self.console = console
-    display = ProgressDisplay(console, format: format, time: time, isApart: isApart)
+    display = ProgressDisplay(
+      console, format: format, time: time, zone: LocalZone(of: workspace), isApart: isApart)
   }
 
   /// The user at the terminal: `$USER`, or the account's name.

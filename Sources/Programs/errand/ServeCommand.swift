@@ -14,7 +14,8 @@ import Synchronization
 /// It holds the folder, resumes all open runs, fires the schedules and watches the recipes, until it is told to end.
 /// SIGTERM and SIGINT shut it down cleanly: nothing new begins, what is in flight finishes, and the exit code is 0,
 /// which a service manager takes for a clean end. A second signal ends it at once, which loses no state. SIGHUP reads
-/// `errand.yaml`, the secrets and the recipes again; a faulty `errand.yaml` changes nothing.
+/// `errand.yaml`, the secrets and the recipes again; a faulty `errand.yaml` changes nothing. Only the SIGHUP of a
+/// terminal that is closed ends it like SIGTERM.
 struct ServeCommand: DispatchedCommand {
   let dispatch: Dispatch
 
@@ -32,7 +33,8 @@ struct ServeCommand: DispatchedCommand {
     let session = RunSession(workspace, secrets, console, time: time)
     let connection = try await session.access.serve { current.value }
     let log = ServeLog(
-      console, format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text, time: time)
+      console, format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text, time: time,
+      zone: LocalZone(of: workspace))
     guard let agent = connection.agent, let schedules = agent.schedules else { return .unavailable }
     return try await Service(
       dispatch: dispatch, current: current, connection: connection, agent: agent, log: log, time: time,
@@ -94,6 +96,10 @@ private struct Service {
 
     let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
+    log.advise(
+      Signals.shared.endsWithTerminal
+        ? "Ctrl-C or closing this terminal ends it cleanly; to have it stay, see: errand serve --systemd-unit"
+        : "SIGTERM ends it cleanly; SIGHUP reads errand.yaml again")
     for run in left { log.say(.stands(run)) }
     tellFailureRecipe()
     notice.ready(await summary())
@@ -178,6 +184,7 @@ private struct Service {
       new.workspace = workspace
       new.secrets = try await workspace.soundSecretSources()
       current.value = new
+      log.use(LocalZone(of: workspace))
       agent.store.secrets.learn(await workspace.knownSecrets(new.secrets))
       return true
     } catch {
@@ -190,7 +197,7 @@ private struct Service {
     let recipes = await schedules.recipes.count
     let count = await schedules.count
     let open = await agent.store.openRunCounts().values.reduce(0, +)
-    let next = await schedules.nextDue.map { "; next slot \($0.localText(at: time.now()))" } ?? ""
+    let next = await schedules.nextDue.map { "; next slot \(log.clock.date($0))" } ?? ""
     return "\(counted(recipes, "recipe")), \(counted(count, "schedule")), \(counted(open, "open run"))\(next)"
   }
 

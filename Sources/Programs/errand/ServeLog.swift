@@ -2,6 +2,7 @@ import Agent
 import Basics
 import Glibc
 import RunState
+import Synchronization
 
 /// The log of `errand serve`: one line for each run that begins, waits or ends, and for each fault.
 ///
@@ -13,13 +14,22 @@ final class ServeLog: Sendable {
   private let format: ProgressDisplay.Format
   private let time: any TimeSource
   private let isStamped: Bool
+  /// The zone of the times, which may change with errand.yaml.
+  private let zone: Mutex<LocalZone>
 
-  init(_ console: Console, format: ProgressDisplay.Format, time: any TimeSource) {
+  init(_ console: Console, format: ProgressDisplay.Format, time: any TimeSource, zone: LocalZone) {
+    self.zone = Mutex(zone)
     self.console = console
     self.format = format
     self.time = time
     isStamped = getenv("JOURNAL_STREAM") == nil
   }
+
+  /// The clock of the folder.
+  var clock: WallClock { zone.withLock { $0 }.clock(at: time.now()) }
+
+  /// Shows times in another zone from now on.
+  func use(_ zone: LocalZone) { self.zone.withLock { $0 = zone } }
 
   /// Logs an event; `members` are for programs that read the log.
   func say(_ event: String, _ text: String, _ level: Level = .info, _ members: [(String, String?)] = []) {
@@ -37,7 +47,7 @@ final class ServeLog: Sendable {
     case .github where level != .info: console.error("::\(level.rawValue)::\(text.safe)")
     case .text, .github:
       let colour = console.colourError
-      let stamp = isStamped ? Style.dim.applied(to: now.toSeconds, colour) + "  " : ""
+      let stamp = isStamped ? Style.dim.applied(to: clock.stamp(now), colour) + "  " : ""
       let word =
         switch level {
         case .info: ""
@@ -46,6 +56,11 @@ final class ServeLog: Sendable {
         }
       console.error(stamp + word + text)
     }
+  }
+
+  /// Tells a person at a terminal what can be done.
+  func advise(_ text: String) {
+    if format == .text, isatty(STDERR_FILENO) == 1 { console.say(text) }
   }
 
   /// Shows faults of a file as `check` does.
@@ -71,10 +86,10 @@ final class ServeLog: Sendable {
     switch news {
     case .began(let run):
       let verb = run.steps.isEmpty ? "begins" : "resumes"
-      let slot = run.origin.cause.slot.map { " for \($0)" } ?? ""
+      let slot = run.origin.cause.slot.map { " for \(clock.date($0))" } ?? ""
       say("runBegan", "\(run.recipe) \(run.id) \(verb)\(slot)", .info, members(of: run))
     case .waits(let run):
-      let until = run.wakeAt.map { " until \($0.toSeconds)" } ?? ""
+      let until = run.wakeAt.map { " until \(clock.date($0))" } ?? ""
       // For a run that waits only for an instant, the reason repeats that instant.
       let why = run.reason?.hasPrefix("waits until ") == true ? "" : why(run)
       say("runWaits", "\(run.recipe) \(run.id) waits\(until)\(why)", .info, members(of: run))
@@ -104,18 +119,18 @@ final class ServeLog: Sendable {
     case .decided(let slot):
       // A run that begins has its own line.
       if slot.outcome == .started { return }
-      let rows = slot.until.map { " to \($0), \(slot.count) slots" } ?? ""
+      let rows = slot.until.map { " to \(clock.date($0)), \(slot.count) slots" } ?? ""
       let reason = slot.reason.map { ": \($0.safe)" } ?? ""
       let level: Level = slot.outcome == .refused || slot.outcome == .dropped ? .warning : .info
       say(
-        "slot", "\(slot.schedule) at \(slot.slot)\(rows): \(slot.outcome.rawValue)\(reason)", level,
+        "slot", "\(slot.schedule) at \(clock.date(slot.slot))\(rows): \(slot.outcome.rawValue)\(reason)", level,
         [("schedule", slot.schedule), ("slot", "\(slot.slot)"), ("outcome", slot.outcome.rawValue)])
     case .refuses(let schedule, let reason):
       say("refusing", "slots of \(schedule) will be refused: \(reason.safe)", .warning, [("schedule", schedule)])
     case .isAhead(let schedule, let until):
       say(
         "ahead",
-        "\(schedule) starts nothing before \(until), because the clock was once ahead; to go back to now: errand schedule reset \(schedule.shellQuoted)",
+        "\(schedule) starts nothing before \(clock.date(until)), because the clock was once ahead; to go back to now: errand schedule reset \(schedule.shellQuoted)",
         .warning, [("schedule", schedule), ("until", "\(until)")])
     case .followsNone(let schedule, let reason):
       say("followsNone", "\(schedule): \(reason.safe)", .warning, [("schedule", schedule)])
@@ -124,7 +139,12 @@ final class ServeLog: Sendable {
     }
   }
 
-  private func why(_ run: RunRecord) -> String { run.reason.map { ": \($0.safe)" } ?? "" }
+  private func why(_ run: RunRecord) -> String {
+    guard let reason = run.reason else { return "" }
+    // The record has the instant in UTC.
+    if reason.hasPrefix("waits until "), let due = run.wakeAt { return ": waits until \(clock.date(due))" }
+    return ": \(reason.safe)"
+  }
 
   private func members(of run: RunRecord) -> [(String, String?)] {
     [

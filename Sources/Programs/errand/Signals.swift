@@ -17,6 +17,8 @@ final class Signals: Sendable {
     var isWatching = false
     var last: ExitCode?
     var hangUps: AsyncStream<Void>.Continuation?
+    /// The terminal that this program was started from, open for as long as it lives; -1 if there is none.
+    var terminal: Int32 = -1
   }
 
   private let state = Mutex(State())
@@ -36,16 +38,23 @@ final class Signals: Sendable {
     }
   }
 
-  /// Each SIGHUP from now on; without this call it asks the program to end, as SIGTERM does.
+  /// Each SIGHUP from now on but that of a terminal that is closed; without this call each asks the program to end, as
+  /// SIGTERM does.
   func hangUps() -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    // `nohup` has the signal ignored, so that the program outlives its terminal.
+    let outlivesTerminal = Signals.isIgnored(SIGHUP)
     state.withLock { state in
       state.hangUps = continuation
+      if !outlivesTerminal { state.terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC) }
       watch(&state)
     }
     Signals.handle(SIGHUP)
     return stream
   }
+
+  /// Whether closing the terminal ends the program.
+  var endsWithTerminal: Bool { state.withLock { $0.terminal >= 0 } }
 
   /// Installs the handler once, and starts the thread that reads the pipe, for as long as the process lives.
   private func watch(_ state: inout State) {
@@ -64,8 +73,10 @@ final class Signals: Sendable {
       while read(readingEnd, &number, 1) != 0 {
         switch Int32(number) {
         case SIGHUP:
-          let hangUps = Signals.shared.state.withLock { $0.hangUps }
-          if let hangUps { hangUps.yield() } else { Signals.shared.receive(.terminated) }
+          let (hangUps, terminal) = Signals.shared.state.withLock { ($0.hangUps, $0.terminal) }
+          // Of a terminal that is closed the kernel cuts off all that have it open before it sends the signal.
+          let isClosed = terminal >= 0 && isatty(terminal) == 0
+          if let hangUps, !isClosed { hangUps.yield() } else { Signals.shared.receive(.terminated) }
         case SIGINT: Signals.shared.receive(.interrupted)
         default: Signals.shared.receive(.terminated)
         }

@@ -19,7 +19,14 @@ extension Progress {
         ("attemptFailed", ["step": path, "attempt": attempt, "error": error, "retryIn": retryIn])
       case .stepWaits(let path, let title, let depth, let wait):
         ("stepWaits", ["step": path, "title": title, "depth": depth, "wait": wait])
-      case .reported(let path, let text): ("reported", ["step": path, "text": text])
+      case .reported(let path, let text, let amount):
+        (
+          "reported",
+          [
+            "step": path, "text": text, "completed": amount?.completed, "total": amount?.total,
+            "unit": amount.map { $0.isBytes ? "bytes" : "items" },
+          ]
+        )
       case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
         (
           "stepEnded",
@@ -58,7 +65,11 @@ extension Progress {
         path: try reader.read("step"), title: try reader.read("title"), depth: try reader.read("depth"),
         wait: try reader.read("wait"))
     case "reported":
-      self = .reported(path: try reader.read("step"), text: try reader.read("text"))
+      let completed: Int? = try reader.readIfPresent("completed")
+      let (total, unit): (Int?, String?) = (try reader.readIfPresent("total"), try reader.readIfPresent("unit"))
+      self = .reported(
+        path: try reader.read("step"), text: try reader.read("text"),
+        amount: completed.map { ProgressAmount(completed: $0, total: total, isBytes: unit == "bytes") })
     case "stepEnded":
       self = .stepEnded(
         path: try reader.read("step"), title: try reader.read("title"), depth: try reader.read("depth"),

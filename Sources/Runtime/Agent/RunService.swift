@@ -150,7 +150,11 @@ package struct RunService: Sendable {
   /// Hands the folder over to `errand serve`; an agent that already serves refuses.
   private func yield(_ replies: some AgentReplies) async throws(RequestRefusedError) {
     guard !agent.isServing else {
-      throw RequestRefusedError(.serving, "process \(agent.pid) serves '\(agent.folder)' already")
+      let stop = ServiceUnit.own?.stop ?? "kill \(agent.pid)"
+      throw RequestRefusedError(
+        .serving,
+        "process \(agent.pid) serves '\(agent.folder)' already; see what it does with: errand runs; stop it with: \(stop)"
+      )
     }
     replies.give(.yielded)
     await host.handOver()

@@ -25,9 +25,14 @@ package struct WallClock: Sendable {
   /// `Fri 2026-11-20 17:30 +11:00`, for lists in which the offset changes.
   package func dateWithOffset(_ instant: Timestamp) -> String {
     let (time, kind) = zone.localTime(at: instant)
-    let minutes = kind.offset.magnitude / 60
-    let offset = "\(kind.offset < 0 ? "-" : "+")\(twoDigits(Int(minutes / 60))):\(twoDigits(Int(minutes % 60)))"
-    return "\(WallClock.weekdays[time.date.weekday]) \(WallClock.text(time)) \(offset)"
+    return "\(WallClock.weekdays[time.date.weekday]) \(WallClock.text(time)) \(WallClock.text(offset: kind.offset))"
+  }
+
+  /// `2026-11-20T17:30:05+11:00`, for logs: RFC 3339 in local time, without a fraction.
+  package func stamp(_ instant: Timestamp) -> String {
+    let (time, kind) = zone.localTime(at: instant)
+    let clock = [time.hour, time.minute, time.second].map(twoDigits).joined(separator: ":")
+    return "\(time.date)T\(clock)\(WallClock.text(offset: kind.offset))"
   }
 
   /// `in 8 h 59 min`, `3 days ago` or `now`.
@@ -59,6 +64,11 @@ package struct WallClock: Sendable {
   private static func text(_ time: CivilTime) -> String {
     let seconds = time.second == 0 ? "" : ":\(twoDigits(time.second))"
     return "\(time.date) \(twoDigits(time.hour)):\(twoDigits(time.minute))\(seconds)"
+  }
+
+  private static func text(offset: some BinaryInteger) -> String {
+    let minutes = Int(offset.magnitude / 60)
+    return "\(offset < 0 ? "-" : "+")\(twoDigits(minutes / 60)):\(twoDigits(minutes % 60))"
   }
 
   private static func day(_ text: Substring) -> CivilDate? {

@@ -162,6 +162,8 @@ private final class CopyingSink: HTTPBodySink {
 
   init(_ sink: any HTTPBodySink) { self.sink = sink }
 
+  var bytesBefore: Int { sink.bytesBefore }
+
   var isUsed: Bool { copy.withLock { $0.isUsed } }
   var bytes: [UInt8]? { copy.withLock { $0.bytes } }
 

@@ -53,9 +53,7 @@ struct ActionRunner {
     var number: Int
     var startedAt: Timestamp
     var baseline: Value?
-    let requests = RequestLog()
-    /// Removes secrets from the requests.
-    var redactor: Redactor
+    let log: AttemptLog
   }
 
   /// What may follow from an attempt without output.
@@ -101,7 +99,7 @@ struct ActionRunner {
     } else if let last = known?.lastAttempt {
       var baseline: Value?
       if let kept = last.baseline { baseline = try await journal.value(kept, as: "what was there before '\(name)'") }
-      let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline, redactor: work.redactor)
+      let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline, log: log(work))
       if let due = last.retryAt, let error = last.error {
         if let output = try await paused(until: due, after: error, attempt, work) { return output }
       } else if last.endedAt == nil {
@@ -111,7 +109,7 @@ struct ActionRunner {
     while true {
       do throws(StepInterruption) { try scope.check() } catch .cancelled { return try await givenUp(work) }
       number += 1
-      var attempt = Attempt(number: number, startedAt: run.time.now(), redactor: work.redactor)
+      var attempt = Attempt(number: number, startedAt: run.time.now(), log: log(work))
       var error: RunError
       switch try await result(of: &attempt, work) {
       case .success(let output): return try await succeeded(attempt, output)
@@ -168,7 +166,7 @@ struct ActionRunner {
   @inline(never)
   private func givenUp(_ work: Work) async throws(StepInterruption) -> Value {
     guard isPlainWrite(work), doubts > 0, let last = journal.step(path)?.lastAttempt else { throw .cancelled }
-    let attempt = Attempt(number: last.number, startedAt: last.startedAt, redactor: work.redactor)
+    let attempt = Attempt(number: last.number, startedAt: last.startedAt, log: log(work))
     return try await uncertain(attempt, last.error ?? lost(last.number), nil)
   }
 
@@ -197,6 +195,8 @@ struct ActionRunner {
   }
 
   // MARK: One attempt
+
+  private func log(_ work: Work) -> AttemptLog { AttemptLog(run, name, work.redactor) }
 
   private func work(in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Work {
     let input = try run.evaluate(call.input, in: environment, step: name)
@@ -273,8 +273,9 @@ struct ActionRunner {
     _ attempt: Attempt, _ limit: TimeSpan?, _ body: @escaping @Sendable () async throws(ActionError) -> Value
   ) async -> Result<Value, ActionError> {
     let (result, isTimeout) = await withTimeLimit(limit, time: run.time) { () async throws(ActionError) in
-      try await RequestLog.recording(attempt.requests, body)
+      try await AttemptLog.recording(attempt.log, body)
     }
+    attempt.log.finish()
     guard isTimeout, case .failure(let error) = result, let limit else { return result }
     return .failure(
       ActionError(
@@ -286,9 +287,7 @@ struct ActionRunner {
       run: run.id, step: name, attempt: attempt.number, idempotencyKey: work.key, isKeyNamed: call.key != nil,
       now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path),
       notes: journal.notes(of: path)
-    ) { [run, name, redactor = work.redactor] progress in
-      run.report(.reported(path: name, text: redactor.redact(progress.message)))
-    }
+    ) { [log = attempt.log] in log.report($0) }
     context.baseline = attempt.baseline
     context.secrets = work.secrets
     context.confinement = run.services.confinement
@@ -413,7 +412,7 @@ struct ActionRunner {
     .attemptEnded(
       AttemptEnded(
         run: run.id, at: run.time.now(), step: path, number: attempt.number, error: error, retryAt: retryAt,
-        exchanges: attempt.requests.values(redactedBy: attempt.redactor)))
+        exchanges: attempt.log.requests()))
   }
 
   private func ended(_ status: StepStatus, error: RunError? = nil) -> StateEvent {
@@ -432,7 +431,7 @@ struct ActionRunner {
       .stepEnded(
         StepEnded(
           run: run.id, at: run.time.now(), step: path, attempt: attempt.number, status: .succeeded, output: stored,
-          exchanges: attempt.requests.values(redactedBy: attempt.redactor)))
+          exchanges: attempt.log.requests()))
     ])
     return output
   }

@@ -122,7 +122,7 @@ package actor Services {
     let key = ServicePool.Key(plugin: descriptor.name, settings: text)
     var made = PluginContext(
       connection: name, time: time, cacheFolder: cacheFolder.map { "\($0)/\(descriptor.name)" }
-    ) { RequestLog.record($0) }
+    ) { AttemptLog.record($0) }
     made.folder = folder
     made.interceptor = interceptor
     let context = made

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HTTPClient
 import HTTPServer
@@ -104,6 +105,17 @@ private func part(
       #expect(try folder.names == ["a", "b"])
       let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
       #expect(mode == 0o600)
+    }
+  }
+
+  @Test func `a follower is told of the whole, of which a part was there`() async throws {
+    try await withInterrupted { (server, folder, path) async throws in
+      let follower = Follower()
+      let file = try await Transfers.$follower.withValue(follower) {
+        try await HTTPClient().download(HTTPRequest("GET", server.url), to: path, resuming: true).file
+      }
+      #expect(try #require(file).resumedBytes > 0)
+      #expect(try #require(follower.last(.download)) == (100_000, 100_000))
     }
   }
 

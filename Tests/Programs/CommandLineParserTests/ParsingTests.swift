@@ -79,6 +79,63 @@ import Testing
     }
   }
 
+  /// A program whose command has a default with options, and that knows other programs' words.
+  private static let shelf = Command(
+    "shelf", "Keeps books.",
+    subcommands: [
+      Command(
+        "books", "Shows books.",
+        subcommands: [
+          Command(
+            "list", "Lists books.", arguments: [.optional("author", "Only this author's.")],
+            options: [
+              .option("limit", short: "n", "COUNT", "At most that many.", .int(1...100)), .flag("json", "Prints JSON."),
+            ]),
+          Command(
+            "show", "Shows a book.", arguments: [.required("book", "Its title.")],
+            options: [.flag("json", "Prints JSON.")]),
+        ], defaultSubcommand: "list")
+    ],
+    otherWords: [
+      .init("ls dir", "books"), .init("cat", "books show"), .init("rm", "books show", "no book is ever removed"),
+    ])
+
+  @Test(arguments: [
+    (["books", "--json"], ["books", "list"]), (["books", "-n5", "Woolf"], ["books", "list"]),
+    (["books", "--limit=5"], ["books", "list"]), (["books", "--json", "show", "Orlando"], ["books", "show"]),
+  ])
+  func `takes the options of the default command without its name`(_ words: [String], _ command: [String]) throws {
+    guard case .run(let parsed) = try Self.shelf.parse(words) else { throw UsageError("a help page", help: "") }
+    #expect(parsed.command == command)
+    #expect(parsed["json"].isGiven == words.contains("--json"))
+    #expect(parsed["limit"].int == (words.contains("--json") ? nil : 5))
+  }
+
+  @Test(arguments: [
+    (["books", "-n", "x"], "'-n' must be a whole number, but is 'x'"),
+    (["books", "-n", "5", "show", "Orlando"], "'shelf books show' has no option '-n'"),
+    (["books", "--jsno"], "'shelf books' has no option '--jsno'; did you mean '--json'?"),
+    (["ls"], "'shelf' has no command 'ls'; write: shelf books"),
+    (["dir", "Woolf"], "'shelf' has no command 'dir'; write: shelf books Woolf"),
+    (["cat"], "'shelf' has no command 'cat'; write: shelf books show BOOK"),
+    (
+      ["cat", "To the Lighthouse", "--json"],
+      "'shelf' has no command 'cat'; write: shelf books show 'To the Lighthouse' --json"
+    ),
+    (["rm", "Orlando"], "'shelf' has no command 'rm'; write: shelf books show Orlando (no book is ever removed)"),
+  ])
+  func `names what to type instead of other programs' words`(_ words: [String], _ message: String) {
+    #expect(
+      throws: UsageError(
+        message,
+        help: words[0] == "books" && words.count > 3
+          ? "shelf books show --help" : words[0] == "books" ? "shelf books --help" : "shelf --help")
+    ) {
+      try Self.shelf.parse(words)
+    }
+    #expect(Self.shelf.faults() == [])
+  }
+
   @Test func `says where to read more`() {
     #expect(throws: UsageError("unexpected argument 'b'", help: "errand run --help")) {
       try program.parse(["run", "a", "b"])
@@ -95,11 +152,13 @@ import Testing
       "x", "Does it.",
       arguments: [.optional("a", "One."), .required("b", "Two")],
       options: [.flag("b", "Three."), .flag("help", short: "q", "Four."), .flag("c", short: "q", "Five.")],
-      examples: [.init("one two three", "Fails.")])
+      examples: [.init("one two three", "Fails.")],
+      otherWords: [.init("un deux", "one"), .init("un", "--b")])
     #expect(
       unsound.faults() == [
         "'x' has two options '--help'", "'x' has two options '-q'", "'x' has two meanings of 'b'",
         "'x' has two meanings of 'help'", "'x' has arguments after 'a', which may take any number of words",
+        "'x' has two meanings of 'un'", "'x' sends 'un' to 'one', which isn't a command",
         "'x': 'Two' isn't a sentence", "'x', example 'one two three': unexpected argument 'three'",
       ])
   }

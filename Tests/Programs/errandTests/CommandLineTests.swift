@@ -1,4 +1,5 @@
 import CommandLineParser
+import Foundation
 import Testing
 
 @testable import errand
@@ -6,6 +7,32 @@ import Testing
 @Suite struct CommandLineTests {
   @Test func `describes itself without a fault, and its examples parse`() {
     #expect(program.faults() == [])
+  }
+
+  @Test(arguments: [
+    ("status", "runs list"), ("logs 0199a", "runs logs 0199a"), ("list", "runs list"), ("start", "run RECIPE"),
+    ("stop", "runs cancel RUN"), ("init", "new recipe"), ("validate a.yaml", "check a.yaml"), ("ps", "runs list"),
+    ("exec a.yaml", "run a.yaml"), ("apply a.yaml", "run a.yaml"), ("cancel 0199a", "runs cancel 0199a"),
+    ("show 0199a", "runs show 0199a"), ("retry 0199a", "runs retry 0199a"), ("approve 0199a", "runs approve 0199a"),
+    ("runs kill 0199a", "runs cancel 0199a"), ("schedule disable weekly", "schedule pause weekly"),
+    ("version", "--version"),
+  ])
+  func `names the command that other programs call otherwise`(_ words: String, _ call: String) {
+    do throws(UsageError) {
+      _ = try program.parse(words.split(separator: " ").map(String.init))
+      Issue.record("'\(words)' was taken")
+    } catch {
+      let said = error.message.components(separatedBy: "; write: errand ").last ?? ""
+      #expect(said == call || said.hasPrefix("\(call) ("), "\(error.message)")
+    }
+  }
+
+  @Test func `takes the options of the default command`() throws {
+    for words in [["runs", "--json"], ["runs", "-n", "3", "--json"], ["schedule", "--json"]] {
+      guard case .run(let parsed) = try program.parse(words) else { continue }
+      #expect(parsed.command == [words[0], "list"])
+      #expect(parsed["json"].isGiven)
+    }
   }
 
   @Test func `draws tables by what terminals make of the cells`() {

@@ -197,8 +197,47 @@ import Testing
     let second = try await program.call("serve")
     #expect(second.code == 75)
     #expect(second.error.contains("process \(serve.pid) serves '"), "\(second.error)")
+    #expect(
+      second.error.hasSuffix("' already; see what it does with: errand runs; stop it with: kill \(serve.pid)\n"),
+      "\(second.error)")
     serve.signal(SIGTERM)
     _ = await serve.end()
+    await program.remove()
+  }
+
+  @Test func `closing the terminal ends it cleanly, and any other hang-up reads errand.yaml again`() async throws {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    let outcome = try await program.shell(
+      """
+      TERM=xterm script -qefc "'\(Program.binary.path)' serve --no-color 2>log" /dev/null </dev/null >/dev/null 2>&1 &
+      terminal=$!
+      until grep -q ' serves ' log; do :; done
+      held=$('\(Program.binary.path)' doctor | sed -n 's/^held by.*process \\([0-9]*\\).*/\\1/p')
+      kill -HUP $held
+      until grep -q 'is read again' log; do :; done
+      kill -KILL $terminal
+      until grep -q ' stopped; ' log; do :; done
+      """)
+    #expect(outcome.code == 0, "\(outcome.error)")
+    let log = try String(contentsOf: program.folder.appending(path: "log"), encoding: .utf8)
+    #expect(log.contains("finishing what is in flight"), "\(log)")
+    await program.remove()
+  }
+
+  @Test func `says at a terminal what ends it`() async throws {
+    let program = try await ServeTests.program()
+    let outcome = try await program.shell(
+      """
+      TERM=xterm script -qefc "'\(Program.binary.path)' serve --no-color" shown </dev/null >/dev/null 2>&1 &
+      terminal=$!
+      until grep -q 'Ctrl-C' shown; do :; done
+      kill -KILL $terminal
+      cat shown
+      """)
+    #expect(
+      outcome.out.contains(
+        "Ctrl-C or closing this terminal ends it cleanly; to have it stay, see: errand serve --systemd-unit"),
+      "\(outcome.out)")
     await program.remove()
   }
 

@@ -81,7 +81,7 @@ import Testing
   private static func words(_ update: RunUpdate) -> String {
     switch update {
     case .progress(.loopAdvanced(_, let done, _)): "\(done)"
-    case .progress(.reported(_, let text)): text
+    case .progress(.reported(_, let text, _)): text
     case .progress: "progress"
     case .waits(let run): run.reason ?? ""
     case .left(let run): "left \(run.status)"

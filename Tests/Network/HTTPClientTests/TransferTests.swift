@@ -1,0 +1,57 @@
+import Basics
+import Foundation
+import HTTPClient
+import HTTPServer
+import Synchronization
+import Testing
+
+/// Keeps what it is told of transfers.
+final class Follower: TransferFollower {
+  private let told = Mutex<[(direction: Transfers.Direction, bytes: Int, total: Int?)]>([])
+
+  func transferred(_ direction: Transfers.Direction, _ bytes: Int, of total: Int?) {
+    told.withLock { $0.append((direction, bytes, total)) }
+  }
+
+  /// What was told of a direction, which must only grow.
+  func last(_ direction: Transfers.Direction) -> (bytes: Int, total: Int?)? {
+    let own = told.withLock { $0 }.filter { $0.direction == direction }
+    for (one, next) in zip(own, own.dropFirst()) where one.bytes > next.bytes { return nil }
+    return own.last.map { ($0.bytes, $0.total) }
+  }
+}
+
+@Suite struct TransferTests {
+  @Test(arguments: [true, false])
+  func `a follower is told of a body as it arrives, and of its size if that is known`(_ isKnown: Bool) async throws {
+    let bytes = [UInt8](repeating: 7, count: 1_000_000)
+    let server = try HTTPServer { _ in
+      isKnown
+        ? HTTPServerResponse(body: .bytes(bytes))
+        : HTTPServerResponse(
+          body: .stream { writer in for _ in 0..<4 { try await writer.write(Array(bytes[..<250_000])) } })
+    }
+    let follower = Follower()
+    _ = try await Transfers.$follower.withValue(follower) {
+      try await HTTPClient().send(HTTPRequest("GET", server.baseURL))
+    }
+    let last = try #require(follower.last(.download))
+    #expect(last == (1_000_000, isKnown ? 1_000_000 : nil))
+    #expect(follower.last(.upload) == nil)
+    await server.stop()
+  }
+
+  @Test func `a follower is told of a large body that is sent, and not of a small one`() async throws {
+    let server = try HTTPServer { _ in HTTPServerResponse(status: 204) }
+    for (count, last) in [(3_000_000, 3_000_000), (1000, nil)] as [(Int, Int?)] {
+      let follower = Follower()
+      _ = try await Transfers.$follower.withValue(follower) {
+        try await HTTPClient().send(
+          HTTPRequest("POST", server.baseURL, body: [UInt8](repeating: 7, count: count)))
+      }
+      #expect(follower.last(.upload)?.bytes == last)
+      #expect(follower.last(.upload)?.total == last)
+    }
+    await server.stop()
+  }
+}
