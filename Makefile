@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release install uninstall tarball deb package-test order test soak fuzz measured bench speed format generate packages
+.PHONY: demo release install uninstall tarball deb image package-test order test soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
@@ -23,7 +23,7 @@ demo: packages
 # is read. They stay on the machine where you read it, and need not be shipped.
 DIST := .build/dist
 release: packages
-	swift build $(subst -Xlinker -s,,$(RELEASE)) --product errand
+	ERRAND_COMMIT=$$(git describe --always --exclude='*' --abbrev=12 --dirty=+ 2> /dev/null) swift build $(subst -Xlinker -s,,$(RELEASE)) --product errand
 	@mkdir -p $(DIST)
 	llvm-objcopy --only-keep-debug --compress-debug-sections=zlib $(ERRAND) $(DIST)/errand.debug
 	llvm-objcopy --strip-all --add-gnu-debuglink=$(DIST)/errand.debug $(ERRAND) $(DIST)/errand
@@ -54,7 +54,13 @@ tarball: release
 deb: release
 	$(PACKAGING)/deb $(DIST)/errand $(DIST)
 
+# A container image (OCI): user 65532, state in the volume /var/lib/errand, recipes in /recipes.
+image: release
+	@$(MAKE) --no-print-directory packages PACKAGES='buildah mmdebstrap'
+	$(PACKAGING)/image $(DIST)/errand $(DIST)
+
 package-test: deb
+	@$(MAKE) --no-print-directory packages PACKAGES='lintian mandoc mmdebstrap'
 	$(PACKAGING)/trial $(DIST)/errand_*.deb
 
 test: packages

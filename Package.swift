@@ -66,6 +66,10 @@ let package = Package(
         .target(name: "CCurl"),
         .target(name: "CMicroHTTPD"),
         .target(name: "CProcess"),
+        // `make release` says of which commit it builds.
+        .target(
+          name: "CProgram",
+          cSettings: Context.environment["ERRAND_COMMIT"].map { [.define("ERRAND_COMMIT", to: "\"\($0)\"")] } ?? []),
         .target(
           name: "CRE2", cxxSettings: [.unsafeFlags(["-std=c++17"])],
           linkerSettings: [.linkedLibrary(":libre2.a"), .linkedLibrary("stdc++")]),
@@ -188,7 +192,7 @@ let package = Package(
         .executableTarget(
           name: "errand",
           dependencies: [
-            "ActionKit", "Agent", "AgentRuntime", "Basics", "CUnicodeNames", "Calendars", "ChildProcesses",
+            "ActionKit", "Agent", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars", "ChildProcesses",
             "CommandLineParser", "Expressions", "PluginList", "RecipeTesting", "Recipes", "Recordings", "RunState",
             "Runs", "SecretSources",
             "Threads", "YAMLReader",

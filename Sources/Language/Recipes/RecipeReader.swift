@@ -31,6 +31,8 @@ package struct RecipeEnvironment: Sendable {
   package var read: @Sendable (_ path: String) throws(FileError) -> Source
   /// Whether `on` is passed over: a run that goes on has been started, and its files are only those of its steps.
   package var passesOverTriggers = false
+  /// The version of the language in which the recipe is read.
+  package var language = LanguageVersion.current
   /// Whether the recipe is read to be planned, so that its expressions may meet what is not known yet.
   package var isForPlan = false
   /// Of a run that goes on: whether the step at a path of its records is over.

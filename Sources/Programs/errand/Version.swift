@@ -1,3 +1,4 @@
+import CProgram
 import RunState
 
 /// The version of the program, which runs keep with their records.
@@ -6,4 +7,7 @@ let version = "0.2.0"
 let versionDate = "2026-11-23"
 
 /// What `--version` prints; the package reads it.
-var versionText: String { "errand \(version) of \(versionDate), state of format \(StateFormat.version)" }
+var versionText: String {
+  let commit = String(cString: cprogram_commit())
+  return "errand \(version) of \(versionDate)\(commit.isEmpty ? "" : ", commit \(commit)"), state of format \(StateFormat.version)"
+}

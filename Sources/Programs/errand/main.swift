@@ -1,5 +1,6 @@
 import Agent
 import Basics
+import CProgram
 // For the linker only, see there.
 import CUnicodeNames
 import ChildProcesses
@@ -24,16 +25,7 @@ pthread_sigmask(SIG_SETMASK, &noSignals, nil)
 for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) < 0 { _ = open("/dev/null", O_RDONLY) }
 setlocale(LC_CTYPE, "C.UTF-8")
 
-// Swift looks for the arguments beside the environment, and misses them where a preloaded library (libfaketime) has
-// moved that before `main`; the kernel still has them.
-let arguments =
-  CommandLine.arguments.isEmpty
-  ? ((try? Files.read("/proc/self/cmdline", limit: 4 << 20)) ?? []).split(
-    separator: 0, omittingEmptySubsequences: false
-  )
-  .dropLast().map { String(decoding: $0, as: UTF8.self) }
-  : CommandLine.arguments
-let words = Array(arguments.dropFirst())
+let words = (0..<cprogram_count()).dropFirst().map { String(cString: cprogram_word($0)) }
 TaskThreads.run { exit(await code(of: words).rawValue) }
 
 /// Carries out the command in the arguments.

@@ -102,7 +102,9 @@ enum AgentProtocol {
     let holder = "the state in '\(folder)' is held by process \(pid)"
     if version != AgentProtocol.version || !program.hasSameScalars(as: identity.program) {
       return error(
-        "held", "\(holder), which is \(identity.program) and this is \(program); stop it, or use the same version")
+        "held",
+        "\(holder), which is \(identity.program) and this is \(program); start that agent again with this version (kill \(pid), then errand serve; or systemctl restart), or use its version"
+      )
     }
     if !configuration.hasSameScalars(as: identity.configuration) {
       return error(

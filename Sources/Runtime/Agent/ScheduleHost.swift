@@ -504,7 +504,7 @@ extension ScheduleHost {
     if let reason = await refusal(recipe, .map(inputs)) { throw RequestRefusedError(.configuration, reason) }
     let run = RunCreated(
       run: id, at: time.now(), recipe: recipe.name, file: item.file, texts: .inline(.map(item.texts)),
-      inputs: .map(inputs), program: program, group: recipe.group)
+      inputs: .map(inputs), program: program, language: LanguageVersion.current, group: recipe.group)
     let given = recipe.inputs.compactMap { $0.isSecret ? inputs[$0.name]?["secret"]?.string : nil }
     return (run, recipe.allSecrets.map(\.name) + given)
   }

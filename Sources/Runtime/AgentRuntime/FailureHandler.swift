@@ -50,7 +50,7 @@ package struct FailureHandler: Sendable {
     let now = time.now()
     return RunCreated(
       run: UUID7(at: now, using: &random).description, at: now, recipe: recipe.name, file: file, texts: texts,
-      inputs: .map(inputs), program: program, cause: RunCause(.failure, run: run.id), group: recipe.group)
+      inputs: .map(inputs), program: program, language: LanguageVersion.current, cause: RunCause(.failure, run: run.id), group: recipe.group)
   }
 }
 

@@ -46,6 +46,11 @@ package struct RunFactory: Sendable {
       throw RunRefusedError(
         error.kind == .secret ? "\(error.message), then: errand runs resume \(record.id)" : error.message)
     }
+    guard record.origin.language <= LanguageVersion.current else {
+      throw RunRefusedError(
+        "its recipe is of version \(record.origin.language) of the language, and this program knows up to \(LanguageVersion.current); resume it with errand \(record.origin.program) or later"
+      )
+    }
     let recipe: Recipe
     do throws(Diagnostics) { recipe = try checkedRecipe(of: record, among: texts) } catch {
       throw RunRefusedError(
@@ -84,13 +89,15 @@ package struct RunFactory: Sendable {
 
   private func checkedRecipe(of record: RunRecord, among texts: Value) throws(Diagnostics) -> Recipe {
     let file = record.origin.file
-    if let recipe = workspace.checkedRecipes.recipe(file, among: texts) { return recipe }
-    if let recipe = check(file, among: texts).recipe {
-      workspace.checkedRecipes.keep(recipe)
+    let language = record.origin.language
+    let isCurrent = language == LanguageVersion.current
+    if isCurrent, let recipe = workspace.checkedRecipes.recipe(file, among: texts) { return recipe }
+    if let recipe = check(file, among: texts, language).recipe {
+      if isCurrent { workspace.checkedRecipes.keep(recipe) }
       return recipe
     }
     // Finished steps need not fit this program; such a recipe belongs to this run alone.
-    let checked = check(file, among: texts) { record.steps[$0]?.status.isEnded ?? false }
+    let checked = check(file, among: texts, language) { record.steps[$0]?.status.isEnded ?? false }
     guard let recipe = checked.recipe else {
       throw Diagnostics(checked.diagnostics.filter { $0.severity == .error })
     }
@@ -111,10 +118,11 @@ package struct RunFactory: Sendable {
 
   /// Checks a recipe whose texts are kept; finished steps need not fit.
   package func check(
-    _ file: String, among texts: Value, isForPlan: Bool = false,
+    _ file: String, among texts: Value, _ language: Int = LanguageVersion.current, isForPlan: Bool = false,
     isOver: @escaping @Sendable (StepPath) -> Bool = { _ in false }
   ) -> CheckedRecipe {
     var environment = workspace.environment
+    environment.language = language
     environment.isForPlan = isForPlan
     // The trigger that started the run no longer matters.
     environment.passesOverTriggers = true

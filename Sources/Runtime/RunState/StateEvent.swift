@@ -61,6 +61,8 @@ package struct RunCreated: Record, Equatable {
   package var sandbox: Bool
   /// The version of Errand that accepted it.
   package var program: String
+  /// The version of the recipe language whose meaning it keeps.
+  package var language: Int
   package var cause: RunCause
   package var group: RunGroup?
   /// From 1; a retry of an ended run has the next number.
@@ -68,9 +70,10 @@ package struct RunCreated: Record, Equatable {
 
   package init(
     run: String, at: Timestamp, recipe: String, file: String, folder: String? = nil, texts: StoredValue, inputs: Value,
-    overrides: [String: Value] = [:], sandbox: Bool = false, program: String, cause: RunCause = RunCause(.manual),
-    group: RunGroup? = nil, attempt: Int = 1
+    overrides: [String: Value] = [:], sandbox: Bool = false, program: String, language: Int = 1,
+    cause: RunCause = RunCause(.manual), group: RunGroup? = nil, attempt: Int = 1
   ) {
+    self.language = language
     self.run = run
     self.at = at
     self.recipe = recipe
@@ -97,6 +100,7 @@ package struct RunCreated: Record, Equatable {
     overrides = try member("overrides", record?.overrides, default: [:])
     sandbox = try member("sandbox", record?.sandbox)
     program = try member("program", record?.program)
+    language = try member("language", record?.language, default: 1)
     cause = try member("cause", record?.cause, default: RunCause(.manual))
     group = try member("group", record?.group)
     attempt = try member("attempt", record?.attempt, default: 1)
