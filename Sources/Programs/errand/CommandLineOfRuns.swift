@@ -21,7 +21,16 @@ let runsCommand = Command(
       examples: [.init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent runs.")]),
     Command(
       "show", "Shows one run with its cause, steps, inputs and outputs.", arguments: [runArgument], options: [json]),
-    Command("logs", "Shows the attempts and requests of one run.", arguments: [runArgument], options: [json]),
+    Command(
+      "logs", "Shows the attempts of one run with their requests and what their programs printed.",
+      arguments: [
+        runArgument,
+        .optional("step", "The step's path, such as backup or put[3]/write; all steps if left out.", .text),
+      ],
+      options: [
+        .flag("follow", "Shows what comes until the run ends; with --json each line as an object."), json,
+      ],
+      examples: [.init("runs logs 0199a backup --follow", "Shows what the step 'backup' prints.")]),
     Command("follow", "Follows a run that the folder's agent is running.", arguments: [runArgument]),
     Command(
       "resume", "Resumes an interrupted or paused run, or all interrupted runs.",

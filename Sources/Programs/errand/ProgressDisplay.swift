@@ -9,7 +9,7 @@ final class ProgressDisplay: Sendable {
   enum Format: String, CaseIterable, Sendable { case text, json, github }
 
   private struct Shown {
-    var running: [(path: String, title: String, depth: Int, began: TimeSpan, note: String)] = []
+    var running: [Running] = []
     /// How many lines of the terminal show running steps.
     var liveLines = 0
     var frame = 0
@@ -18,12 +18,28 @@ final class ProgressDisplay: Sendable {
     var wait: (until: Timestamp?, reason: String?)?
   }
 
+  /// A running step.
+  private struct Running {
+    var path: String
+    var title: String
+    var depth: Int
+    var began: TimeSpan
+    var note = ""
+    /// Whether items of the loop have failed.
+    var hasFailures = false
+    /// The lines that its programs printed last.
+    var printed: [String] = []
+  }
+
   private let console: Console
   private let format: Format
   private let time: any TimeSource
   /// Whether the run's state is discarded when this process ends.
   private let isApart: Bool
   private let shown = Mutex(Shown())
+
+  /// The most lines that are shown below a running step.
+  private static let mostPrinted = 3
 
   private static let spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 
@@ -49,7 +65,10 @@ final class ProgressDisplay: Sendable {
 
   func show(_ progress: Progress) {
     switch format {
-    case .json: console.error(JSON.shown(progress.value))
+    case .json:
+      // Commands may print much; the rest is told even so.
+      if case .printed = progress, console.isQuiet { return }
+      console.error(JSON.shown(progress.value))
     case .github, .text: shown.withLock { show(progress, &$0) }
     }
   }
@@ -88,15 +107,24 @@ final class ProgressDisplay: Sendable {
       )
     case .stepBegan(let path, let title, let depth):
       guard isShown(path) else { return }
-      shown.running.append((path, title, depth, time.elapsed(), ""))
+      shown.running.append(Running(path: path, title: title, depth: depth, began: time.elapsed()))
       redraw(&shown, above: [])
-    case .loopAdvanced(let path, let done, let count):
+    case .loopAdvanced(let path, let done, let failed, let count):
       guard let index = shown.running.firstIndex(where: { $0.path == path }) else { return }
-      shown.running[index].note = "\(done)/\(count)"
+      shown.running[index].note = "\(done - failed)/\(count)\(failed > 0 ? ", \(failed) failed" : "")"
+      shown.running[index].hasFailures = failed > 0
       if !console.isLive { return }
     // The spinner draws it; a loop may advance thousands of times a second.
     case .reported(let path, let text):
       if let index = shown.running.firstIndex(where: { $0.path == path }) { shown.running[index].note = text.safe }
+    case .printed(let line):
+      let text = "\(line.step.safe) | \(line.shown)"
+      guard console.isLive, format == .text else { return redraw(&shown, above: ["  \(text)"]) }
+      // Items of a loop print below it.
+      let index = shown.running.lastIndex { line.belongs(to: $0.path) } ?? shown.running.indices.last
+      guard let index else { return }
+      shown.running[index].printed = shown.running[index].printed.suffix(ProgressDisplay.mostPrinted - 1) + [text]
+    // The spinner draws it; a command may print thousands of lines a second.
     case .attemptFailed(let path, let attempt, let error, let delay):
       let message = error.message.safe
       let end = delay.map { "\(message.hasSuffix(".") ? message.dropLast() : message[...]); retrying in \($0.spoken)" }
@@ -113,7 +141,8 @@ final class ProgressDisplay: Sendable {
             + wait.spoken(at: time.now()).safeLines(indent: indent(depth, path) + "  ")
         ])
     case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
-      let note = shown.running.first { $0.path == path }?.note ?? ""
+      let running = shown.running.first { $0.path == path }
+      let note = running?.note ?? ""
       shown.running.removeAll { $0.path == path }
       // A step without a name that did nothing, such as a guard that held, isn't shown.
       let isNameless = path.split(separator: "/").last?.first == "#"
@@ -122,11 +151,23 @@ final class ProgressDisplay: Sendable {
       guard isShown(path) || error != nil else { return }
       let words = isReplayed ? "done before" : status == .skipped ? "skipped" : took.spoken
       let name = isShown(path) ? title : path
-      let left = "\(indent(depth, path))\(mark(status, colour)) \(name.safe)"
+      let isPartly = status == .succeeded && running?.hasFailures == true
+      let mark = isPartly ? Style.yellow.applied(to: "✓", colour) : mark(status, colour)
+      let left = "\(indent(depth, path))\(mark) \(name.safe)"
       let padding = String(repeating: " ", count: max(2, 44 - name.displayWidth - 2 * depth))
       var lines = [
-        "\(left)\(padding)\(Style.dim.applied(to: [note, words].filter { !$0.isEmpty }.joined(separator: "  "), colour))"
+        left + padding
+          + (isPartly
+            ? "\(Style.yellow.applied(to: note, colour))  \(Style.dim.applied(to: words, colour))"
+            : Style.dim.applied(to: [note, words].filter { !$0.isEmpty }.joined(separator: "  "), colour))
       ]
+      // Of a run that failed before, only the first failure is in the report.
+      if let error, path.isInHandler {
+        lines.append("\(indent(depth, path))  " + error.message.safeLines(indent: indent(depth, path) + "  "))
+      }
+      if ![.succeeded, .skipped].contains(status) {
+        lines += (running?.printed ?? []).map { Style.dim.applied(to: "\(indent(depth, path))  \($0)", colour) }
+      }
       if let error, format == .github { lines.append(githubCommand(error)) }
       redraw(&shown, above: lines)
     case .runEnded:
@@ -167,6 +208,8 @@ final class ProgressDisplay: Sendable {
     var text = shown.liveLines > 0 ? "\u{1B}[\(shown.liveLines)A\u{1B}[J" : ""
     for line in lines { text += line + "\n" }
     let running = shown.running.suffix(8)
+    let mostPrinted = running.count > 2 ? 1 : ProgressDisplay.mostPrinted
+    var liveLines = 0
     // A wrapped line could not be overwritten.
     let width = console.widthOfErrors - 1
     for step in running {
@@ -181,8 +224,14 @@ final class ProgressDisplay: Sendable {
       text += Style.dim.applied(
         to: note.clipped(to: width - indent.count - 2 - name.displayWidth), console.colourError)
       text += "\n"
+      let printed = step.printed.suffix(mostPrinted)
+      for line in printed {
+        let clipped = "\(indent)    \(line)".clipped(to: width)
+        text += Style.dim.applied(to: clipped, console.colourError) + "\n"
+      }
+      liveLines += 1 + printed.count
     }
-    shown.liveLines = running.count
+    shown.liveLines = liveLines
     if shown.wait != nil {
       let end = isApart ? "Ctrl-C ends the run" : "Ctrl-C leaves the run, 'errand runs follow' follows it again"
       let line = "\(waitText(&shown)); \(end)".clipped(to: width - 4)
@@ -207,4 +256,17 @@ extension WaitRecord {
     case .poll: "round \(rounds ?? 0) didn't match; again at \(until ?? "once")"
     }
   }
+}
+
+extension PrintedLine {
+  /// The text for people: what a terminal would show of it in the end.
+  var shown: String {
+    let parts = text.split(separator: "\r")
+    return stream == .note ? "(\(text.safe))" : parts.last.map { String($0).safe } ?? ""
+  }
+}
+
+extension StepPath {
+  /// Whether the step is one of `onFailure` or `finally`.
+  var isInHandler: Bool { split(separator: "/").contains { $0 == "#onFailure" || $0 == "#finally" } }
 }

@@ -12,7 +12,7 @@ struct RunsCommand: DispatchedCommand {
     let session = try dispatch.session()
     switch parsed.command.last {
     case "show": return try await show(session)
-    case "logs": return try await logs(session)
+    case "logs": return try await RunLogsCommand(dispatch: dispatch, session: session).run()
     case "follow":
       let run = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
         try await requests.run(parsed["run"].text)
@@ -122,43 +122,6 @@ struct RunsCommand: DispatchedCommand {
     console.out("")
     report.showText()
     return .done
-  }
-
-  private func logs(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
-    let record = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
-      try await requests.shown(parsed["run"].text)
-    }
-    let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
-    if asJSON {
-      console.out(JSON.shown(.list(steps.map { $0.encoded().recordWithMarks }), .pretty))
-      return .done
-    }
-    for step in steps {
-      guard let last = step.lastAttempt else { continue }
-      for attempt in step.earlierAttempts {
-        let isUncertain = attempt.error == nil || attempt.error?.kind == .uncertain
-        show(attempt, of: step, isUncertain ? .uncertain : .failed, unended: "lost")
-      }
-      // The last attempt of a block ends with the block.
-      var attempt = last
-      if attempt.endedAt == nil, step.status.isEnded {
-        attempt.endedAt = step.endedAt
-        attempt.error = attempt.error ?? step.error
-      }
-      show(attempt, of: step, step.status, unended: "in flight")
-    }
-    return .done
-  }
-
-  private func show(_ attempt: AttemptRecord, of step: StepRecord, _ status: StepStatus, unended: String) {
-    let took = attempt.endedAt?.span(since: attempt.startedAt)?.spoken ?? unended
-    console.out(
-      "\(attempt.startedAt.toSeconds)  \(step.path)  attempt \(attempt.number)  \(status.rawValue)  \(took)")
-    for exchange in attempt.exchanges {
-      let words = ["method", "url", "status", "bytes", "took"].compactMap { exchange[$0]?.plain }
-      console.out("  \(words.joined(separator: "  "))")
-    }
-    if let error = attempt.error { console.out("  \(error.kind.rawValue): \(error.message.safe)") }
   }
 }
 

@@ -237,6 +237,12 @@ extension AgentVerb {
       Member<BlobReference>.required("blob", "The value's hash and size, as the record has them."),
       make: { .value($0) }, values: { if case .value(let reference) = $0 { reference } else { nil } }),
     AgentVerb(
+      "logs", "Reads some lines that programs of a run printed.", .read, refusals: [.notFound, .ambiguous], run,
+      Member<String?>.optional("step", "Only lines of that step, and of those inside it."),
+      Member<Int>.optional("from", or: 0, "Where to read on, as the answer before named it in 'next'."),
+      make: { .logs(run: $0, step: $1, from: $2) },
+      values: { if case .logs(let run, let step, let from) = $0 { (run, step, from) } else { nil } }),
+    AgentVerb(
       "why", "Collects what an explanation of a run needs besides its record.", .read,
       Member<RunFacts.Question>.required("about", "The run, and what its record refers to."),
       make: { .why($0) }, values: { if case .why(let question) = $0 { question } else { nil } }),

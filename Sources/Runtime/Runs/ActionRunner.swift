@@ -275,10 +275,12 @@ struct ActionRunner {
     let (result, isTimeout) = await withTimeLimit(limit, time: run.time) { () async throws(ActionError) in
       try await RequestLog.recording(attempt.requests, body)
     }
+    attempt.requests.finishPrinting()
     guard isTimeout, case .failure(let error) = result, let limit else { return result }
     return .failure(
       ActionError(
-        .timeout, "\(action.id) timed out after \(limit.rounded)", detail: error.message, effect: error.effect))
+        .timeout, "\(action.id) timed out after \(limit.rounded)",
+        detail: error.message + (error.detail.map { "\n\($0)" } ?? ""), effect: error.effect))
   }
 
   private func context(_ work: Work, _ attempt: Attempt) -> ActionContext {
@@ -286,8 +288,13 @@ struct ActionRunner {
       run: run.id, step: name, attempt: attempt.number, idempotencyKey: work.key, isKeyNamed: call.key != nil,
       now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path),
       notes: journal.notes(of: path)
-    ) { [run, name, redactor = work.redactor] progress in
-      run.report(.reported(path: name, text: redactor.redact(progress.message)))
+    ) {
+      [run, name, redactor = work.redactor, secrets = work.secrets, log = attempt.requests, number = attempt.number] in
+      switch $0 {
+      case .progress(let progress): run.report(.reported(path: name, text: redactor.redact(progress.message)))
+      case .printed(let bytes, let stream):
+        log.printer { StepPrinter(run, step: name, attempt: number, secrets: secrets) }.add(bytes, on: stream)
+      }
     }
     context.baseline = attempt.baseline
     context.secrets = work.secrets

@@ -2,11 +2,12 @@ import ActionKit
 import Basics
 import Synchronization
 
-/// The requests of one attempt: method, redacted URL, status, bytes and time, never bodies.
+/// The requests of one attempt: method, redacted URL, status, bytes and time, never bodies; and what its programs print.
 ///
 /// Steps share services, so the attempt is found through the task that makes the request.
 final class RequestLog: Sendable {
   private let requests = Mutex<[ServiceRequest]>([])
+  private let printer = Mutex<StepPrinter?>(nil)
 
   @TaskLocal private static var current: RequestLog?
 
@@ -27,6 +28,18 @@ final class RequestLog: Sendable {
     }
     return try result.get()
   }
+
+  /// What the attempt's programs print goes to; made when it is first asked for.
+  func printer(_ make: () -> StepPrinter) -> StepPrinter {
+    printer.withLock { printer in
+      let made = printer ?? make()
+      printer = made
+      return made
+    }
+  }
+
+  /// Passes on what the attempt's programs printed last.
+  func finishPrinting() { printer.withLock { $0 }?.finish() }
 
   /// The requests as the state keeps them.
   func values(redactedBy redactor: Redactor) -> [Value] {

@@ -25,6 +25,7 @@ import Testing
     .signal(SentEvent(id: "e1", name: "paid", data: .object(["$bytes": .string("!")]), run: "r1")),
     .runs(limit: 3, recipe: "r"), .find(run: "r"), .show(run: "r"),
     .value(BlobReference(sha256: String(repeating: "ab", count: 32), size: 7)),
+    .logs(run: "r1", step: "a", from: 12),
     .why(RunFacts.Question(run: "r1", cause: RunCause(.retry, run: "r0"), group: "g", awaits: ["paid"])), .schedules,
     .slots(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant)),
     .pauseSchedule(id: "tick", note: "holiday"), .resumeSchedule(id: "tick"), .resetSchedule(id: "tick"),
