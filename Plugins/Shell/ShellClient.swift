@@ -5,7 +5,18 @@ import Glibc
 /// Runs commands on this machine.
 public protocol CommandRunning: Sendable {
   /// Runs a command to its end, or until the task is cancelled.
-  func run(_ command: ShellCommand) async throws(ShellError) -> ShellResult
+  ///
+  /// - Parameter onPrint: Receives what it writes as it is read, from a thread that may block.
+  func run(
+    _ command: ShellCommand, onPrint: (@Sendable ([UInt8], PrintedStream) -> Void)?
+  ) async throws(ShellError) -> ShellResult
+}
+
+extension CommandRunning {
+  /// Runs a command to its end, or until the task is cancelled.
+  public func run(_ command: ShellCommand) async throws(ShellError) -> ShellResult {
+    try await run(command, onPrint: nil)
+  }
 }
 
 /// Runs commands in an environment that holds only what is named, each of which ends with all that it started.
@@ -30,7 +41,11 @@ public struct ShellClient: CommandRunning {
   }
 
   /// Runs a command to its end, or until the task is cancelled.
-  public func run(_ command: ShellCommand) async throws(ShellError) -> ShellResult {
+  ///
+  /// - Parameter onPrint: Receives what it writes as it is read, from a thread that may block.
+  public func run(
+    _ command: ShellCommand, onPrint: (@Sendable ([UInt8], PrintedStream) -> Void)?
+  ) async throws(ShellError) -> ShellResult {
     let words = try words(of: command)
     var environment = settings.environment
     for (name, value) in command.environment { environment[name] = value }
@@ -46,9 +61,12 @@ public struct ShellClient: CommandRunning {
     else { throw ShellError(.invalid, "the working folder '\(command.folder)' is not there; make it first") }
     if Task.isCancelled { throw ShellError(.cancelled, "'\(name(of: command))' was not started") }
 
+    var onRead: (@Sendable ([UInt8], Bool) -> Void)?
+    if let onPrint { onRead = { bytes, isErrors in onPrint(bytes, isErrors ? .errors : .output) } }
     let process = ChildProcess(
       path: words[0], arguments: words.dropFirst().map { $0 }, environment: environment, folder: command.folder,
-      place: command.place, input: command.input, maxOutputBytes: settings.maxOutputBytes, grace: settings.grace)
+      place: command.place, input: command.input, maxOutputBytes: settings.maxOutputBytes, grace: settings.grace,
+      onRead: onRead)
     let start = SystemTime().elapsed()
     let end = await process.run()
     let result = Result { () throws(ShellError) in try judged(end, command) }.mapError { error in
@@ -107,12 +125,25 @@ public struct ShellClient: CommandRunning {
 
   // MARK: How it ended
 
+  /// The end of what a command wrote to one of its outputs, which says most; nil if it wrote nothing.
+  private static func end(of bytes: [UInt8], isCut: Bool) -> String? {
+    let text = String(decoding: bytes, as: UTF8.self).trimmed.excerpt(1900, .end, isCut: isCut)
+    return text.isEmpty ? nil : text
+  }
+
   private func judged(_ end: ChildProcess.End, _ command: ShellCommand) throws(ShellError) -> ShellResult {
     let name = name(of: command)
-    // The end says most. What was killed may break off within a secret.
+    // What was killed may break off within a secret.
     let isCut = if case .exit = end.reason { false } else { true }
+    let (errors, output) = (
+      ShellClient.end(of: end.errors, isCut: isCut), ShellClient.end(of: end.output, isCut: isCut)
+    )
     let detail =
-      end.errors.isEmpty ? nil : String(decoding: end.errors, as: UTF8.self).trimmed.excerpt(2000, .end, isCut: isCut)
+      switch (errors, output) {
+      case (let errors?, let output?): "standard error: \(errors)\nstandard output: \(output)"
+      case (nil, let output?): "standard output: \(output)"
+      case (let errors, nil): errors
+      }
     switch end.reason {
     case .notStarted(let code):
       throw ShellError(.notStarted, "'\(name)' was not started: \(systemErrorText(code))")

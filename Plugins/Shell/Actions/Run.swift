@@ -69,7 +69,7 @@ enum Run: StepEffectAction, PreviewingAction {
         $0.isRun = false
       }
     }
-    let result = try await service.client.run(command)
+    let result = try await service.client.run(command) { context.printed($0, on: $1) }
     guard let text = String(validating: withoutLastLineEnds(result.output), as: UTF8.self) else {
       throw ActionError(.plugin, "the output of '\(name)' isn't valid UTF-8", effect: .done)
     }

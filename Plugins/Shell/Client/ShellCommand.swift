@@ -101,7 +101,7 @@ public struct ShellError: Error, Sendable, Equatable, CustomStringConvertible {
   public var kind: Kind
   /// What happened and what to do, in sentences.
   public var message: String
-  /// The end of what it wrote to its standard error.
+  /// The ends of what it wrote to its standard error and its standard output; without a name, of its standard error.
   public var detail: String?
 
   /// Creates an error.

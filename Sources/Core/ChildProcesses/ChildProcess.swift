@@ -61,6 +61,7 @@ package final class ChildProcess: Sendable {
   private let input: [UInt8]
   private let maxOutputBytes: Int
   private let grace: TimeSpan
+  private let onRead: (@Sendable (_ bytes: [UInt8], _ isErrors: Bool) -> Void)?
   private let state = Mutex(State())
 
   /// - Parameters:
@@ -71,9 +72,11 @@ package final class ChildProcess: Sendable {
   ///   - input: What it reads, and then the end.
   ///   - maxOutputBytes: The most that it may write to each of its outputs.
   ///   - grace: How long it has to end when it is asked to, before it is killed.
+  ///   - onRead: Receives what it writes as it is read, on a thread that may block; meanwhile nothing more is read.
   package init(
     path: String, arguments: [String], environment: [String: String], folder: String, place: FilePlace? = nil,
-    input: [UInt8] = [], maxOutputBytes: Int, grace: TimeSpan
+    input: [UInt8] = [], maxOutputBytes: Int, grace: TimeSpan,
+    onRead: (@Sendable (_ bytes: [UInt8], _ isErrors: Bool) -> Void)? = nil
   ) {
     self.path = path
     self.arguments = arguments
@@ -83,6 +86,7 @@ package final class ChildProcess: Sendable {
     self.input = input
     self.maxOutputBytes = maxOutputBytes
     self.grace = grace
+    self.onRead = onRead
   }
 
   /// The file of a program: a path, which counts from a folder, or a name that is looked for in folders separated by
@@ -291,8 +295,8 @@ package final class ChildProcess: Sendable {
       let patience = next.map { max(0, min(($0 - now).nanoseconds / 1_000_000 + 1, 60_000)) } ?? -1
       if poll(&watched, nfds_t(watched.count), Int32(patience)) <= 0 { continue }
       if watched[0].revents != 0 { feed(&own.input, &written) }
-      if watched[1].revents != 0 { read(&own.output, into: &end.output, &isTooMuch) }
-      if watched[2].revents != 0 { read(&own.errors, into: &end.errors, &isTooMuch) }
+      if watched[1].revents != 0 { read(&own.output, into: &end.output, isErrors: false, &isTooMuch) }
+      if watched[2].revents != 0 { read(&own.errors, into: &end.errors, isErrors: true, &isTooMuch) }
       if watched[3].revents != 0 {
         var bytes: [UInt8] = [0, 0, 0, 0]
         _ = Glibc.read(own.alarm, &bytes, bytes.count)
@@ -313,8 +317,8 @@ package final class ChildProcess: Sendable {
       }
     }
     // What it wrote last; what it left running writes no more.
-    read(&own.output, into: &end.output, &isTooMuch)
-    read(&own.errors, into: &end.errors, &isTooMuch)
+    read(&own.output, into: &end.output, isErrors: false, &isTooMuch)
+    read(&own.errors, into: &end.errors, isErrors: true, &isTooMuch)
     _ = reaped(own.keeper)
     // The command itself went with its keeper, and the group that it leads has no other's number while it is there.
     if status == nil, command > 0 { kill(-command, SIGKILL) }
@@ -357,13 +361,16 @@ package final class ChildProcess: Sendable {
   }
 
   /// Reads what is there; closes the pipe at its end.
-  private func read(_ end: inout Int32, into bytes: inout [UInt8], _ isTooMuch: inout Bool) {
+  private func read(
+    _ end: inout Int32, into bytes: inout [UInt8], isErrors: Bool, _ isTooMuch: inout Bool
+  ) {
     guard end >= 0 else { return }
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while !isTooMuch {
       let count = Glibc.read(end, &chunk, chunk.count)
       if count > 0 {
         bytes += chunk[..<count]
+        onRead?(Array(chunk[..<count]), isErrors)
         if bytes.count > maxOutputBytes { isTooMuch = true }
       } else if count == 0 {
         return shut(&end)

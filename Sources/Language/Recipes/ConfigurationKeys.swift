@@ -45,7 +45,8 @@ extension KeySet {
     Key("keepSlotsFor", .definition("keeping"), "How long slots are kept; 90d if left out."),
     Key(
       "keepDataFor", .definition("keeping"),
-      "How long the data of finished runs is kept: inputs, outputs, requests and logs; as long as the runs if left out."),
+      "How long the data of finished runs is kept: inputs, outputs, requests and logs; as long as the runs if left out."
+    ),
   ])
 }
 

@@ -49,7 +49,8 @@ package struct FailureInputs: Sendable {
     if let other = recipe.inputs.first(where: { input in
       input.isRequired && !names.contains { $0.hasSameScalars(as: input.name) }
     }) {
-      return "it needs the input '\(other.name)', which a failed run doesn't give; give it a default, or use \(names.joined(separator: ", "))"
+      return
+        "it needs the input '\(other.name)', which a failed run doesn't give; give it a default, or use \(names.joined(separator: ", "))"
     }
     for status in statuses {
       var sample = sample

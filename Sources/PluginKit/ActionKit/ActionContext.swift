@@ -1,4 +1,4 @@
-/// What an action may know of its run, and where it reports its progress.
+/// What an action may know of its run, and where it passes on its progress and what programs print.
 public struct ActionContext: Sendable {
   /// The run's id.
   public var run: String
@@ -28,7 +28,13 @@ public struct ActionContext: Sendable {
   package var confinement: String?
   /// What belongs to the program itself, which no path leads to.
   package var ownFiles = OwnFiles()
-  private let onProgress: @Sendable (Progress) -> Void
+  private let onReport: @Sendable (Report) -> Void
+
+  /// What an action passes on while it runs.
+  package enum Report: Sendable {
+    case progress(Progress)
+    case printed([UInt8], PrintedStream)
+  }
 
   /// How far an action is.
   public struct Progress: Hashable, Sendable {
@@ -64,6 +70,20 @@ public struct ActionContext: Sendable {
     time: any TimeSource, folder: String, values: (any ValueStore)? = nil, notes: (any RunNotes)? = nil,
     onProgress: @escaping @Sendable (Progress) -> Void = { _ in }
   ) {
+    self.init(
+      run: run, step: step, attempt: attempt, idempotencyKey: idempotencyKey, isKeyNamed: isKeyNamed, now: now,
+      time: time, folder: folder, values: values, notes: notes
+    ) { report in
+      if case .progress(let progress) = report { onProgress(progress) }
+    }
+  }
+
+  /// Creates a context whose run is told of everything that the action passes on.
+  package init(
+    run: String, step: String, attempt: Int, idempotencyKey: String, isKeyNamed: Bool, now: Timestamp,
+    time: any TimeSource, folder: String, values: (any ValueStore)?, notes: (any RunNotes)?,
+    onReport: @escaping @Sendable (Report) -> Void
+  ) {
     self.run = run
     self.step = step
     self.attempt = attempt
@@ -74,7 +94,7 @@ public struct ActionContext: Sendable {
     self.folder = folder
     self.values = values
     self.notes = notes
-    self.onProgress = onProgress
+    self.onReport = onReport
   }
 
   /// Reports progress to the run's followers, who see a bar, a rate and the time that is left if there are numbers.
@@ -84,7 +104,15 @@ public struct ActionContext: Sendable {
   public func report(
     _ message: String, completed: Int? = nil, of total: Int? = nil, unit: Progress.Unit = .items
   ) {
-    onProgress(Progress(message, completed: completed, of: total, unit: unit))
+    onReport(.progress(Progress(message, completed: completed, of: total, unit: unit)))
+  }
+
+  /// Passes on what a program that the action runs prints, as it comes: in pieces that end anywhere.
+  ///
+  /// The run shows it line by line to its followers and keeps it in its log, both without secrets. May block for a
+  /// moment, so that a program doesn't print faster than its output can be searched for secrets.
+  public func printed(_ bytes: [UInt8], on stream: PrintedStream) {
+    if !bytes.isEmpty { onReport(.printed(bytes, stream)) }
   }
 
   /// A path as the recipe gives it, made absolute.
@@ -93,4 +121,12 @@ public struct ActionContext: Sendable {
     guard let confinement else { return path }
     return "\(confinement)/\(path.split(separator: "/").filter { $0 != ".." }.joined(separator: "/"))"
   }
+}
+
+/// Where a program prints.
+public enum PrintedStream: Sendable, Hashable, CaseIterable {
+  /// Its standard output.
+  case output
+  /// Its standard error.
+  case errors
 }

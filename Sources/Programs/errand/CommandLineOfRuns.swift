@@ -3,7 +3,8 @@ import RunState
 
 // The commands that show and steer runs and schedules.
 
-private let runArgument = Command.Argument.required("run", "The run: its id, the beginning or end of it, a recipe's name, last or last:RECIPE.", .text)
+private let runArgument = Command.Argument.required(
+  "run", "The run: its id, the beginning or end of it, a recipe's name, last or last:RECIPE.", .text)
 private let json = Command.Option.flag("json", "Prints JSON.")
 private let finalJSON = Command.Option.flag("json", "Prints one JSON document when the run is over.")
 
@@ -39,7 +40,16 @@ let runsCommand = Command(
     Command(
       "delete", "Deletes a run that has ended, with its values and what its commands printed.",
       arguments: [runArgument], examples: [.init("runs delete 8f3a21", "Leaves nothing of it in the state.")]),
-    Command("logs", "Shows the attempts and requests of one run.", arguments: [runArgument], options: [json]),
+    Command(
+      "logs", "Shows the attempts of one run with their requests and what their programs printed.",
+      arguments: [
+        runArgument,
+        .optional("step", "The step's path, such as backup or put[3]/write; all steps if left out.", .text),
+      ],
+      options: [
+        .flag("follow", "Shows what comes until the run ends; with --json each line as an object."), json,
+      ],
+      examples: [.init("runs logs last backup --follow", "Shows what the step 'backup' prints.")]),
     Command("follow", "Follows a run that the folder's agent is running.", arguments: [runArgument]),
     Command(
       "resume", "Resumes an interrupted or paused run, or all interrupted runs.",

@@ -85,7 +85,8 @@ struct DoctorCommand: DispatchedCommand {
       return [
         .init(
           .warning,
-          "the last run of '\(name)', which onFailure names, is \(last.status.rawValue)\(reason); see: errand runs show \(last.id)")
+          "the last run of '\(name)', which onFailure names, is \(last.status.rawValue)\(reason); see: errand runs show \(last.id)"
+        )
       ]
     }
   }

@@ -97,7 +97,7 @@ extension NodeState {
 
 extension String {
   /// The path of a record without the numbers of items, tries and rounds.
-  fileprivate var ofEveryItem: String {
+  var ofEveryItem: String {
     split(separator: "/").map { part in
       let element = part.prefix { $0 != "[" && $0 != "~" && $0 != "!" }
       return part.hasSuffix("!") ? "\(element)!" : "\(element)"
@@ -106,7 +106,7 @@ extension String {
 
   /// The path of the node of a record: a round of a repeated step, or a step of a called recipe, has no node of its
   /// own.
-  fileprivate var node: String { hasSuffix("/#round") ? String(dropLast(7)) : self }
+  var node: String { hasSuffix("/#round") ? String(dropLast(7)) : self }
 }
 
 /// The Graphviz program that draws.

@@ -19,6 +19,11 @@ final class ProgressDisplay: Sendable {
     /// How far it is, in numbers.
     var meter: ProgressMeter?
 
+    /// Whether items of the loop have failed.
+    var hasFailures = false
+    /// The lines that its programs printed last.
+    var printed: [String] = []
+
     mutating func advance(to amount: ProgressAmount, at now: TimeSpan) {
       if meter == nil { meter = ProgressMeter(amount, at: now) } else { meter?.advance(to: amount, at: now) }
     }
@@ -43,6 +48,9 @@ final class ProgressDisplay: Sendable {
   private let width: @Sendable () -> Int
   private let draw: @Sendable (String) -> Void
   private let shown = Mutex(Shown())
+
+  /// The most lines that are shown below a running step.
+  private static let mostPrinted = 3
 
   private static let spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 
@@ -82,7 +90,10 @@ final class ProgressDisplay: Sendable {
 
   func show(_ progress: Progress) {
     switch format {
-    case .json: console.error(JSON.shown(progress.value))
+    case .json:
+      // Commands may print much; the rest is told even so.
+      if case .printed = progress, console.isQuiet { return }
+      console.error(JSON.shown(progress.value))
     case .github, .text: shown.withLock { show(progress, &$0) }
     }
   }
@@ -123,9 +134,10 @@ final class ProgressDisplay: Sendable {
       guard isShown(path) else { return }
       shown.running.append(Running(path: path, title: title, depth: depth, began: time.elapsed()))
       redraw(&shown, above: [])
-    case .loopAdvanced(let path, let done, let count):
+    case .loopAdvanced(let path, let done, let failed, let count):
       guard let index = shown.running.firstIndex(where: { $0.path == path }) else { return }
-      shown.running[index].note = "\(done)/\(count)"
+      shown.running[index].note = "\(done - failed)/\(count)\(failed > 0 ? ", \(failed) failed" : "")"
+      shown.running[index].hasFailures = failed > 0
       // The spinner draws it; a loop may advance thousands of times a second.
       guard console.isLive else { return }
       shown.running[index].advance(to: ProgressAmount(completed: done, total: count), at: time.elapsed())
@@ -137,6 +149,14 @@ final class ProgressDisplay: Sendable {
       } else {
         shown.running[index].meter = nil
       }
+    case .printed(let line):
+      let text = "\(line.step.safe) | \(line.shown)"
+      guard console.isLive, format == .text else { return redraw(&shown, above: ["  \(text)"]) }
+      // Items of a loop print below it.
+      let index = shown.running.lastIndex { line.belongs(to: $0.path) } ?? shown.running.indices.last
+      guard let index else { return }
+      // The spinner draws it; a command may print thousands of lines a second.
+      shown.running[index].printed = shown.running[index].printed.suffix(ProgressDisplay.mostPrinted - 1) + [text]
     case .attemptFailed(let path, let attempt, let error, let delay):
       let message = error.message.safe
       let end = delay.map { "\(message.hasSuffix(".") ? message.dropLast() : message[...]); retrying in \($0.spoken)" }
@@ -153,7 +173,8 @@ final class ProgressDisplay: Sendable {
             + wait.spoken(zone.clock(at: time.now())).safeLines(indent: indent(depth, path) + "  ")
         ])
     case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
-      let note = shown.running.first { $0.path == path }?.note ?? ""
+      let running = shown.running.first { $0.path == path }
+      let note = running?.note ?? ""
       shown.running.removeAll { $0.path == path }
       // A step without a name that did nothing, such as a guard that held, isn't shown.
       let isNameless = path.split(separator: "/").last?.first == "#"
@@ -162,11 +183,23 @@ final class ProgressDisplay: Sendable {
       guard isShown(path) || error != nil else { return }
       let words = isReplayed ? "done before" : status == .skipped ? "skipped" : took.spoken
       let name = isShown(path) ? title : path
-      let left = "\(indent(depth, path))\(mark(status, colour)) \(name.safe)"
+      let isPartly = status == .succeeded && running?.hasFailures == true
+      let mark = isPartly ? Style.yellow.applied(to: "✓", colour) : mark(status, colour)
+      let left = "\(indent(depth, path))\(mark) \(name.safe)"
       let padding = String(repeating: " ", count: max(2, 44 - name.displayWidth - 2 * depth))
       var lines = [
-        "\(left)\(padding)\(Style.dim.applied(to: [note, words].filter { !$0.isEmpty }.joined(separator: "  "), colour))"
+        left + padding
+          + (isPartly
+            ? "\(Style.yellow.applied(to: note, colour))  \(Style.dim.applied(to: words, colour))"
+            : Style.dim.applied(to: [note, words].filter { !$0.isEmpty }.joined(separator: "  "), colour))
       ]
+      // Of a run that failed before, only the first failure is in the report.
+      if let error, path.isInHandler {
+        lines.append("\(indent(depth, path))  " + error.message.safeLines(indent: indent(depth, path) + "  "))
+      }
+      if ![.succeeded, .skipped].contains(status) {
+        lines += (running?.printed ?? []).map { Style.dim.applied(to: "\(indent(depth, path))  \($0)", colour) }
+      }
       if let error, format == .github { lines.append(githubCommand(error)) }
       redraw(&shown, above: lines)
     case .runEnded:
@@ -207,10 +240,20 @@ final class ProgressDisplay: Sendable {
     var text = shown.liveLines > 0 ? "\u{1B}[\(shown.liveLines)A\u{1B}[J" : ""
     for line in lines { text += line + "\n" }
     let running = shown.running.suffix(8)
+    let mostPrinted = running.count > 2 ? 1 : ProgressDisplay.mostPrinted
+    var liveLines = 0
     // A wrapped line could not be overwritten.
     let width = self.width() - 1
-    for step in running { text += line(of: step, width, shown.frame) + "\n" }
-    shown.liveLines = running.count
+    for step in running {
+      text += line(of: step, width, shown.frame) + "\n"
+      let indent = String(repeating: "  ", count: step.depth + 3)
+      let printed = step.printed.suffix(mostPrinted)
+      for line in printed {
+        text += Style.dim.applied(to: "\(indent)\(line)".clipped(to: width), console.colourError) + "\n"
+      }
+      liveLines += 1 + printed.count
+    }
+    shown.liveLines = liveLines
     if shown.wait != nil {
       let end = isApart ? "Ctrl-C ends the run" : "Ctrl-C leaves the run, 'errand runs follow' follows it again"
       let line = "\(waitText(&shown)); \(end)".clipped(to: width - 4)
@@ -249,4 +292,17 @@ extension WaitRecord {
     case .poll: "round \(rounds ?? 0) didn't match; again at \(until ?? "once")"
     }
   }
+}
+
+extension PrintedLine {
+  /// The text for people: what a terminal would show of it in the end.
+  var shown: String {
+    let parts = text.split(separator: "\r")
+    return stream == .note ? "(\(text.safe))" : parts.last.map { String($0).safe } ?? ""
+  }
+}
+
+extension StepPath {
+  /// Whether the step is one of `onFailure` or `finally`.
+  var isInHandler: Bool { split(separator: "/").contains { $0 == "#onFailure" || $0 == "#finally" } }
 }

@@ -21,6 +21,10 @@ struct Report {
   func showText() {
     let hint = isApart ? "--json shows all" : "errand runs show \(record.id) --json shows all"
     for member in outputs.map?.members ?? [] { console.show(member.value, named: member.key.plain, hint: hint) }
+    // On the run's own page they are among the steps.
+    for sentence in isPartOfPage ? [] : record.failuresAside.prefix(Report.mostAside) {
+      console.say("\(Style.yellow.applied(to: "note", console.colourError)): \(sentence.safe)")
+    }
     guard record.status != .succeeded else {
       console.say("\(Style.green.applied(to: "done", console.colourError)) in \(took.spoken)")
       return
@@ -29,6 +33,9 @@ struct Report {
     for error in errors { console.error(error.text(colour: console.colourError)) }
     console.error(nextStep)
   }
+
+  /// The most failures beside the run's own that are told.
+  private static let mostAside = 10
 
   /// For programs: one document.
   func showJSON() {
@@ -91,7 +98,7 @@ extension RunError {
   func text(colour: Bool) -> String {
     let place = self.file.map { "\($0):\(self.line ?? 1):\(self.column ?? 1): " } ?? ""
     var text = "\(place)\(Style.red.applied(to: "error", colour)): \(self.message.safe)"
-    if let detail = self.detail, !detail.isEmpty { text += "\n  \(detail.safe)" }
+    if let detail = self.detail, !detail.isEmpty { text += "\n  \(detail.safeLines(indent: "    "))" }
     if let step = self.step {
       let attempt = self.attempt.map { $0 > 1 ? ", attempt \($0)" : "" } ?? ""
       text += "\n  in step '\(step)'\(attempt) (\(self.kind.rawValue))"

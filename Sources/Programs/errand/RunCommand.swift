@@ -122,7 +122,8 @@ struct RunCommand: DispatchedCommand {
       run: run, at: now, recipe: request.recipe.name, file: request.path,
       folder: request.path.hasPrefix("/") ? nil : Workspace.workingFolder,
       texts: .inline(.map(request.recipe.texts)), inputs: .map(request.inputs), overrides: request.overrides,
-      sandbox: request.isSandbox || request.isReplay, program: version, language: LanguageVersion.current, group: request.recipe.group)
+      sandbox: request.isSandbox || request.isReplay, program: version, language: LanguageVersion.current,
+      group: request.recipe.group)
   }
 
   // MARK: Recordings

@@ -266,7 +266,9 @@ struct RunSession: Sendable {
       let connection = try await access.connection()
       if isOneOfAll { _ = await connection.agent?.host.recover(in: workspace.stateFolder) }
       await connection.agent?.host.observe { [console] news in
-        if case .untold(_, let reason) = news { console.error("onFailure of errand.yaml starts nothing: \(reason.safe)") }
+        if case .untold(_, let reason) = news {
+          console.error("onFailure of errand.yaml starts nothing: \(reason.safe)")
+        }
       }
       let following = try await following(connection, request)
       if case .ended = following { await finishFailureRuns(connection.agent?.host) }
@@ -300,7 +302,8 @@ struct RunSession: Sendable {
     for run in runs where run.status != .succeeded {
       let reason = (run.error?.message ?? run.reason).map { ": \($0.safe)" } ?? ""
       console.error(
-        "The run that tells of the failure, of '\(run.recipe.safe)', is \(run.status.rawValue)\(reason); see: errand runs show \(run.id)")
+        "The run that tells of the failure, of '\(run.recipe.safe)', is \(run.status.rawValue)\(reason); see: errand runs show \(run.id)"
+      )
     }
   }
 

@@ -13,7 +13,7 @@ struct RunsCommand: DispatchedCommand {
     switch parsed.command.last {
     case "show": return try await show(session)
     case "delete": return try await delete(session)
-    case "logs": return try await logs(session)
+    case "logs": return try await RunLogsCommand(dispatch: dispatch, session: session).run()
     case "follow":
       let run = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
         try await requests.run(parsed["run"].text)
@@ -88,7 +88,9 @@ struct RunsCommand: DispatchedCommand {
       return instant
     }
     throw RuntimeError(
-      .usage, "--\(option) takes a time such as 2026-11-20, '2026-11-20 17:30' or 17:30, or 7d for seven days ago, not '\(text)'")
+      .usage,
+      "--\(option) takes a time such as 2026-11-20, '2026-11-20 17:30' or 17:30, or 7d for seven days ago, not '\(text)'"
+    )
   }
 
   /// Shows the decisions that a run asks for, with the commands to type.
@@ -171,43 +173,6 @@ struct RunsCommand: DispatchedCommand {
     report.showText()
     return .done
   }
-
-  private func logs(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
-    let record = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
-      try await requests.shown(parsed["run"].text)
-    }
-    let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
-    if asJSON {
-      console.out(JSON.shown(.list(steps.map { $0.encoded().recordWithMarks }), .pretty))
-      return .done
-    }
-    for step in steps {
-      guard let last = step.lastAttempt else { continue }
-      for attempt in step.earlierAttempts {
-        let isUncertain = attempt.error == nil || attempt.error?.kind == .uncertain
-        show(attempt, of: step, isUncertain ? .uncertain : .failed, unended: "lost")
-      }
-      // The last attempt of a block ends with the block.
-      var attempt = last
-      if attempt.endedAt == nil, step.status.isEnded {
-        attempt.endedAt = step.endedAt
-        attempt.error = attempt.error ?? step.error
-      }
-      show(attempt, of: step, step.status, unended: "in flight")
-    }
-    return .done
-  }
-
-  private func show(_ attempt: AttemptRecord, of step: StepRecord, _ status: StepStatus, unended: String) {
-    let took = attempt.endedAt?.span(since: attempt.startedAt)?.spoken ?? unended
-    console.out(
-      "\(attempt.startedAt.toSeconds)  \(step.path)  attempt \(attempt.number)  \(status.rawValue)  \(took)")
-    for exchange in attempt.exchanges {
-      let words = ["method", "url", "status", "bytes", "took"].compactMap { exchange[$0]?.plain }
-      console.out("  \(words.joined(separator: "  "))")
-    }
-    if let error = attempt.error { console.out("  \(error.kind.rawValue): \(error.message.safe)") }
-  }
 }
 
 extension Dispatch {
@@ -262,7 +227,8 @@ struct RunTails {
 
   init(of ids: [String]) {
     // An id has twelve random digits after its last dash.
-    length = (RunTails.shortest..<12).first { length in Set(ids.map { $0.suffix(length) }).count == Set(ids).count } ?? 36
+    length =
+      (RunTails.shortest..<12).first { length in Set(ids.map { $0.suffix(length) }).count == Set(ids).count } ?? 36
   }
 
   subscript(id: String) -> String { String(id.suffix(length)) }

@@ -33,7 +33,8 @@ struct Timeline {
 
   /// - Parameter width: The columns of the terminal; nil without a limit.
   func lines(width: Int?, colour: Bool) -> [String] {
-    let rows = steps.map(row)
+    let failures = steps.failuresOfItems
+    let rows = steps.map { row($0, failures[$0.path] ?? 0) }
     func widest(_ heading: String, _ text: (Row) -> String) -> Int {
       rows.reduce(heading.displayWidth) { max($0, text($1).displayWidth) }
     }
@@ -83,7 +84,8 @@ struct Timeline {
 
   // MARK: Rows
 
-  private func row(_ step: StepRecord) -> Row {
+  /// - Parameter failures: How many items of the step failed.
+  private func row(_ step: StepRecord, _ failures: Int) -> Row {
     let from = max(.zero, step.startedAt.span(since: began) ?? .zero)
     let to = (step.endedAt ?? ended).span(since: began) ?? from
     let change = step.attempts > 1 ? step.lastAttempt?.startedAt.span(since: began) ?? from : from
@@ -92,13 +94,14 @@ struct Timeline {
       case .failed, .timedOut, .uncertain: .red
       case .skipped, .cancelled: .dim
       case .pending, .queued, .running, .retrying, .waiting: .yellow
-      case .succeeded: nil
+      case .succeeded: failures > 0 ? .yellow : nil
       }
     let isWait = step.wait != nil && step.wait?.kind != .poll
     return Row(
       cells: (
-        step.path.safe + (step.hasValues ? " \(Timeline.valueMark)" : ""), "+\(from.spoken)", step.status == .skipped ? "" : max(.zero, to - from).spoken,
-        status(of: step)
+        step.path.safe + (step.hasValues ? " \(Timeline.valueMark)" : ""), "+\(from.spoken)",
+        step.status == .skipped ? "" : max(.zero, to - from).spoken,
+        status(of: step) + (failures > 0 ? ", \(failures) failed" : "")
       ), bar: (part(from), step.wait?.kind == .poll ? part(to) : part(max(from, change)), part(max(from, to)), isWait),
       style: style, error: step.error.map { "\($0.kind.rawValue): \($0.message.safe)" })
   }
@@ -175,5 +178,43 @@ extension String {
   func fitted(to columns: Int) -> String {
     let text = clipped(to: columns)
     return text + String(repeating: " ", count: max(0, columns - text.displayWidth))
+  }
+}
+
+extension Sequence<StepRecord> {
+  /// How many items of each loop failed, by the loops' paths.
+  var failuresOfItems: [StepPath: Int] {
+    var counts: [StepPath: Int] = [:]
+    for step in self where [.failed, .timedOut].contains(step.status) && step.path.hasSuffix("]") {
+      guard let bracket = step.path.utf8.lastIndex(of: ASCII.openBracket) else { continue }
+      counts[String(step.path[..<bracket]), default: 0] += 1
+    }
+    return counts
+  }
+}
+
+extension RunRecord {
+  /// What failed beside the error that the run ended with, in sentences: items of loops that continued, and steps of
+  /// `onFailure` and `finally`.
+  var failuresAside: [String] {
+    var sentences: [String] = []
+    let failures = stepsInOrder.failuresOfItems
+    for step in stepsInOrder {
+      if step.status == .succeeded, let count = failures[step.path] {
+        let first = stepsInOrder.first {
+          $0.path.hasPrefix("\(step.path)[") && $0.path.hasSuffix("]") && $0.error != nil
+        }
+        let why = first.flatMap { first in first.error.map { "; \(first.path): \($0.message)" } } ?? ""
+        sentences.append("\(count) item\(count == 1 ? "" : "s") of '\(step.path)' failed\(why)")
+      }
+      guard step.path.isInHandler, let failure = step.error, failure != error,
+        [.failed, .timedOut].contains(step.status)
+      else { continue }
+      // A block fails with its step, which is told.
+      if failure.step.map({ $0 == step.path }) ?? true {
+        sentences.append("the step '\(step.path)' failed: \(failure.message)")
+      }
+    }
+    return sentences
   }
 }

@@ -9,5 +9,6 @@ let versionDate = "2026-11-23"
 /// What `--version` prints; the package reads it.
 var versionText: String {
   let commit = String(cString: cprogram_commit())
-  return "errand \(version) of \(versionDate)\(commit.isEmpty ? "" : ", commit \(commit)"), state of format \(StateFormat.version)"
+  return
+    "errand \(version) of \(versionDate)\(commit.isEmpty ? "" : ", commit \(commit)"), state of format \(StateFormat.version)"
 }

@@ -28,6 +28,8 @@ package indirect enum AgentReply: Sendable {
   case found(RunReference, open: RunRecord?)
   case run(RunRecord)
   case value(Value)
+  /// Some lines that programs of a run printed.
+  case printed(PrintedPiece)
   case facts(RunFacts.Answer)
   case schedules([ScheduleRecord])
   case slots([SlotRecord])
@@ -106,6 +108,8 @@ package struct AgentReport: Record, Equatable {
 
 /// Receives the answers to a request: unchanged for a caller in this process, or as JSON for a socket.
 package protocol AgentReplies: Sendable {
+  /// Whether the caller has much to read still, so that what can be read later should be left out.
+  var isBehind: Bool { get }
   /// Sends a small answer at once.
   func give(_ reply: AgentReply)
   /// Sends an answer that may be large, as soon as there is room for it.
@@ -140,6 +144,7 @@ package struct LocalReplies: AgentReplies {
 
   package init(_ receive: @escaping @Sendable (AgentReply) -> Void) { self.receive = receive }
 
+  package var isBehind: Bool { false }
   package func give(_ reply: AgentReply) { receive(reply) }
   package func giveInTurn(_ reply: AgentReply) async { receive(reply) }
 

@@ -9,8 +9,9 @@
 ///     {"run":reference,"open":record?}          {"value":…}
 ///     {"facts":…,"others":[…],"events":[…],"holder":pid?}
 ///     {"schedules":[record with its texts…]}    {"slots":[slot record…]}
-///     {"slots":[instant…],"hasMore":bool}       the members of `AgentReport`
+///     {"slots":[instant…],"hasMore":bool}       {"lines":[printed line…],"next":position,"isLast":bool}
 ///     {"yielded":true}                          {"failed":{"kind":…,"message":…}}
+///     the members of `AgentReport`
 ///
 /// A large answer comes in parts (`AnswerParts`).
 import Basics
@@ -26,6 +27,8 @@ struct SocketReplies: AgentReplies {
     self.line = line
     self.newID = newID
   }
+
+  var isBehind: Bool { line.isBehind }
 
   func give(_ reply: AgentReply) {
     let (members, lists) = reply.parts
@@ -194,6 +197,8 @@ extension AgentReply {
     case .slots(let slots): return (ValueMap(), [List("slots", slots)])
     case .dueSlots(let slots, let hasMore):
       return object(["slots": .list(slots.map { $0.encoded() }), "hasMore": .bool(hasMore)])
+    case .printed(let piece):
+      return (ValueMap([("next", .int(piece.next)), ("isLast", .bool(piece.isLast))]), [List("lines", piece.lines)])
     case .status(let report): return (report.encoded().map ?? ValueMap(), [])
     case .yielded: return object(["yielded": .bool(true)])
     case .refused(let refusal):
@@ -238,6 +243,11 @@ extension AgentReply {
         open: try open.map { value throws(RecordError) in try RunRecord(reading: value) })
     case "show": self = .run(try RunRecord(reading: answer["run"] ?? .null))
     case "value": self = .value(try Value(reading: answer["value"] ?? .null))
+    case "logs":
+      self = .printed(
+        PrintedPiece(
+          lines: try list("lines"), next: try Int(reading: answer["next"] ?? .null),
+          isLast: try Bool(reading: answer["isLast"] ?? .null)))
     case "why":
       self = .facts(
         RunFacts.Answer(

@@ -24,6 +24,8 @@ package enum AgentRequest: Sendable {
   case find(run: String)
   case show(run: String)
   case value(BlobReference)
+  /// - Parameter from: Where to read on, as the answer before named it; 0 is the beginning.
+  case logs(run: String, step: StepPath? = nil, from: Int = 0)
   case why(RunFacts.Question)
   case schedules
   case slots(SlotQuery)

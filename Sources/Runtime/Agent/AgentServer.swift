@@ -9,16 +9,21 @@ package struct RequestLine: Sendable {
   package let caller: AgentCaller
   private let send: @Sendable (Value) -> Bool
   private let room: @Sendable () async -> Bool
+  private let behind: @Sendable () -> Bool
 
   init(
     _ value: Value, from caller: AgentCaller, send: @escaping @Sendable (Value) -> Bool,
-    room: @escaping @Sendable () async -> Bool = { true }
+    room: @escaping @Sendable () async -> Bool = { true }, behind: @escaping @Sendable () -> Bool = { false }
   ) {
     self.value = value
     self.caller = caller
     self.send = send
     self.room = room
+    self.behind = behind
   }
+
+  /// Whether the client has much to read still.
+  package var isBehind: Bool { behind() }
 
   /// Queues a line for the client; false if it is gone, in which case only the answering ends.
   @discardableResult
@@ -158,7 +163,8 @@ package final class AgentServer: Sendable {
     if let caller = client.caller {
       let request = RequestLine(
         value, from: caller, send: { self.send(id, $0) },
-        room: { await self.content.withLock { $0.loop }?.hasRoom(id) ?? false })
+        room: { await self.content.withLock { $0.loop }?.hasRoom(id) ?? false },
+        behind: { self.content.withLock { $0.loop }?.isBehind(id) ?? false })
       return handle(request, of: id)
     }
     let pid = Int(getpid())

@@ -136,7 +136,8 @@ extension AgentRequest {
 // MARK: - The verbs
 
 extension AgentVerb {
-  private static let run = Member<String>.required("run", "The run: its id, the beginning or the end of it, a recipe's name for the latest, `last` or `last:RECIPE`.")
+  private static let run = Member<String>.required(
+    "run", "The run: its id, the beginning or the end of it, a recipe's name for the latest, `last` or `last:RECIPE`.")
   private static let scheduleID = Member<String>.required("id", "The schedule's id.")
   private static let overlap = Member<Trigger.Overlap?>.optional(
     "overlap", "What to do while a run is open, in place of what the recipe says.")
@@ -249,6 +250,12 @@ extension AgentVerb {
       "value", "Reads a large value that a record names and does not hold.", .read,
       Member<BlobReference>.required("blob", "The value's hash and size, as the record has them."),
       make: { .value($0) }, values: { if case .value(let reference) = $0 { reference } else { nil } }),
+    AgentVerb(
+      "logs", "Reads some lines that programs of a run printed.", .read, refusals: [.notFound, .ambiguous], run,
+      Member<String?>.optional("step", "Only lines of that step, and of those inside it."),
+      Member<Int>.optional("from", or: 0, "Where to read on, as the answer before named it in 'next'."),
+      make: { .logs(run: $0, step: $1, from: $2) },
+      values: { if case .logs(let run, let step, let from) = $0 { (run, step, from) } else { nil } }),
     AgentVerb(
       "why", "Collects what an explanation of a run needs besides its record.", .read,
       Member<RunFacts.Question>.required("about", "The run, and what its record refers to."),

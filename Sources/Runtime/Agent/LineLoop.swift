@@ -138,6 +138,11 @@ package final class LineLoop: Sendable {
     }
   }
 
+  /// Whether so much is queued for a connection that senders should wait.
+  func isBehind(_ id: ID) -> Bool {
+    content.withLock { $0.connections[id].map { $0.output.count - $0.sent > limits.backlog } ?? false }
+  }
+
   /// Returns once little is queued for a connection; false if it is gone, or the loop is about to end.
   func hasRoom(_ id: ID) async -> Bool {
     await withCheckedContinuation { continuation in

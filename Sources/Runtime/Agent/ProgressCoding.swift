@@ -13,8 +13,8 @@ extension Progress {
         ("runBegan", ["run": run, "recipe": recipe, "isResumed": isResumed])
       case .stepBegan(let path, let title, let depth):
         ("stepBegan", ["step": path, "title": title, "depth": depth])
-      case .loopAdvanced(let path, let done, let count):
-        ("loopAdvanced", ["step": path, "done": done, "count": count])
+      case .loopAdvanced(let path, let done, let failed, let count):
+        ("loopAdvanced", ["step": path, "done": done, "failed": failed > 0 ? failed : nil, "count": count])
       case .attemptFailed(let path, let attempt, let error, let retryIn):
         ("attemptFailed", ["step": path, "attempt": attempt, "error": error, "retryIn": retryIn])
       case .stepWaits(let path, let title, let depth, let wait):
@@ -26,6 +26,11 @@ extension Progress {
             "step": path, "text": text, "completed": amount?.completed, "total": amount?.total,
             "unit": amount.map { $0.isBytes ? "bytes" : "items" },
           ]
+        )
+      case .printed(let line):
+        (
+          "printed",
+          ["step": line.step, "attempt": line.attempt, "stream": line.stream, "at": line.at, "text": line.text]
         )
       case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
         (
@@ -55,7 +60,8 @@ extension Progress {
       self = .stepBegan(path: try reader.read("step"), title: try reader.read("title"), depth: try reader.read("depth"))
     case "loopAdvanced":
       self = .loopAdvanced(
-        path: try reader.read("step"), done: try reader.read("done"), count: try reader.read("count"))
+        path: try reader.read("step"), done: try reader.read("done"), failed: try reader.readIfPresent("failed") ?? 0,
+        count: try reader.read("count"))
     case "attemptFailed":
       self = .attemptFailed(
         path: try reader.read("step"), attempt: try reader.read("attempt"), error: try reader.read("error"),
@@ -70,6 +76,11 @@ extension Progress {
       self = .reported(
         path: try reader.read("step"), text: try reader.read("text"),
         amount: completed.map { ProgressAmount(completed: $0, total: total, isBytes: unit == "bytes") })
+    case "printed":
+      self = .printed(
+        PrintedLine(
+          step: try reader.read("step"), attempt: try reader.read("attempt"), stream: try reader.read("stream"),
+          at: try reader.read("at"), text: try reader.read("text")))
     case "stepEnded":
       self = .stepEnded(
         path: try reader.read("step"), title: try reader.read("title"), depth: try reader.read("depth"),

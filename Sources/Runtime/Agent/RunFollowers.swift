@@ -2,10 +2,11 @@
 //
 // Progress comes from the walk itself, on whatever thread it is made, in the order in which it is made. A follower is
 // either told at once, by a closure that must not wait, or reads from a queue at its own pace. The queue is bounded, so
-// that a follower that reads slowly costs no more than `RunUpdateQueue.limit` updates, however loud the run is. When it is
-// full, the older half goes, but for the last `waits` among them: what a follower has to know to the end, that the run
-// waits or has left, always arrives, the last of it in the end. In the place of progress that is gone the follower is
-// told how much of it it has missed.
+// that a follower that reads slowly costs no more than `RunUpdateQueue.limit` updates with `mostPrinted` bytes that
+// programs printed, however loud the run is. When it is full, the printed lines of the older half go, which the run's log
+// has; if there are none, the whole half goes, but for the last `waits` in it: what a follower has to know to the end, that
+// the run waits or has left, always arrives, the last of it in the end. In the place of what is gone the follower is told
+// how much of it it has missed.
 import Basics
 import RunState
 import Runs
@@ -131,9 +132,12 @@ package struct RunUpdates: AsyncSequence {
 final class RunUpdateQueue: Sendable {
   /// How many are held at most, besides the word of what is missed.
   static let limit = 1000
+  /// How many bytes of printed lines are held, about.
+  static let mostPrinted = 1 << 20
 
   private struct Content {
     var updates: [RunUpdate] = []
+    var printedBytes = 0
     var missedCount = 0
   }
 
@@ -144,13 +148,15 @@ final class RunUpdateQueue: Sendable {
 
   func append(_ update: RunUpdate) {
     content.withLock { content in
-      if content.updates.count == RunUpdateQueue.limit {
-        let older = content.updates.prefix(RunUpdateQueue.limit / 2)
-        let kept = older.last { !$0.isProgress }
-        content.missedCount += older.count(where: \.isProgress)
-        content.updates.removeFirst(older.count)
-        if let kept { content.updates.insert(kept, at: 0) }
+      if content.updates.count == RunUpdateQueue.limit || content.printedBytes > RunUpdateQueue.mostPrinted {
+        let older = content.updates.prefix((content.updates.count + 1) / 2)
+        var kept = older.filter { $0.printedBytes == nil }
+        if kept.count == older.count { kept = older.last { !$0.isProgress }.map { [$0] } ?? [] }
+        content.missedCount += older.count(where: \.isProgress) - kept.count(where: \.isProgress)
+        content.printedBytes -= older.reduce(0) { $0 + ($1.printedBytes ?? 0) }
+        content.updates.replaceSubrange(..<older.count, with: kept)
       }
+      content.printedBytes += update.printedBytes ?? 0
       content.updates.append(update)
     }
     signal.yield()
@@ -160,16 +166,31 @@ final class RunUpdateQueue: Sendable {
     content.withLock { content in
       if content.missedCount > 0 {
         defer { content.missedCount = 0 }
-        let text = "\(content.missedCount) reports of progress were missed, because they were read too slowly"
-        return .progress(.reported(path: "", text: text))
+        return .progress(.missed(content.missedCount))
       }
-      return content.updates.isEmpty ? nil : content.updates.removeFirst()
+      guard !content.updates.isEmpty else { return nil }
+      let update = content.updates.removeFirst()
+      content.printedBytes -= update.printedBytes ?? 0
+      return update
     }
   }
 
   var count: Int { content.withLock { $0.updates.count } }
+  var printedBytes: Int { content.withLock { $0.printedBytes } }
+}
+
+extension Progress {
+  /// How many updates a follower has missed.
+  static func missed(_ count: Int) -> Progress {
+    .reported(path: "", text: "\(count) reports of progress were missed, because they were read too slowly")
+  }
 }
 
 extension RunUpdate {
   fileprivate var isProgress: Bool { if case .progress = self { true } else { false } }
+
+  /// The size of a printed line; nil for other updates.
+  fileprivate var printedBytes: Int? {
+    if case .progress(.printed(let line)) = self { line.text.utf8.count } else { nil }
+  }
 }

@@ -24,7 +24,9 @@ extension RunService {
       if let run = try await latest(of: recipe) { return run }
       throw try await unknown(recipe, "no recipe called '\(recipe)' ever ran")
     }
-    let couldBeID = name.utf8.allSatisfy { $0 == ASCII.minus || ASCII.digits.contains($0) || (0x61...0x66).contains($0) }
+    let couldBeID = name.utf8.allSatisfy {
+      $0 == ASCII.minus || ASCII.digits.contains($0) || (0x61...0x66).contains($0)
+    }
     if let run = try await only(OpenRunQuery(idPrefix: name), HistoryQuery(limit: 6, idPrefix: name), name, "begin") {
       return run
     }
@@ -39,7 +41,8 @@ extension RunService {
     }
     if isOpen, let run = open.first { return RunReference(run) }
     if let run = try await latest(of: name) { return run }
-    throw try await unknown(name, couldBeID ? "no run's id begins or ends with '\(name)'" : "no run is called '\(name)'")
+    throw try await unknown(
+      name, couldBeID ? "no run's id begins or ends with '\(name)'" : "no run is called '\(name)'")
   }
 
   /// The id of the open run that a text names.
@@ -92,6 +95,7 @@ extension RunService {
     let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
     let recipes = await store.openRuns(OpenRunQuery()).map(\.recipe) + finished.map(\.recipe)
     let guess = name.nearest(among: Array(Set(recipes))).map { "did you mean '\($0)'?" }
-    return RequestRefusedError(.notFound, "\(what); \(guess ?? "\(RunService.names); 'errand runs list' shows the latest")")
+    return RequestRefusedError(
+      .notFound, "\(what); \(guess ?? "\(RunService.names); 'errand runs list' shows the latest")")
   }
 }

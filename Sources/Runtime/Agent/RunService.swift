@@ -2,6 +2,7 @@ package import Basics
 import Recipes
 import RunState
 import Runs
+import Synchronization
 
 /// Serves an agent's callers, in its own process or on the socket.
 ///
@@ -41,6 +42,7 @@ package struct RunService: Sendable {
         replies.give(.found(found, open: await store.openRun(found.id)?.listed))
       case .show(let run): try await replies.give(stored(try await find(run).id), isEnd: false)
       case .value(let blob): try await replies.give(blob, from: store)
+      case .logs(let run, let step, let from): await replies.giveInTurn(try await logs(run, step, from))
       case .why(let question): await replies.giveInTurn(try await facts(question))
       case .schedules: await replies.giveInTurn(try await listSchedules())
       case .slots(let query):
@@ -116,8 +118,22 @@ package struct RunService: Sendable {
     _ run: String, isAsked: Bool = false, _ replies: some AgentReplies
   ) async throws(RequestRefusedError) {
     let isLeft: Bool
+    // A client that reads slowly isn't sent what the run's log has too.
+    let missed = Mutex(0)
     do throws(RunRefusedError) {
-      isLeft = try await host.run(run, isAsked: isAsked) { replies.give($0.reply) } != nil
+      isLeft =
+        try await host.run(run, isAsked: isAsked) { update in
+          let isLeftOut: Bool
+          if case .progress(.printed) = update { isLeftOut = replies.isBehind } else { isLeftOut = false }
+          let told = missed.withLock { missed in
+            if isLeftOut { missed += 1 }
+            defer { if !isLeftOut { missed = 0 } }
+            return isLeftOut ? 0 : missed
+          }
+          if isLeftOut { return }
+          if told > 0 { replies.give(.progress(.missed(told))) }
+          replies.give(update.reply)
+        } != nil
     } catch {
       throw RequestRefusedError(.configuration, error.message)
     }

@@ -46,6 +46,19 @@ extension RunService {
     }
   }
 
+  /// Some lines that programs of a run printed, if there are any from a position on.
+  func logs(_ run: String, _ step: StepPath?, _ from: Int) async throws(RequestRefusedError) -> AgentReply {
+    let id = try await find(run).id
+    var from = from
+    while true {
+      var piece = try await kept { [from] () async throws(StateError) in try await store.printed(ofRun: id, from: from)
+      }
+      if let step { piece.lines.removeAll { !$0.belongs(to: step) } }
+      if !piece.lines.isEmpty || piece.isLast || Task.isCancelled { return .printed(piece) }
+      from = piece.next
+    }
+  }
+
   /// Collects the facts for an explanation of a run, besides its record.
   func facts(_ question: RunFacts.Question) async throws(RequestRefusedError) -> AgentReply {
     let (around, others) = try await kept { () async throws(StateError) in

@@ -35,6 +35,12 @@ package struct WallClock: Sendable {
     return "\(time.date)T\(clock)\(WallClock.text(offset: kind.offset))"
   }
 
+  /// `17:30:05`, for what lies under a date.
+  package func time(_ instant: Timestamp) -> String {
+    let time = zone.localTime(at: instant).time
+    return "\(twoDigits(time.hour)):\(twoDigits(time.minute)):\(twoDigits(time.second))"
+  }
+
   /// `in 8 h 59 min`, `3 days ago` or `now`.
   package func fromNow(_ instant: Timestamp) -> String {
     let seconds = instant.seconds - now.seconds

@@ -50,6 +50,21 @@ package struct AgentRequests: Sendable {
     }
   }
 
+  /// Reads what programs of a run printed from a position on, and passes it on piece by piece; returns where to read on.
+  package func printed(
+    ofRun run: String, step: StepPath? = nil, from position: Int = 0, _ take: ([PrintedLine]) -> Void
+  ) async throws(RuntimeError) -> Int {
+    var position = position
+    while true {
+      let piece = try await ask(.logs(run: run, step: step, from: position)) {
+        if case .printed(let piece) = $0 { piece } else { nil }
+      }
+      take(piece.lines)
+      position = piece.next
+      if piece.isLast { return position }
+    }
+  }
+
   package func runs(
     _ query: RunListQuery = RunListQuery()
   ) async throws(RuntimeError) -> (open: [RunRecord], finished: [RunSummary], next: String?) {

@@ -34,7 +34,8 @@ package struct FailureHandler: Sendable {
     let (recipe, fault) = workspace.failureRecipe(file)
     guard let recipe else { throw RunRefusedError(fault ?? "it cannot be read") }
     let told = FailureInputs(
-      runID: run.id, recipe: run.recipe, status: status.rawValue, message: error?.message ?? "it was \(status.rawValue)",
+      runID: run.id, recipe: run.recipe, status: status.rawValue,
+      message: error?.message ?? "it was \(status.rawValue)",
       step: error?.step ?? "", link: "errand runs show \(run.id)")
     let inputs: ValueMap
     switch told.inputs(of: recipe) {
@@ -50,7 +51,8 @@ package struct FailureHandler: Sendable {
     let now = time.now()
     return RunCreated(
       run: UUID7(at: now, using: &random).description, at: now, recipe: recipe.name, file: file, texts: texts,
-      inputs: .map(inputs), program: program, language: LanguageVersion.current, cause: RunCause(.failure, run: run.id), group: recipe.group)
+      inputs: .map(inputs), program: program, language: LanguageVersion.current, cause: RunCause(.failure, run: run.id),
+      group: recipe.group)
   }
 }
 

@@ -64,7 +64,8 @@ package struct Workspace: Sendable {
   /// How long finished runs are kept.
   package var retention: Retention {
     let limits = configuration.history
-    return Retention(runs: limits.keepRuns, runsFor: limits.keepFor, slotsFor: limits.keepSlotsFor, dataFor: limits.keepDataFor)
+    return Retention(
+      runs: limits.keepRuns, runsFor: limits.keepFor, slotsFor: limits.keepSlotsFor, dataFor: limits.keepDataFor)
   }
 
   // MARK: Recipes

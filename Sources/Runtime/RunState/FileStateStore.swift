@@ -13,12 +13,15 @@ package final class FileStateStore: LocalStateStore {
   private let published: PublishedState
   private let logs: StateLogs
   private let blobs: Blobs
+  private let printed: RunLogs
   private let maintenance: Maintenance
   private let journal: JournalQueue
   /// For slow work that need not wait for the journal.
   private let files: WorkQueue<@Sendable () -> Void>
   /// For work that no caller waits for.
   private let chores: WorkQueue<@Sendable () -> Void>
+  /// For the logs of runs, which nothing waits for, so that the reader of a log has what was written before.
+  private let printing: WorkQueue<@Sendable () -> Void>
   private let trouble: Trouble
 
   /// Why the last maintenance failed, and who observes it.
@@ -39,7 +42,7 @@ package final class FileStateStore: LocalStateStore {
   }
 
   private init(
-    _ shared: (published: PublishedState, notices: [String]), _ logs: StateLogs, _ blobs: Blobs,
+    _ shared: (published: PublishedState, notices: [String]), _ logs: StateLogs, _ blobs: Blobs, _ printed: RunLogs,
     _ maintenance: Maintenance, _ journal: JournalQueue,
     _ chores: WorkQueue<@Sendable () -> Void>, _ trouble: Trouble, _ workers: Workers
   ) {
@@ -48,11 +51,13 @@ package final class FileStateStore: LocalStateStore {
     self.logs = logs
     self.journal = journal
     self.blobs = blobs
+    self.printed = printed
     self.maintenance = maintenance
     self.chores = chores
     self.trouble = trouble
     files = WorkQueue()
-    for queue in [files, chores] {
+    printing = WorkQueue()
+    for queue in [files, chores, printing] {
       // Ends when the queue is closed, which the store does when it is released.
       workers.attend(queue) { for job in $0 { job() } }
     }
@@ -63,6 +68,7 @@ package final class FileStateStore: LocalStateStore {
     files.close()
     maintenance.close()
     chores.close()
+    printing.close()
   }
 
   /// Reads the state of a folder, which is created if it is missing, and repairs what a crash left.
@@ -79,7 +85,8 @@ package final class FileStateStore: LocalStateStore {
     let folder = StateFolder(path: path, fileSystem: fileSystem, program: program)
     let logs = StateLogs(path, fileSystem)
     let blobs = Blobs(folder: "\(path)/blobs", fileSystem: fileSystem)
-    let maintenance = Maintenance(folder, logs, blobs, retention ?? .everything, time)
+    let printed = RunLogs(folder: "\(path)/logs", fileSystem: fileSystem)
+    let maintenance = Maintenance(folder, logs, blobs, printed, retention ?? .everything, time)
     let chores = WorkQueue<@Sendable () -> Void>()
     let trouble = Trouble()
     let writer = try JournalWriter(folder, logs: logs, rule: compaction) {
@@ -94,8 +101,11 @@ package final class FileStateStore: LocalStateStore {
       }
     }
     let shared = writer.shared
+    maintenance.look { [published = shared.published] id in
+      published.state.withLock { state in state.runs[id] != nil || state.ended.contains { $0.id == id } }
+    }
     return FileStateStore(
-      shared, logs, blobs, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers)
+      shared, logs, blobs, printed, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers)
   }
 
   // MARK: - The open state
@@ -119,6 +129,8 @@ package final class FileStateStore: LocalStateStore {
     maintenance.close()
     if chores.isUsed { _ = await on(chores) { () throws(StateError) in } }
     chores.close()
+    if printing.isUsed { _ = await on(printing) { () throws(StateError) in } }
+    printing.close()
     try result.get()
   }
 
@@ -130,6 +142,7 @@ package final class FileStateStore: LocalStateStore {
     guard let blobs = removed else { return false }
     // Until then the generation before holds what led to its end.
     try await request { .compactAgain(without: id, $0) }
+    try await removeLog(ofRun: id)
     try await on(chores) { [maintenance] () throws(StateError) in try maintenance.removeBlobs(blobs) }.get()
     return true
   }
@@ -192,6 +205,22 @@ package final class FileStateStore: LocalStateStore {
 
   package func blob(_ reference: BlobReference, from offset: Int, most: Int) async throws(StateError) -> [UInt8] {
     try await onFilesThread { [blobs] () throws(StateError) in try blobs.get(reference, from: offset, most: most) }
+  }
+
+  package func keepPrinted(
+    _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void
+  ) {
+    _ = printing.put { [printed] in
+      do throws(StateError) { try printed.add(lines, to: id) } catch { fail(error) }
+    }
+  }
+
+  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
+    try await on(printing) { [printed] () throws(StateError) in try printed.piece(of: id, from: position) }.get()
+  }
+
+  package func removeLog(ofRun id: String) async throws(StateError) {
+    try await on(printing) { [printed] () throws(StateError) in try printed.remove(id) }.get()
   }
 
   /// Forgets records beyond the retention, and removes unreferenced blobs, now.

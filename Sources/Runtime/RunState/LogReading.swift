@@ -53,7 +53,7 @@ extension MonthlyLog {
   }
 }
 
-extension [UInt8] {
+extension BidirectionalCollection<UInt8> {
   /// How many bytes at the end belong to an incomplete character.
   package var bytesOfCutCharacter: Int {
     let tail = suffix(4).reversed()

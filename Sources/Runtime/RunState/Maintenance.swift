@@ -1,4 +1,5 @@
-/// The maintenance of a folder now and then, after a snapshot: removes old records and unreferenced blobs.
+/// The maintenance of a folder now and then, after a snapshot: removes old records, unreferenced blobs, and the logs of
+/// runs that are gone.
 ///
 /// It has a thread of its own, so that no caller waits for it; the hour between two passes is measured across processes
 /// by a file, `blobs/collected`, and within one by the monotonic clock.
@@ -33,9 +34,12 @@ final class Maintenance: Sendable {
   private let folder: StateFolder
   private let logs: StateLogs
   private let blobs: Blobs
+  private let printed: RunLogs
   private let retention: Retention
   private let time: any TimeSource
   private let last = Mutex<TimeSpan?>(nil)
+  /// Whether a run is in the open state; nil before that is known.
+  private let isOpen = Mutex<(@Sendable (String) -> Bool)?>(nil)
   /// When work under way has to end, once the store is being closed.
   private let deadline = Mutex<ContinuousClock.Instant?>(nil)
 
@@ -44,13 +48,20 @@ final class Maintenance: Sendable {
 
   private static let interval = TimeSpan.seconds(3600)
 
-  init(_ folder: StateFolder, _ logs: StateLogs, _ blobs: Blobs, _ retention: Retention, _ time: any TimeSource) {
+  init(
+    _ folder: StateFolder, _ logs: StateLogs, _ blobs: Blobs, _ printed: RunLogs, _ retention: Retention,
+    _ time: any TimeSource
+  ) {
     self.folder = folder
     self.logs = logs
     self.blobs = blobs
+    self.printed = printed
     self.retention = retention
     self.time = time
   }
+
+  /// Sets how to know whether a run is in the open state, which logs of runs depend on.
+  func look(_ isOpen: @escaping @Sendable (String) -> Bool) { self.isOpen.withLock { $0 = isOpen } }
 
   /// Ends work under way soon, so that closing need not wait for it.
   func close() { deadline.withLock { $0 = .now + .milliseconds(200) } }
@@ -133,7 +144,10 @@ final class Maintenance: Sendable {
       query.matches = { run in
         run.endedAt < before && erased.map { run.endedAt >= $0 } ?? true
       }
-      count = try logs.history.replace(query) { $0.erasedAt == nil ? $0.erased(at: now) : $0 }
+      count = try logs.history.replace(query) { run throws(StateError) in
+        try printed.remove(run.id)
+        return run.erasedAt == nil ? run.erased(at: now) : run
+      }
     }
     let end = max(before, erased ?? before)
     try onDisk { () throws(FileError) in try folder.fileSystem.write(Array("\(now) \(end)".utf8), to: mark) }
@@ -149,6 +163,7 @@ final class Maintenance: Sendable {
       report.erasedRuns = try eraseData(at: now)
       report.prunedSlots = try logs.slots.prune(olderThan: retention.slotsFor, at: now, keeping: nil)
     }
+    try removeLogs(at: now, isForced: isForced, &report)
     let mark = "\(blobs.folder)/collected"
     guard try !blobs.parts().isEmpty else { return report }
     let done = try onDisk { () throws(FileError) in try folder.fileSystem.status(mark)?.modified }
@@ -164,6 +179,22 @@ final class Maintenance: Sendable {
   }
 }
 
+extension Maintenance {
+  /// Removes the logs of runs that are gone.
+  private func removeLogs(at now: Timestamp, isForced: Bool, _ report: inout MaintenanceReport) throws(StateError) {
+    guard let isOpen = isOpen.withLock({ $0 }) else { return }
+    report.removedLogs = try printed.removeOrphans(
+      at: now, turn: max(0, now.seconds) / 3600, { !isForced && self.isOver }
+    ) { run throws(StateError) in
+      // The open state first, because a run moves from there to the history.
+      if isOpen(run) { return true }
+      var query = LogQuery<RunSummary>(id: run)
+      query.from = UUID7(run)?.instant
+      return try !logs.history.summaries(query).isEmpty
+    }
+  }
+}
+
 /// What was removed.
 package struct MaintenanceReport: Sendable, Equatable {
   /// The months of the history that are gone or became shorter.
@@ -173,6 +204,7 @@ package struct MaintenanceReport: Sendable, Equatable {
   package var removedBlobs = 0
   /// How many runs lost their data.
   package var erasedRuns = 0
+  package var removedLogs = 0
 
   package init() {}
 }

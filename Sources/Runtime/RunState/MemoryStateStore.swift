@@ -6,6 +6,7 @@ package final class MemoryStateStore: LocalStateStore {
   private struct Content {
     var state = State()
     var blobs: [String: [UInt8]] = [:]
+    var printed: [String: (lines: [PrintedLine], size: Int)] = [:]
     var isClosed = false
   }
 
@@ -58,8 +59,42 @@ package final class MemoryStateStore: LocalStateStore {
     try change { content in
       isThere = content.state.ended.contains { $0.id == id }
       content.state.forgetEnded(id)
+      content.printed[id] = nil
     }
     return isThere
+  }
+
+  package func keepPrinted(
+    _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void
+  ) {
+    content.withLock { content in
+      if content.isClosed { return }
+      var log = content.printed.removeValue(forKey: id) ?? ([], 0)
+      for line in lines where log.size < PrintedLine.mostOfRun {
+        log.size += line.bytes.count
+        let isFull = log.size > PrintedLine.mostOfRun - PrintedLine.roomForNote
+        if isFull { log.size = .max }
+        log.lines.append(isFull ? .full(at: line.at) : line)
+      }
+      content.printed[id] = log
+    }
+  }
+
+  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
+    content.withLock { content in
+      let lines = content.printed[id]?.lines ?? []
+      let start = min(max(0, position), lines.count)
+      var (end, size) = (start, 0)
+      while end < lines.count, size < PrintedPiece.size {
+        size += lines[end].text.utf8.count
+        end += 1
+      }
+      return PrintedPiece(lines: Array(lines[start..<end]), next: end, isLast: end == lines.count)
+    }
+  }
+
+  package func removeLog(ofRun id: String) async throws(StateError) {
+    content.withLock { $0.printed[id] = nil }
   }
 
   package func compact() async throws(StateError) {}

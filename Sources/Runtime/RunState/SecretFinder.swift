@@ -17,6 +17,8 @@ package struct SecretFinder: Sendable {
   private(set) var hasNumbers = false
   /// The pairs of bytes that a find can begin with, one bit for each; empty if there are no secrets.
   private let pairs: [UInt64]
+  /// The forms by the first byte of their plain spelling, so that few are compared at each place.
+  private let starts: [[Start]]
   /// How far before the end of a run of backslashes a find may begin that needs not begin with the run.
   private let leastBackslashes: Int
 
@@ -51,6 +53,15 @@ package struct SecretFinder: Sendable {
       }
     }
     self.pairs = pairs
+    var starts: [[Start]] = pairs.isEmpty ? [] : Array(repeating: [], count: 256)
+    for (number, needle) in needles.enumerated() {
+      for (form, written) in needle.forms.enumerated() {
+        let first = written.scalars[0].utf8
+        let second = first.count == 1 && written.scalars.count > 1 ? written.scalars[1].utf8[0] : nil
+        starts[Int(first[0])].append(Start(needle: number, form: form, second: second))
+      }
+    }
+    self.starts = starts
     let leading = needles.map { (needle: Needle) -> Int in needle.forms[0].scalars.prefix { $0.value == 0x5C }.count }
     leastBackslashes = Needle.mostBackslashes * (leading.max() ?? 0) + 1
   }
@@ -65,6 +76,14 @@ package struct SecretFinder: Sendable {
   package static let shortest = 4
 
   package var isEmpty: Bool { pairs.isEmpty }
+
+  /// One form of one needle.
+  private struct Start {
+    var needle: Int
+    var form: Int
+    /// The first byte of the second character, if the first character is one byte: most finds fail there.
+    var second: UInt8?
+  }
 
   /// A find: the secret, the form, and the first of its bytes.
   struct Find {
@@ -87,14 +106,16 @@ package struct SecretFinder: Sendable {
       ?? Array(text.utf8).withUnsafeBufferPointer { finds(in: $0, manner) }
   }
 
-  func finds(in bytes: [UInt8]) -> [Find] {
-    pairs.isEmpty ? [] : bytes.withUnsafeBufferPointer { finds(in: $0, Manner()) }
+  func finds(in bytes: [UInt8], _ manner: Manner = Manner()) -> [Find] {
+    pairs.isEmpty ? [] : bytes.withUnsafeBufferPointer { finds(in: $0, manner) }
   }
 
   /// How a text is searched.
   struct Manner {
     var isShown = false
     var isCut = false
+    /// Whether the text goes on after its end, where digits may continue in the next line.
+    var isOpen = false
   }
 
   private func finds(in bytes: UnsafeBufferPointer<UInt8>, _ manner: Manner) -> [Find] {
@@ -118,19 +139,59 @@ package struct SecretFinder: Sendable {
             continue
           }
         }
-        var found: Find?
-        for (number, needle) in needles.enumerated() {
-          guard let (form, last) = needle.end(in: bytes, at: index, manner),
-            last > max(end, found?.range.upperBound ?? 0)
-          else { continue }
-          found = Find(range: max(index, end)..<last, needle: number, form: form, start: index)
-        }
-        guard let found else { continue }
+        guard let found = find(in: bytes, at: index, after: end, manner) else { continue }
         finds.append(found)
         end = found.range.upperBound
       }
     }
     return finds
+  }
+
+  /// The longest find that begins at an index and ends after another one.
+  private func find(
+    in bytes: UnsafeBufferPointer<UInt8>, at index: Int, after end: Int, _ manner: Manner
+  ) -> Find? {
+    var found: Find?
+    func consider(_ needle: Int, _ form: Int, _ last: Int) {
+      guard last > max(end, found?.range.upperBound ?? 0) else { return }
+      found = Find(range: max(index, end)..<last, needle: needle, form: form, start: index)
+    }
+    guard let first = firstByte(in: bytes, at: index) else {
+      for (number, needle) in needles.enumerated() {
+        if let (form, last) = needle.end(in: bytes, at: index, manner) { consider(number, form, last) }
+      }
+      return found
+    }
+    // Where the second character begins, unless backslashes are before it.
+    let next = index + (first == bytes[index] ? 1 : bytes[index] == ASCII.percent ? 3 : bytes.count)
+    // Of each needle the first form that fits.
+    var fitting = -1
+    for start in starts[Int(first)] where start.needle != fitting {
+      if let second = start.second, next < bytes.count, bytes[next] != second, !Needle.mayBeEscape(bytes[next]) {
+        continue
+      }
+      guard let last = needles[start.needle].end(ofForm: start.form, in: bytes, at: index, manner) else { continue }
+      fitting = start.needle
+      consider(start.needle, start.form, last)
+    }
+    return found
+  }
+
+  /// The first byte of the character that is written at an index, escaped or not; nil if it may be one of several.
+  private func firstByte(in bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt8? {
+    let byte = bytes[index]
+    guard Needle.mayBeEscape(byte) else { return byte }
+    switch byte {
+    // Where no form begins with the byte itself, an escape is meant.
+    case ASCII.percent where starts[Int(byte)].isEmpty:
+      let value = Needle.percentByte(in: bytes, at: index)
+      return value == ASCII.percent ? nil : value ?? byte
+    case ASCII.backslash where starts[Int(byte)].isEmpty:
+      guard let value = Needle.escaped(in: bytes, at: index)?.value else { return byte }
+      return value < 0x80 ? UInt8(value) : nil
+    case ASCII.plus where starts[Int(ASCII.space)].isEmpty: return byte
+    default: return nil
+    }
   }
 
   /// The names of the secrets in a text.
@@ -288,12 +349,23 @@ struct Needle: Sendable, Hashable {
     for number in forms.indices {
       let begin = forms[number].scalars[0]
       guard
-        isEscape || begin.utf8[0] == first || manner.isCut
-          || escaped.map({ $0 == begin.value || 0xD800...0xDBFF ~= $0 }) ?? false
+        isEscape || begin.utf8[0] == first || escaped.map({ $0 == begin.value || 0xD800...0xDBFF ~= $0 }) ?? false
       else { continue }
       if let end = Needle.end(of: forms[number], in: bytes, at: index, manner) { return (number, end) }
     }
     return nil
+  }
+
+  /// Where a find of one form that begins at an index ends.
+  func end(
+    ofForm number: Int, in bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ manner: SecretFinder.Manner
+  ) -> Int? {
+    Needle.end(of: forms[number], in: bytes, at: index, manner)
+  }
+
+  /// Whether a byte may begin another spelling of a character than the plain one.
+  static func mayBeEscape(_ byte: UInt8) -> Bool {
+    byte == ASCII.percent || byte == ASCII.backslash || byte == ASCII.plus || byte == ASCII.ampersand || isBlank(byte)
   }
 
   /// The possible ends of the characters that begin at an index, each in one of its spellings.
@@ -307,6 +379,11 @@ struct Needle: Sendable, Hashable {
     while let scalar = rest.popFirst() {
       var next: [Int] = []
       if manner.isCut, ends.contains(where: { $0 > start && isOver(bytes, at: $0) }) { return bytes.count }
+      if manner.isOpen, form.isDigits,
+        ends.contains(where: { $0 > start && (run(in: bytes, at: $0, where: isLineEnd) ?? 0) == bytes.count })
+      {
+        return bytes.count
+      }
       for index in ends where index < bytes.count {
         var ends = Needle.ends(of: scalar, in: bytes, at: index)
         if manner.isShown, scalar.isBlank, let end = run(in: bytes, at: index, where: isBlank) { ends.append(end) }
@@ -328,7 +405,7 @@ struct Needle: Sendable, Hashable {
   }
 
   static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || isLineEnd(byte) }
-  private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
+  static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
 
   /// Where the bytes of a kind that begin at an index end; nil if there are none.
   private static func run(
@@ -444,6 +521,12 @@ struct Needle: Sendable, Hashable {
     return ends
   }
 
+  /// The byte that a percent sign at an index and two digits stand for; nil without the digits.
+  static func percentByte(in bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt8? {
+    guard index + 2 < bytes.count else { return nil }
+    return number(bytes[index + 1...index + 2], radix: 16).map { UInt8(truncatingIfNeeded: $0) }
+  }
+
   /// The percent sign may itself be encoded, repeatedly: `%20`, `%2520`, `%252520`.
   private static func percent(_ scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
     var ends = [start]
@@ -481,12 +564,17 @@ struct Needle: Sendable, Hashable {
 
   /// The character that the backslashes at an index and the text after them stand for, and where that ends: an ASCII
   /// character, or a unit of UTF-16.
-  private static func escaped(
+  static func escaped(
     in bytes: UnsafeBufferPointer<UInt8>, at start: Int
   ) -> (value: UInt32, end: Int)? {
-    guard let index = backslashes(in: bytes, at: start), index < bytes.count, bytes[index] < 0x80 else { return nil }
-    guard bytes[index] == UInt8(ascii: "u") else {
+    var index = start
+    while index < bytes.count, bytes[index] == ASCII.backslash { index += 1 }
+    guard index > start, index < bytes.count, bytes[index] < 0x80 else { return nil }
+    switch bytes[index] {
+    case UInt8(ascii: "u"): break
+    case UInt8(ascii: "b"), UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
       return (shortEscapes.first { $0.letter == bytes[index] }?.value ?? UInt32(bytes[index]), index + 1)
+    default: return (UInt32(bytes[index]), index + 1)
     }
     guard index + 4 < bytes.count, let unit = number(bytes[index + 1...index + 4], radix: 16) else { return nil }
     return (unit, index + 5)

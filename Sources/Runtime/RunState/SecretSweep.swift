@@ -133,9 +133,11 @@ extension StateDoctor {
       let sweep = try looked(at: bytes, of: file.kind)
       inNames.formUnion(sweep.inNames)
       if sweep.found.isEmpty { continue }
+      let why =
+        file.path.hasPrefix("\(printed.folder)/")
+        ? "which wasn't known when it was printed" : "as versions before 0.2.0 kept it"
       result.note(
-        .fault, "\(file.path) holds \(StateDoctor.words(sweep.found)), as versions before 0.2.0 kept it",
-        isRepairable: true)
+        .fault, "\(file.path) holds \(StateDoctor.words(sweep.found)), \(why)", isRepairable: true)
     }
     if !inNames.isEmpty {
       result.note(
@@ -178,7 +180,7 @@ extension StateDoctor {
         found.append((blobs.path(of: name), .blob))
       }
     }
-    return found + (try damagedCopies() + cachedAnswers()).map { ($0, .text) }
+    return found + (try damagedCopies() + cachedAnswers() + printed.files().map(\.path)).map { ($0, .text) }
   }
 
   /// The damaged copies kept for examination.
@@ -247,7 +249,7 @@ extension StateDoctor {
     try removeSecretsFromState(files.filter { $0.kind == .snapshot || $0.kind == .journal }, sweep, &done)
     try removeSecrets(logs.history, sweep, &done)
     try removeSecrets(logs.slots, sweep, &done)
-    for path in try damagedCopies() {
+    for path in try damagedCopies() + printed.files().map(\.path) {
       guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(path) }), sweep.mayHold(bytes) else {
         continue
       }

@@ -14,8 +14,8 @@
 ///
 /// Each sum is the CRC-64/XZ of everything from the beginning of the archive to the line before it, so that a fault is
 /// found at its file, and an archive that is cut off, or lacks a part, is never taken for whole. `state.json` comes
-/// first and is a snapshot (`Snapshot`) of everything that is open; then come the history, the ledger and the blobs, as
-/// they are in the folder. Rebuildable files (indexes) and local ones (the lock, the socket, caches) are left out.
+/// first and is a snapshot (`Snapshot`) of everything that is open; then come the history, the ledger, the blobs and the
+/// logs of runs, as they are in the folder. Rebuildable files (indexes) and local ones (the lock, the socket, caches) are left out.
 package import Basics
 
 package struct StateArchive: Sendable {
@@ -26,6 +26,7 @@ package struct StateArchive: Sendable {
     package var openRuns = 0
     package var months = 0
     package var blobs = 0
+    package var logs = 0
     package var bytes = 0
     /// Sentences about what was left out, or where the earlier state is.
     package var notices: [String] = []
@@ -93,6 +94,8 @@ package struct StateArchive: Sendable {
       }
       report.blobs = try putBlobs(to: &output, &report.notices)
       parts += report.blobs
+      report.logs = try putLogs(to: &output)
+      parts += report.logs
       try output.put(Array("{\"end\":\(parts)}\n".utf8))
       try output.endPart()
       report.bytes = output.count
@@ -174,6 +177,22 @@ package struct StateArchive: Sendable {
       throw StateError(.unavailable, "\(month.data) became shorter while it was read; try again")
     }
     try output.put(piece)
+  }
+
+  /// Puts the whole lines that the logs of runs have now.
+  private func putLogs(to output: inout Output) throws(StateError) -> Int {
+    var count = 0
+    for (_, file) in try RunLogs(folder: "\(path)/logs", fileSystem: fileSystem).files() {
+      // The run may be removed meanwhile.
+      guard var bytes = try onDisk({ () throws(FileError) in try fileSystem.read(file) }) else { continue }
+      bytes.removeSubrange((bytes.lastIndex(of: ASCII.newline).map { $0 + 1 } ?? 0)...)
+      if bytes.isEmpty { continue }
+      try put(String(file.dropFirst(path.count + 1)), size: bytes.count, to: &output) { output throws(StateError) in
+        try output.put(bytes)
+      }
+      count += 1
+    }
+    return count
   }
 
   private func putBlobs(to output: inout Output, _ notices: inout [String]) throws(StateError) -> Int {

@@ -52,6 +52,7 @@ package struct StateDoctor: Sendable {
   let folder: StateFolder
   let logs: StateLogs
   let blobs: Blobs
+  let printed: RunLogs
 
   package init(
     _ path: String, program: String, now: Timestamp, isHeld: Bool, secrets: SecretBook = SecretBook(),
@@ -66,6 +67,7 @@ package struct StateDoctor: Sendable {
     folder = StateFolder(path: path, fileSystem: fileSystem, program: program)
     logs = StateLogs(path, fileSystem)
     blobs = Blobs(folder: "\(path)/blobs", fileSystem: fileSystem)
+    printed = RunLogs(folder: "\(path)/logs", fileSystem: fileSystem)
   }
 
   /// Examines everything.
@@ -85,6 +87,8 @@ package struct StateDoctor: Sendable {
     try examine(logs.history, "finished runs", newest.run, &named, &result)
     try examine(logs.slots, "slots in the ledger", newest.slot, &named, &result)
     try examineBlobs(named, &result)
+    let logCount = try printed.files().count
+    if logCount > 0 { result.counts.append(("logs of runs", logCount)) }
     if let state { examineClock(state, &result) }
     try examineSecrets(&result)
     return result
@@ -110,7 +114,7 @@ package struct StateDoctor: Sendable {
     try onDisk { () throws(FileError) in
       var found: [(path: String, mode: UInt32)] = []
       let names = try fileSystem.list(path).filter { name in
-        ["history", "slots", "blobs", "agent.crashed", "agent.lock", "agent.sock"].contains(name)
+        ["history", "slots", "blobs", "logs", "agent.crashed", "agent.lock", "agent.sock"].contains(name)
           || name.hasPrefix("state.")
           || name.hasPrefix("journal-")
       }

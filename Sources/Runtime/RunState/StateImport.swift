@@ -52,7 +52,7 @@ extension StateArchive {
   private func holdsState(_ folder: String) throws(StateError) -> Bool {
     let names = try onDisk { () throws(FileError) in try fileSystem.list(folder) }
     return names.contains {
-      [Snapshot.name, Snapshot.previousName, Snapshot.damagedName, "history", "slots", "blobs"].contains($0)
+      [Snapshot.name, Snapshot.previousName, Snapshot.damagedName, "history", "slots", "blobs", "logs"].contains($0)
         || Journal.generation(ofName: $0) != nil
     }
   }
@@ -130,7 +130,13 @@ extension StateArchive {
         throw input.damage("'\(name.prefix(80))' isn't a file of a state")
       }
       try receive(name, size, &input)
-      if name.hasPrefix("blobs/") { report.blobs += 1 } else if parts > 0 { report.months += 1 }
+      if name.hasPrefix("blobs/") {
+        report.blobs += 1
+      } else if name.hasPrefix("logs/") {
+        report.logs += 1
+      } else if parts > 0 {
+        report.months += 1
+      }
       parts += 1
     }
     report.bytes = input.offset
@@ -144,6 +150,7 @@ extension StateArchive {
     switch parts.count {
     case 1: return name.hasSameScalars(as: Snapshot.name)
     case 2: return ["history", "slots"].contains(parts[0]) && LogMonth(folder: "", ofFile: parts[1]) != nil
+    case 3 where parts[0] == "logs": return RunLogs.run(ofFile: parts[2], in: parts[1]) != nil
     case 3: return parts[0] == "blobs" && BlobNames.isName(parts[2].utf8) && parts[2].prefix(2) == parts[1]
     default: return false
     }
@@ -217,7 +224,7 @@ extension StateArchive {
   private func exchange(at now: Timestamp, keepingOld: Bool, _ notices: inout [String]) throws(StateError) {
     let parent = StateArchive.parent(of: path)
     try onDisk { () throws(FileError) in
-      for folder in ["history", "slots", "blobs"] where try fileSystem.status("\(staging)/\(folder)") != nil {
+      for folder in ["history", "slots", "blobs", "logs"] where try fileSystem.status("\(staging)/\(folder)") != nil {
         try fileSystem.syncFolder("\(staging)/\(folder)")
       }
       try fileSystem.remove(marker)

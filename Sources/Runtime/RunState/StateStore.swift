@@ -64,9 +64,21 @@ package protocol StateStore: Sendable {
   /// Some of the bytes of a blob, for a caller that passes them on and has the receiver verify the whole.
   func blob(_ reference: BlobReference, from offset: Int, most: Int) async throws(StateError) -> [UInt8]
 
-  /// Removes a finished run with its large values, so that no file of the state holds anything of it but what the ledger
-  /// of slots and the events say; false if there is no finished run with that id.
+  /// Removes a finished run with its large values and what its programs printed, so that no file of the state holds
+  /// anything of it but what the ledger of slots and the events say; false if there is no finished run with that id.
   func deleteRun(_ id: String) async throws(StateError) -> Bool
+  /// Keeps lines that programs of a run printed, in the order of the calls; returns at once.
+  ///
+  /// Nothing is promised: a crash may lose the last lines, and a full disk costs the log and not the run. An attempt and
+  /// a run have limits (`PrintedLine`).
+  ///
+  /// - Parameter fail: Called once if the run's log can't be written and is given up.
+  func keepPrinted(
+    _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void)
+  /// Some lines that programs of a run printed, from a position on; 0 is the beginning, and each piece names the next.
+  func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece
+  /// Removes what programs of a run printed, if anything is kept.
+  func removeLog(ofRun id: String) async throws(StateError)
 
   /// Writes a snapshot, so that the journal starts anew.
   func compact() async throws(StateError)
@@ -217,7 +229,8 @@ package struct RunSummary: Record, Equatable {
     createdAt = run.createdAt
     endedAt = run.endedAt ?? run.now
     retryOf = run.origin.cause.kind == .retry ? run.origin.cause.run : nil
-    reason = run.status == .succeeded ? nil : (run.error?.message ?? run.reason)?.shortened(to: RunSummary.longestReason)
+    reason =
+      run.status == .succeeded ? nil : (run.error?.message ?? run.reason)?.shortened(to: RunSummary.longestReason)
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {

@@ -279,7 +279,8 @@ struct ActionRunner {
     guard isTimeout, case .failure(let error) = result, let limit else { return result }
     return .failure(
       ActionError(
-        .timeout, "\(action.id) timed out after \(limit.rounded)", detail: error.message, effect: error.effect))
+        .timeout, "\(action.id) timed out after \(limit.rounded)",
+        detail: error.message + (error.detail.map { "\n\($0)" } ?? ""), effect: error.effect))
   }
 
   private func context(_ work: Work, _ attempt: Attempt) -> ActionContext {
@@ -287,7 +288,14 @@ struct ActionRunner {
       run: run.id, step: name, attempt: attempt.number, idempotencyKey: work.key, isKeyNamed: call.key != nil,
       now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path),
       notes: journal.notes(of: path)
-    ) { [log = attempt.log] in log.report($0) }
+    ) {
+      [run, name, secrets = work.secrets, log = attempt.log, number = attempt.number] in
+      switch $0 {
+      case .progress(let progress): log.report(progress)
+      case .printed(let bytes, let stream):
+        log.printer { StepPrinter(run, step: name, attempt: number, secrets: secrets) }.add(bytes, on: stream)
+      }
+    }
     context.baseline = attempt.baseline
     context.secrets = work.secrets
     context.confinement = run.services.confinement

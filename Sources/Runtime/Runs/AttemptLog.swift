@@ -4,7 +4,7 @@ import RunState
 import Synchronization
 
 /// What one attempt tells while it is made: its requests, never with bodies, for the record; how far it is, for the
-/// run's followers.
+/// run's followers; what its programs print.
 ///
 /// Steps share services, so the attempt is found through the task that makes the request.
 final class AttemptLog: TransferFollower {
@@ -12,6 +12,8 @@ final class AttemptLog: TransferFollower {
     var requests: [ServiceRequest] = []
     /// Made for the first report: most attempts make none.
     var reports: ReportThrottle?
+    /// Takes what programs print; made for the first piece.
+    var printer: StepPrinter?
   }
 
   /// Removes secrets.
@@ -87,8 +89,21 @@ final class AttemptLog: TransferFollower {
     if let passed { tell(passed) }
   }
 
-  /// Tells the last report, if it was held back.
-  func finish() { if let last = content.withLock({ $0.reports?.takeLast() }) { tell(last) } }
+  /// Tells what was held back: the last report, and what programs printed last.
+  func finish() {
+    let (last, printer) = content.withLock { ($0.reports?.takeLast(), $0.printer) }
+    if let last { tell(last) }
+    printer?.finish()
+  }
+
+  /// What the attempt's programs print goes to.
+  func printer(_ make: () -> StepPrinter) -> StepPrinter {
+    content.withLock { content in
+      let made = content.printer ?? make()
+      content.printer = made
+      return made
+    }
+  }
 
   private func tell(_ progress: ActionContext.Progress) {
     let amount = progress.completed.map {

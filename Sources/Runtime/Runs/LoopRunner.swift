@@ -86,6 +86,7 @@ extension StepRunner {
     return try await withTaskGroup(of: (place: Int, result: Result<ItemResult, StepInterruption>).self) { group in
       var done: [ItemResult] = []
       var exits: [StepInterruption] = []
+      var failed = 0
       var next = 0
       var running = 0
       var unjudged = toJudge
@@ -106,12 +107,15 @@ extension StepRunner {
         running -= 1
         if place < toJudge { unjudged -= 1 }
         switch result {
-        case .success(let item): done.append(item)
+        case .success(let item):
+          done.append(item)
+          if item.error != nil { failed += 1 }
         case .failure(let exit):
           exits.append(exit)
           if place < toJudge, case .waiting = exit { holdsBack = true }
         }
-        run.report(.loopAdvanced(path: path, done: done.count + exits.count, count: chosen.count))
+        run.report(
+          .loopAdvanced(path: path, done: done.count + exits.count, failed: failed, count: chosen.count))
         // The item's last events need not wait for the others. If keeping them fails, the next commit throws it again.
         if running > 0, next == chosen.count || !exits.isEmpty { try? await run.journal.commit() }
       }

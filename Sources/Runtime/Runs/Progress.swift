@@ -8,12 +8,16 @@ package enum Progress: Sendable {
   case runBegan(run: String, recipe: String, isResumed: Bool)
   case stepBegan(path: StepPath, title: String, depth: Int)
   /// For a loop: how many items are done, of how many.
-  case loopAdvanced(path: StepPath, done: Int, count: Int)
+  ///
+  /// `failed` of those that are done failed, and the loop continues.
+  case loopAdvanced(path: StepPath, done: Int, failed: Int = 0, count: Int)
   case attemptFailed(path: StepPath, attempt: Int, error: RunError, retryIn: TimeSpan?)
   /// A step begins to wait, or is still waiting when its run is resumed.
   indirect case stepWaits(path: StepPath, title: String, depth: Int, wait: WaitRecord)
   /// How far an action is, in its words, and in numbers if it counts.
   case reported(path: StepPath, text: String, amount: ProgressAmount? = nil)
+  /// A line that a program of an action printed.
+  case printed(PrintedLine)
   /// `isReplayed` says that the step was done before the run was resumed.
   case stepEnded(
     path: StepPath, title: String, depth: Int, status: StepStatus, took: TimeSpan, error: RunError?, isReplayed: Bool)

@@ -273,7 +273,8 @@ struct ScheduleEvaluation {
       .runCreated(
         RunCreated(
           run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: inputs,
-          overrides: plan.overrides, program: plan.program, language: LanguageVersion.current, cause: cause, group: plan.group)))
+          overrides: plan.overrides, program: plan.program, language: LanguageVersion.current, cause: cause,
+          group: plan.group)))
     effects.append(.start(run: run))
     current.open.append(run)
     flush()

@@ -18,6 +18,7 @@ package struct StoreConformance {
     try await conformance.checkSchedules()
     try await conformance.checkHistory()
     try await conformance.checkBlobs()
+    try await conformance.checkLogs()
     try await conformance.checkEnd()
     return conformance.faults
   }
@@ -198,6 +199,23 @@ package struct StoreConformance {
     let reference = try await store.putBlob(Array("0123456789".utf8))
     expect("a piece of a blob", try await store.blob(reference, from: 3, most: 4), Array("3456".utf8))
     expect("the end of a blob", try await store.blob(reference, from: 8, most: 4), Array("89".utf8))
+  }
+
+  private mutating func checkLogs() async throws(StateError) {
+    let lines = (0..<3).map { number in
+      PrintedLine(step: "a", attempt: 1, stream: .output, at: Self.instant(number), text: "line \(number)")
+    }
+    store.keepPrinted(Array(lines.prefix(2)), ofRun: "r1") { _ in }
+    store.keepPrinted(Array(lines.suffix(1)), ofRun: "r1") { _ in }
+    let piece = try await store.printed(ofRun: "r1", from: 0)
+    expect("what was printed", piece.lines, lines)
+    expect("the end of what was printed", piece.isLast, true)
+    store.keepPrinted(Array(lines.prefix(1)), ofRun: "r1") { _ in }
+    expect(
+      "what is printed later", try await store.printed(ofRun: "r1", from: piece.next).lines, Array(lines.prefix(1)))
+    try await store.removeLog(ofRun: "r1")
+    expect("a log that is removed", try await store.printed(ofRun: "r1", from: 0).lines, [])
+    try await store.removeLog(ofRun: "r1")
   }
 
   private mutating func checkEnd() async throws(StateError) {

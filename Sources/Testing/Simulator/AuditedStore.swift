@@ -48,6 +48,15 @@ extension WrappingStore {
     try await store.finishedRunText(cursor, most: most)
   }
   package func deleteRun(_ id: String) async throws(StateError) -> Bool { try await store.deleteRun(id) }
+  package func keepPrinted(
+    _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void
+  ) {
+    store.keepPrinted(lines, ofRun: id, orElse: fail)
+  }
+  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
+    try await store.printed(ofRun: id, from: position)
+  }
+  package func removeLog(ofRun id: String) async throws(StateError) { try await store.removeLog(ofRun: id) }
   package func compact() async throws(StateError) { try await store.compact() }
   package func close() async throws(StateError) { try await store.close() }
 }

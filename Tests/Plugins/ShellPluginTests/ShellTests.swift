@@ -92,6 +92,23 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
     #expect(String(decoding: result.errors, as: UTF8.self) == "why\n")
   }
 
+  @Test func `what it prints is passed on as it comes`() async throws {
+    let folder = try folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    mkfifo("\(folder)/go", 0o600)
+    let printed = Mutex<[String]>([])
+    let script = "echo one; read -r line < go; echo $line >&2; printf three"
+    let command = ShellCommand(.script(script), folder: folder)
+    let result = try await ShellClient().run(command) { bytes, stream in
+      let text = String(decoding: bytes, as: UTF8.self)
+      printed.withLock { $0.append("\(stream) \(text)") }
+      // It goes on once its first line is here.
+      if text == "one\n" { try? Data("two\n".utf8).write(to: URL(filePath: "\(folder)/go")) }
+    }
+    #expect(printed.withLock { Set($0) } == ["output one\n", "errors two\n", "output three"])
+    #expect(String(decoding: result.output, as: UTF8.self) == "one\nthree")
+  }
+
   @Test func `other exit codes can be expected`() async throws {
     let command = ShellCommand(.script("exit 3"), folder: "/", expectedCodes: [0, 3])
     #expect(try await ShellClient().run(command).exitCode == 3)
@@ -116,6 +133,13 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
     Failure(
       command: ShellCommand(.script("echo why >&2; exit 7"), folder: "/"),
       error: ShellError(.exited(7), "'sh' exited with code 7", detail: "why")),
+    Failure(
+      command: ShellCommand(.script("echo one; echo two; exit 7"), folder: "/"),
+      error: ShellError(.exited(7), "'sh' exited with code 7", detail: "standard output: one\ntwo")),
+    Failure(
+      command: ShellCommand(.script("echo what; echo why >&2; kill -TERM $$"), folder: "/"),
+      error: ShellError(
+        .signalled(15), "'sh' was ended by signal 15", detail: "standard error: why\nstandard output: what")),
     Failure(
       command: ShellCommand(.script("kill -9 $$"), folder: "/"),
       error: ShellError(.signalled(9), "'sh' was ended by signal 9")),
@@ -148,12 +172,14 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
       error: ShellError(.invalid, "the working folder '/nowhere' is not there; make it first")),
     Failure(
       command: ShellCommand(.program("yes"), folder: "/"),
-      error: ShellError(.tooMuchOutput, "'yes' wrote more than 1048576 bytes, and was killed")),
+      error: ShellError(
+        .tooMuchOutput, "'yes' wrote more than 1048576 bytes, and was killed",
+        detail: "standard output: …" + String(repeating: "y\n", count: 950).trimmed)),
     Failure(
       command: ShellCommand(.script("yes >&2"), folder: "/"),
       error: ShellError(
         .tooMuchOutput, "'sh' wrote more than 1048576 bytes, and was killed",
-        detail: String(repeating: "y\n", count: 1000).trimmed)),
+        detail: "…" + String(repeating: "y\n", count: 950).trimmed)),
     Failure(
       command: ShellCommand(.program("echo"), [String(repeating: "a", count: 200_000)], folder: "/"),
       error: ShellError(.notStarted, "'echo' was not started: the arguments are too long (E2BIG)")),
@@ -163,7 +189,7 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
   func `what fails says how, and what to do`(_ failure: Failure) async {
     var found = await refusal(of: failure.command)
     // Where the limit cuts the last line is up to the pipe.
-    if let detail = found?.detail, detail.hasPrefix("…"), Set(detail.dropFirst()) == ["y", "\n"] {
+    if let detail = found?.detail, let end = detail.split(separator: "…").last, Set(end) == ["y", "\n"] {
       found?.detail = failure.error.detail
     }
     #expect(found == failure.error)

@@ -71,10 +71,13 @@ import Testing
     let program = try await Self.program("recipe: teller\nsteps: [{ fail: no luck }]\n")
     let run = try await program.call("run", "broken.yaml")
     #expect(run.code == 1)
-    #expect(run.error.contains("The run that tells of the failure, of 'teller', is failed: no luck; see: errand runs show "), "\(run.error)")
+    #expect(
+      run.error.contains("The run that tells of the failure, of 'teller', is failed: no luck; see: errand runs show "),
+      "\(run.error)")
     #expect(try await Self.runs(program).map(\.recipe).sorted() == ["broken", "teller"])
     let doctor = try await program.call("doctor")
-    #expect(doctor.out.contains("warning: the last run of 'teller', which onFailure names, is failed: "), "\(doctor.out)")
+    #expect(
+      doctor.out.contains("warning: the last run of 'teller', which onFailure names, is failed: "), "\(doctor.out)")
     await program.remove()
   }
 
@@ -93,8 +96,14 @@ import Testing
   }
 
   @Test(arguments: [
-    ("recipe: teller\ninputs: { what: string }\nsteps: [{ let: { x: 1 } }]\n", "teller.yaml", "it needs the input 'what', which a failed run doesn't give"),
-    ("recipe: teller\ninputs: { status: int }\nsteps: [{ let: { x: 1 } }]\n", "teller.yaml", "its inputs must take texts"),
+    (
+      "recipe: teller\ninputs: { what: string }\nsteps: [{ let: { x: 1 } }]\n", "teller.yaml",
+      "it needs the input 'what', which a failed run doesn't give"
+    ),
+    (
+      "recipe: teller\ninputs: { status: int }\nsteps: [{ let: { x: 1 } }]\n", "teller.yaml",
+      "its inputs must take texts"
+    ),
     ("recipe: teller\nsteps: 1\n", "teller.yaml", "'steps'"),
     ("", "gone.yaml", "no such file"),
   ])
@@ -108,7 +117,8 @@ import Testing
       at: program.folder.appending(path: "broken.yaml"), to: folder.appending(path: "broken.yaml"))
     let check = try await program.call("check")
     #expect(check.code == 3)
-    #expect(check.error.contains("errand.yaml:1:12: error: the recipe '\(file)', which 'onFailure' names, can't be used: "))
+    #expect(
+      check.error.contains("errand.yaml:1:12: error: the recipe '\(file)', which 'onFailure' names, can't be used: "))
     #expect(check.error.contains(fault), "\(check.error)")
     #expect(try await program.call("doctor").out.contains("'onFailure' names, can't be used"))
     let run = try await program.call("run", "recipes/broken.yaml")

@@ -195,7 +195,9 @@ private let enrol = """
     Case(
       name: "a state where none can be", arguments: ["runs", "list", "--state", "/dev/null/x"], code: 73,
       says: "/dev/null"),
-    Case(name: "no such run", arguments: ["runs", "show", "0199"], code: 66, says: "no run's id begins or ends with '0199'"),
+    Case(
+      name: "no such run", arguments: ["runs", "show", "0199"], code: 66, says: "no run's id begins or ends with '0199'"
+    ),
     Case(
       name: "an expression of a recipe on its own", arguments: ["eval", "inputs.n"], code: 3,
       says: "'errand eval' reads no recipe; give values by --with FILE, which has a line such as inputs: { … }"),

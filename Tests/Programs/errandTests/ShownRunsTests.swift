@@ -74,11 +74,15 @@ import Testing
     let whole = try await program.call("runs", "show", "last:marks")
     #expect(whole.out.contains("parsed ⇄") && whole.out.contains("secretly ⇄"), "\(whole.out)")
     let none = try await program.call("runs", "show", run, "parse")
-    #expect(none.code == 66 && none.error.contains("has no step 'parse' that has begun; did you mean 'parsed'?"), "\(none.error)")
+    #expect(
+      none.code == 66 && none.error.contains("has no step 'parse' that has begun; did you mean 'parsed'?"),
+      "\(none.error)")
     await program.remove()
   }
 
-  @Test func `runs are named by the ends of their ids, their recipe or last, and lists are filtered and paged`() async throws {
+  @Test func `runs are named by the ends of their ids, their recipe or last, and lists are filtered and paged`()
+    async throws
+  {
     let program = try await Program()
     try program.write("recipe: good\nsteps: [{ let: { x: 1 } }]\n", to: "good.yaml")
     try program.write("recipe: bad\nsteps: [{ fail: no luck }]\n", to: "bad.yaml")
@@ -92,7 +96,8 @@ import Testing
       #expect(try await program.call("runs", "show", name, "--json").json["run"]?.string == id, "\(name)")
     }
     for (name, message) in [
-      ("lsat", "no run is called 'lsat'; did you mean "), ("last:goood", "no recipe called 'goood' ever ran; did you mean 'good'?"),
+      ("lsat", "no run is called 'lsat'; did you mean "),
+      ("last:goood", "no recipe called 'goood' ever ran; did you mean 'good'?"),
       ("0", "several runs begin with '0': "),
     ] {
       let show = try await program.call("runs", "show", name)
@@ -112,7 +117,8 @@ import Testing
     let second = try await list("-n", "3", "--after", ids[1])
     #expect(second.ids == [ids[0]] && second.json["next"] == nil)
     let text = try await program.call("runs", "list")
-    #expect(text.out.contains("no luck") && !text.out.contains(ids[0]) && text.out.contains(ids[0].suffix(6)), "\(text.out)")
+    #expect(
+      text.out.contains("no luck") && !text.out.contains(ids[0]) && text.out.contains(ids[0].suffix(6)), "\(text.out)")
     let wrong = try await program.call("runs", "list", "--since", "yesterday")
     #expect(wrong.code == 64 && wrong.error.contains("--since takes a time such as 2026-11-20"), "\(wrong.error)")
     await program.remove()

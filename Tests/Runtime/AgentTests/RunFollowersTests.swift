@@ -43,6 +43,24 @@ import Testing
     #expect(told.filter { $0.hasPrefix("wait") || $0.hasPrefix("left") } == ["wait 2", "left paused"])
   }
 
+  @Test func `of what programs print a bounded part is held, and the rest of the progress stays`() async throws {
+    let followers = RunFollowers()
+    let updates = followers.updates(of: "r1")
+    let text = String(repeating: "x", count: 60_000)
+    for number in 0..<200 {
+      if number % 20 == 0 { followers.send(.progress(.reported(path: "a", text: "\(number)")), to: "r1") }
+      let line = PrintedLine(step: "a", attempt: 1, stream: .output, at: .earliest, text: text)
+      followers.send(.progress(.printed(line)), to: "r1")
+      #expect(updates.queue.printedBytes <= RunUpdateQueue.mostPrinted + text.utf8.count)
+    }
+    followers.finish("r1")
+    var told: [String] = []
+    for await update in updates { told.append(RunFollowersTests.words(update)) }
+    #expect(told.filter { Int($0) != nil } == (0..<10).map { "\($0 * 20)" })
+    let missed = 200 - told.count { $0 == "progress" }
+    #expect(told.first == "\(missed) reports of progress were missed, because they were read too slowly")
+  }
+
   @Test func `a follower that is told at once is told everything, in order`() async throws {
     let followers = RunFollowers()
     let told = Mutex<[String]>([])
@@ -80,7 +98,7 @@ import Testing
 
   private static func words(_ update: RunUpdate) -> String {
     switch update {
-    case .progress(.loopAdvanced(_, let done, _)): "\(done)"
+    case .progress(.loopAdvanced(_, let done, _, _)): "\(done)"
     case .progress(.reported(_, let text, _)): text
     case .progress: "progress"
     case .waits(let run): run.reason ?? ""

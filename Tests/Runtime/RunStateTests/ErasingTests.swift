@@ -95,7 +95,9 @@ import Testing
     let before = try #require(try await store.finishedRun("r1"))
     try await store.close()
 
-    for (now, gone) in [(9, ["r1"]), (10, ["r1", "r2"]), (11, ["r1", "r2"]), (16, ["r1", "r2"]), (17, ["r1", "r2", "r3"])] {
+    for (now, gone) in [
+      (9, ["r1"]), (10, ["r1", "r2"]), (11, ["r1", "r2"]), (16, ["r1", "r2"]), (17, ["r1", "r2", "r3"]),
+    ] {
       store = try await ErasingTests.open(disk, at: now * day + 10, keeping: 7)
       _ = try await store.maintain()
       for run in ["r1", "r2", "r3"] {
@@ -115,7 +117,8 @@ import Testing
     try await store.close()
   }
 
-  @Test func `a clock that is years ahead for a while erases nothing that is younger than two days less`() async throws {
+  @Test func `a clock that is years ahead for a while erases nothing that is younger than two days less`() async throws
+  {
     let disk = FaultyFileSystem()
     let day = 86_400
     var store = try await ErasingTests.open(disk, at: 0)

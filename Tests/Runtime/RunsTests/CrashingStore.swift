@@ -69,6 +69,15 @@ final class CrashingStore: LocalStateStore {
   }
   func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] { try await memory.blob(reference) }
   func deleteRun(_ id: String) async throws(StateError) -> Bool { try await memory.deleteRun(id) }
+  func keepPrinted(
+    _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void
+  ) {
+    if !isDead { memory.keepPrinted(lines, ofRun: id, orElse: fail) }
+  }
+  func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
+    try await memory.printed(ofRun: id, from: position)
+  }
+  func removeLog(ofRun id: String) async throws(StateError) { try await memory.removeLog(ofRun: id) }
   func compact() async throws(StateError) { try await memory.compact() }
   func close() async throws(StateError) { try await memory.close() }
 }

@@ -1,0 +1,76 @@
+import ActionKit
+import Basics
+import RunState
+import Synchronization
+
+/// Passes on what the programs of one attempt print: line by line, without secrets, to the run's followers and its log.
+///
+/// It is made with the first bytes, because most attempts print nothing.
+final class StepPrinter: Sendable {
+  private struct Content {
+    var output: RedactedLines
+    var errors: RedactedLines
+    /// How many bytes of the log the attempt has filled; nil when it may fill no more.
+    var size: Int? = 0
+  }
+
+  private let run: RunContext
+  private let step: StepPath
+  private let attempt: Int
+  private let content: Mutex<Content>
+
+  /// - Parameter secrets: The texts that are made with secrets, beside the secrets themselves.
+  init(_ run: RunContext, step: StepPath, attempt: Int, secrets: [String]) {
+    self.run = run
+    self.step = step
+    self.attempt = attempt
+    // Includes secrets that were learned after the run began.
+    let lines = RedactedLines(run.journal.store.secrets.finder.adding(secrets))
+    content = Mutex(Content(output: lines, errors: lines))
+  }
+
+  func add(_ bytes: [UInt8], on stream: PrintedStream) {
+    // Under the lock, so that all see the lines in one order.
+    content.withLock { content in
+      switch stream {
+      case .output: pass(content.output.add(bytes), .output, &content)
+      case .errors: pass(content.errors.add(bytes), .errors, &content)
+      }
+    }
+  }
+
+  /// Passes on what has no line end, because nothing more comes.
+  func finish() {
+    content.withLock { content in
+      pass(content.output.finish(), .output, &content)
+      pass(content.errors.finish(), .errors, &content)
+    }
+  }
+
+  private func pass(_ texts: [String], _ stream: PrintedLine.Stream, _ content: inout Content) {
+    if texts.isEmpty { return }
+    let now = run.time.now()
+    var kept: [PrintedLine] = []
+    for text in texts {
+      let line = PrintedLine(step: step, attempt: attempt, stream: stream, at: now, text: text)
+      run.report(.printed(line))
+      guard let size = content.size else { continue }
+      kept.append(line)
+      let next = size + line.bytes.count
+      content.size = next
+      guard next > PrintedLine.mostOfAttempt - PrintedLine.roomForNote else { continue }
+      content.size = nil
+      let limit = "\(PrintedLine.mostOfAttempt >> 20) MiB"
+      let note = "this attempt has printed \(limit), the most that the log keeps; what follows isn't kept"
+      kept[kept.count - 1] = self.note(note, at: now)
+    }
+    if kept.isEmpty { return }
+    run.journal.store.keepPrinted(kept, ofRun: run.id) { [self] error in
+      run.report(.printed(note("what commands print isn't kept: \(error.message)", at: now)))
+    }
+  }
+
+  private func note(_ text: String, at instant: Timestamp) -> PrintedLine {
+    PrintedLine(step: step, attempt: attempt, stream: .note, at: instant, text: text)
+  }
+}
