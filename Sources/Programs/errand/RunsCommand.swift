@@ -52,7 +52,7 @@ struct RunsCommand: DispatchedCommand {
       return .done
     }
     console.out(
-      console.table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, cutFirst: ["WHY", "RECIPE"]))
+      console.table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, cutFirst: ["WHY", "TOOK", "RECIPE"]))
     for run in open { showQuestions(of: run, clock) }
     if isAgent, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
       console.say(
