@@ -43,7 +43,6 @@ final class CurlTransfer: @unchecked Sendable {
   private let follower: (any TransferFollower)?
   /// How many bytes the sink had before, and how many there are with them.
   private var expected: (before: Int, total: Int?) = (0, nil)
-  private var uploaded = 0
   /// How often the request was about to be sent.
   private var sendings = 0
   /// The failure for which a callback ended the transfer.
@@ -206,9 +205,9 @@ final class CurlTransfer: @unchecked Sendable {
     return sendings == 1
   }
 
+  /// Called by libcurl when something was sent, and now and then; the follower may have missed the last number.
   private func advanceUpload(to bytes: Int, of total: Int) {
-    guard bytes > uploaded else { return }
-    uploaded = bytes
+    guard bytes > 0, !isHeadWhole else { return }
     follower?.transferred(.upload, bytes, of: total)
   }
 

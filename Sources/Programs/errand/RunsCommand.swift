@@ -68,7 +68,7 @@ struct RunsCommand: DispatchedCommand {
       return .done
     }
     console.out(
-      console.table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, cutFirst: ["WHY", "RECIPE"]))
+      console.table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, cutFirst: ["WHY", "TOOK", "RECIPE"]))
     for run in open { showQuestions(of: run, as: tails[run.id], clock) }
     if let next { console.say("\nThere are more; continue with: --after \(tails[next])") }
     if isAgent, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {

@@ -108,7 +108,7 @@ import Testing
     guard case .run(let parsed) = try Self.shelf.parse(words) else { throw UsageError("a help page", help: "") }
     #expect(parsed.command == command)
     #expect(parsed["json"].isGiven == words.contains("--json"))
-    if command.last == "list" { #expect(parsed["limit"].int == (words.contains("--json") ? nil : 5)) }
+    if command == ["books", "list"] { #expect(parsed["limit"].int == (words.contains("--json") ? nil : 5)) }
   }
 
   @Test(arguments: [

@@ -48,7 +48,7 @@ import Testing
       #expect(run.code == 0, "\(run.error)")
     }
     let waits = await serve.line(with: " waits")
-    #expect(waits?.hasSuffix(" waits until 2026-12-06T15:00:00Z") == true, "\(serve.before)")
+    #expect(waits?.hasSuffix(" waits until Sun 2026-12-06 15:00 UTC") == true, "\(serve.before)")
     serve.signal(SIGKILL)
     #expect(await serve.end() == -SIGKILL)
     #expect(program.backups() == [])
@@ -99,7 +99,7 @@ extension MovedClockTests {
 
     let now = clock.showing(try #require(Timestamp("2026-12-06T08:30:00Z")))
     serve = try program.serve("serve", environment: now)
-    let warning = await serve.line(with: "tick starts nothing before 2027-01-10T11:00:00Z")
+    let warning = await serve.line(with: "tick starts nothing before Sun 2027-01-10 11:00 UTC")
     #expect(warning?.contains("errand schedule reset tick") == true, "\(serve.before)")
     _ = await serve.line(with: " serves ")
     func says(_ arguments: [String], _ text: String) async throws {

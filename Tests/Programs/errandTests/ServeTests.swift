@@ -209,7 +209,7 @@ import Testing
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     let outcome = try await program.shell(
       """
-      TERM=xterm script -qefc "'\(Program.binary.path)' serve --no-color 2>log" /dev/null </dev/null >/dev/null 2>&1 &
+      TERM=xterm env --default-signal=HUP script -qefc "'\(Program.binary.path)' serve --no-color 2>log" /dev/null </dev/null >/dev/null 2>&1 &
       terminal=$!
       until grep -q ' serves ' log; do :; done
       held=$('\(Program.binary.path)' doctor | sed -n 's/^held by.*process \\([0-9]*\\).*/\\1/p')
@@ -228,7 +228,7 @@ import Testing
     let program = try await ServeTests.program()
     let outcome = try await program.shell(
       """
-      TERM=xterm script -qefc "'\(Program.binary.path)' serve --no-color" shown </dev/null >/dev/null 2>&1 &
+      TERM=xterm env --default-signal=HUP script -qefc "'\(Program.binary.path)' serve --no-color" shown </dev/null >/dev/null 2>&1 &
       terminal=$!
       until grep -q 'Ctrl-C' shown; do :; done
       kill -KILL $terminal
