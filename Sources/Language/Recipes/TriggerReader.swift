@@ -19,12 +19,13 @@ struct TriggerReader {
     guard let value else { return [] }
     guard let items = value.list else {
       findings.error(
-        "'on' takes a list of entries, such as - cron: \"30 17 * * FRI\", but found \(value.written)", at: value)
+        "'on' takes a list of entries, such as - cron: \"30 17 * * FRI\", but found \(value.written)"
+          + findings.otherNotation(ofTriggers: value), at: value)
       return []
     }
     var places: [String: Value] = [:]
     return items.compactMap { item -> Trigger? in
-      guard let fields = Fields(item, of: "an entry of 'on'", .trigger, findings) else { return nil }
+      guard let fields = Fields(item, of: "an entry of 'on'", .trigger, findings, others: .trigger) else { return nil }
       let trigger = entry(fields, recipeZone: recipeZone)
       if let id = fields["id"], let text = id.string {
         if let first = places.updateValue(id, forKey: text) {
