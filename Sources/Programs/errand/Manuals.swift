@@ -82,5 +82,5 @@ enum Manual: String, CaseIterable {
 
 extension String {
   /// The text without the marks around code, which a terminal shows as they are.
-  fileprivate var withoutCodeMarks: String { replacing("`", with: "") }
+  var withoutCodeMarks: String { replacing("`", with: "") }
 }
