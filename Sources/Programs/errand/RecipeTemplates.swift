@@ -350,10 +350,11 @@ enum RecipeTemplates {
 
         - if: fresh.size() > 0
           steps:
+            - id: lines
+              uses: csv.format
+              with: { rows: "${{ fresh }}", columns: [id, name, price], header: false }
             - uses: file.append
-              with:
-                path: ${{ inputs.file }}
-                text: "${{ fresh.map(i, string(i.id) + ',' + string(i.name) + ',' + string(i.price) + '\\n').join() }}"
+              with: { path: "${{ inputs.file }}", text: "${{ steps.lines.text }}" }
             # The mark moves when the lines are written, never before.
             - uses: store.put
               with: { name: incremental-sync/last, value: "${{ math.greatest(fresh.map(i, int(i.id))) }}" }
