@@ -220,11 +220,13 @@ struct TriggerReader {
     var isWhole = true
     for (name, fallback) in parts {
       let text = fields[name]?.plainText ?? fallback
-      let isField = !text.isEmpty && !text.contains(where: \.isWhitespace)
+      let items = fields[name]?.list
+      let isField = items == nil && !text.isEmpty && !text.contains(where: \.isWhitespace)
       // Something else stands for it, so that the other fields are read too.
       texts.append(isField ? text : fallback)
       if let field = fields[name], !isField {
-        findings.error("'\(name)' takes one field of a cron expression, without blanks", at: field)
+        let list = items.map { "; write \(JSON.quoted($0.map(\.plainText).joined(separator: ",")))" } ?? ""
+        findings.error("'\(name)' takes one field of a cron expression, without blanks\(list)", at: field)
         isWhole = false
       }
     }
