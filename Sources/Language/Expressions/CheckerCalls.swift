@@ -363,6 +363,7 @@ extension Checker {
       return "\(name)() is a method" + suggestion("\(source(first)).\(name)(\(rest))", for: syntax)
     }
     let none = "there is no function `\(name)`"
+    if let other = replacement(forFunction: name) { return "\(none); \(other)" }
     if name == "concat" { return none + suggestion(texts.joined(separator: " + "), for: syntax) }
     if let form = Parser.macroForms[name] { return "\(name)() is written \(form)" }
     if let other = Checker.otherNames[name] {

@@ -28,6 +28,18 @@ func replacement(forReserved word: String) -> String {
   }
 }
 
+/// What a function of workflows is in a recipe; nil if nothing is known of it.
+func replacement(forFunction name: String) -> String? {
+  switch name {
+  case "always": "the steps of `finally` run however the run ended"
+  case "failure": "the steps of `onFailure` run when a step failed, and those of `onError` when this one did"
+  case "success": "a step runs only if those before it succeeded, so leave it out"
+  case "toJSON", "toJson": "write json.format(value)"
+  case "fromJSON", "fromJson": "write json.parse(text)"
+  default: nil
+  }
+}
+
 /// What a method of other languages is in CEL, given the texts of what it is called on and with; nil if nothing is
 /// known of it.
 func replacement(forMethod name: String, on receiver: String, with arguments: [String]) -> String? {

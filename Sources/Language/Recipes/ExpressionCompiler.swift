@@ -68,6 +68,12 @@ struct ExpressionCompiler {
   ) -> RecipeExpression? {
     guard let (text, placing) = text(of: value, what) else { return nil }
     evaluated.insert(value)
+    let bare = text.trimmed
+    if bare.hasPrefix("{{"), bare.hasSuffix("}}") {
+      let inner = String(bare.dropFirst(2).dropLast(2)).trimmed
+      findings.error("\(what) takes an expression without braces; write \(inner)", at: value)
+      return nil
+    }
     let compiled = Template.parseExpression(text).flatMap { $0.compile(in: scope.expressions, expecting: expecting) }
     switch compiled {
     case .failure(let faults):
@@ -173,17 +179,22 @@ struct ExpressionCompiler {
   }
 
   /// Warns of texts that look like expressions to people of other languages.
-  fileprivate func warnOfForeignExpressions(in value: Value, _ scope: Scope) {
+  ///
+  /// - Parameter isScript: Whether a shell expands the text.
+  fileprivate func warnOfForeignExpressions(in value: Value, _ scope: Scope, isScript: Bool) {
     switch value.content {
     case .string(let text):
-      guard let found = scope.foreignExpression(in: text) else { return }
+      guard let found = scope.foreignExpression(in: text, isScript: isScript) else { return }
       let written = String(decoding: Array(text.utf8)[found.range], as: UTF8.self)
       findings.add(
         Diagnostic(
-          "'\(written)' is sent as it is written; an expression is written ${{ \(found.path) }}",
+          "'\(written)' is sent as it is written; \(found.hint)",
           at: placing(of: value).location(found.range) ?? findings.location(of: value), severity: .warning))
-    case .list(let items): for item in items { warnOfForeignExpressions(in: item, scope) }
-    case .map(let map): for member in map.members { warnOfForeignExpressions(in: member.value, scope) }
+    case .list(let items): for item in items { warnOfForeignExpressions(in: item, scope, isScript: isScript) }
+    case .map(let map):
+      for member in map.members {
+        warnOfForeignExpressions(in: member.value, scope, isScript: isScript || member.name == "script")
+      }
     default: break
     }
   }
@@ -307,7 +318,7 @@ private struct Compilation {
   /// - Parameter field: The declared field that the value is given for, if it is one's.
   mutating func template(_ value: Value, expecting: ValueType?, field: ObjectType.Field? = nil) -> ValueTemplate {
     guard value.holdsExpression else {
-      compiler.warnOfForeignExpressions(in: value, scope)
+      compiler.warnOfForeignExpressions(in: value, scope, isScript: field?.name == "script")
       return .literal(value, expecting ?? value.inferredType)
     }
     switch value.content {

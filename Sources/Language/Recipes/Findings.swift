@@ -90,6 +90,21 @@ package final class Findings {
     range(at: value.place).map { String(decoding: source.bytes[$0], as: UTF8.self) }
   }
 
+  /// How a short value on one line is written as an expression, if it is made of numbers and plain texts.
+  func expression(ofPlainList value: Value) -> String? {
+    guard let items = value.list, items.count <= 8 else { return nil }
+    let texts = items.compactMap { item -> String? in
+      switch item.content {
+      case .int, .bool: item.plainText
+      case .string(let text):
+        text.utf8.allSatisfy { ASCII.digits ~= $0 || ASCII.uppercase ~= $0 || ASCII.lowercase ~= $0 || $0 == ASCII.dot }
+          ? "'\(text)'" : nil
+      default: nil
+      }
+    }
+    return texts.count == items.count ? "[\(texts.joined(separator: ", "))]" : nil
+  }
+
   /// The text of a scalar that has to be one, or nil with an error.
   func text(_ value: Value, of what: String) -> String? {
     guard let text = value.string else {
@@ -159,7 +174,9 @@ package final class Findings {
 
   func duration(_ value: Value, of what: String, atLeast least: TimeSpan = .zero) -> TimeSpan? {
     guard let text = value.string, let span = TimeSpan(text) else {
-      let hint = value.int.map { "; say the unit: \($0)s, \($0)m or \($0)h" } ?? ""
+      let hint =
+        value.int.map { "; say the unit: \($0)s, \($0)m or \($0)h" }
+        ?? value.string.flatMap(Findings.duration(inWords:)).map { "; write \($0)" } ?? ""
       error("\(what) takes a duration such as 90s, 5m, 1h30m, 2d, but found \(value.written)\(hint)", at: value)
       return nil
     }
@@ -223,12 +240,12 @@ struct Fields {
   /// Fails with an error if the value is no mapping.
   ///
   /// - Parameter hint: What an error says about a key that resembles none; by default the list of the known ones.
-  /// - Parameter synonyms: Keys by words that stand for them elsewhere.
+  /// - Parameter others: What keys of other systems are here.
   /// - Parameter advice: What an error says about a key, before anything is guessed.
   /// - Parameter form: How a value that is no mapping is written as one.
   init?(
     _ value: Value, of what: String, _ keys: KeySet, _ findings: Findings, hint: String? = nil,
-    synonyms: [String: String] = [:], advice: (String) -> String? = { _ in nil }, form: String? = nil
+    others: OtherNotations = .none, advice: (String) -> String? = { _ in nil }, form: String? = nil
   ) {
     guard let map = value.map else {
       let form = form.map { "; write \($0)" } ?? ""
@@ -244,8 +261,8 @@ struct Fields {
       let name = member.name ?? member.key.plainText
       if !names.contains(where: { $0.hasSameScalars(as: name) }) {
         // Those of other notations say what is meant, though they resemble it in nothing.
-        let known = advice(name)
-        let guess = known == nil ? synonyms[name] ?? name.nearest(among: names) : nil
+        let known = advice(name) ?? (others.keys[name] == nil ? others.advice(name, member.value) : nil)
+        let guess = known == nil ? others.keys[name] ?? name.nearest(among: names) : nil
         let end =
           known ?? guess.map { "did you mean '\($0)'?" } ?? hint ?? "it takes \(names.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)

@@ -4,11 +4,14 @@ import Expressions
 // Expressions as other languages write them: `{{ inputs.name }}`, `${inputs.name}`, `$inputs.name`.
 //
 // In a recipe they are text, which is right for the templates of another program. So only what names something that the
-// place can see is told; and after `$`, where a shell has its own variables, only what begins with one of our objects.
+// place can see is told; and after `$`, where a shell has its own variables, only what begins with one of our objects,
+// `now`, and the variables that every shell has. In a script all of the latter is the shell's.
 
 extension Scope {
-  /// The first part of a text that is an expression elsewhere, as a range of its UTF-8, and the path that it names.
-  func foreignExpression(in text: String) -> (range: Range<Int>, path: String)? {
+  /// The first part of a text that is an expression elsewhere, as a range of its UTF-8, and what it is here.
+  ///
+  /// - Parameter isScript: Whether a shell expands the text.
+  func foreignExpression(in text: String, isScript: Bool) -> (range: Range<Int>, hint: String)? {
     let bytes = Array(text.utf8)
     var start = bytes.startIndex
     while start < bytes.endIndex {
@@ -32,9 +35,16 @@ extension Scope {
       while path.last == ASCII.dot { path.removeLast() }
       let end = bytes[path.endIndex...].drop { !closing.isEmpty && $0 == ASCII.space }
       let name = String(decoding: path, as: UTF8.self)
-      if end.starts(with: closing.utf8), isKnown(name, isBareKnown: opening == "{{") {
-        return (start - opening.utf8.count..<end.startIndex + closing.utf8.count, name)
+      let range = start - opening.utf8.count..<end.startIndex + closing.utf8.count
+      guard end.starts(with: closing.utf8) else { continue }
+      let isBareKnown = opening == "{{" || !isScript && (name == "now" || opening == "${" && blanks > 0)
+      if isKnown(name, isBareKnown: isBareKnown) { return (range, "an expression is written ${{ \(name) }}") }
+      guard !isScript else { continue }
+      let input = opening == "{{" ? name : name.lowercased()
+      if opening == "{{" || name == name.uppercased(), isKnown("inputs.\(input)", isBareKnown: false) {
+        return (range, "an expression is written ${{ inputs.\(input) }}")
       }
+      if opening != "{{", shellVariables.contains(name) { return (range, "variables of a shell aren't expanded here") }
     }
     return nil
   }
@@ -48,6 +58,9 @@ extension Scope {
     return if case .object(let object) = type { object[parts[1]] != nil } else { true }
   }
 }
+
+/// The variables that every shell has.
+private let shellVariables = ["HOME", "USER", "PATH", "PWD", "TMPDIR", "HOSTNAME", "SHELL", "LOGNAME"]
 
 private func isPathByte(_ byte: UInt8) -> Bool {
   switch byte {

@@ -21,6 +21,9 @@ package struct KeyReference: Sendable {
   package var schema: FileSchema
   package var keys: [Key]
 
+  /// The examples of its keys, in the order of the keys.
+  package var examples: [KeyExample] { KeyExample.all.filter { $0.part == title } }
+
   /// The mappings, each a definition of a schema, in the order of the pages.
   private static let parts: [(title: String, schema: FileSchema, definition: String)] = [
     ("Recipe", .recipe, "recipe"), ("Input", .recipe, "input"), ("Entry of `on`", .recipe, "trigger"),

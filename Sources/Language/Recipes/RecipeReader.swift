@@ -165,7 +165,7 @@ struct RecipeReader {
   }
 
   func read() -> Recipe? {
-    guard let fields = Fields(findings.document.root, of: "a recipe", .recipe, findings) else {
+    guard let fields = Fields(findings.document.root, of: "a recipe", .recipe, findings, others: .recipe) else {
       return nil
     }
     let name = fields["recipe"].flatMap(recipeName) ?? stem
@@ -183,7 +183,9 @@ struct RecipeReader {
     let first = firstScope(inputs)
     var scope = first
     let isOver = calls.isOutermost ? environment.isOver : { _ in false }
-    let block = fields.require("steps", "what the recipe does").map {
+    // What has jobs instead was told so.
+    let hasJobs = fields.strays.contains { $0.name == "jobs" }
+    let block = (hasJobs ? fields["steps"] : fields.require("steps", "what the recipe does")).map {
       steps.block($0, of: "'steps'", in: &scope, isOver: isOver)
     }
     let (outputs, outputType) =
@@ -232,6 +234,10 @@ struct RecipeReader {
     scope.declare("run", .object(RecipeTypes.run))
     scope.declare("secrets", .map(.string, .secret(.string)))
     scope.declare("now", .timestamp)
+    scope.explainAbsence(
+      ofVariable: "env", "no variables of the environment are read; declare an input, or read a secret as secrets.NAME")
+    scope.explainAbsence(ofVariable: "github", "it belongs to another system; 'run' tells of the run, as in run.id")
+    scope.explainAbsence(ofVariable: "matrix", "'forEach' names its item, by 'as'")
     return scope
   }
 

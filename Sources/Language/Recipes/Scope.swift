@@ -91,6 +91,11 @@ struct Scope {
     expressions.explainAbsence(of: id, in: "steps", why)
   }
 
+  /// Has messages say why a variable is not there.
+  mutating func explainAbsence(ofVariable name: String, _ why: String) {
+    expressions.explainAbsence(ofVariable: name, why)
+  }
+
   /// Has messages say of the steps of a block where they are.
   mutating func hide(stepsOf block: Block, inside what: String) {
     for step in block.type.fields where steps[step.name] == nil {

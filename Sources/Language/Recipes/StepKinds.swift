@@ -21,6 +21,7 @@ extension StepReader {
       findings.error(
         "'effect' must be written out, because what may be done twice is decided before the run", at: effect)
     }
+    warnOfPlainSecrets(in: with, of: action)
     let before = findings.list.count
     let (input, given) = compiler.fields(with, of: action.input, path: "with", in: scope)
     let isFaulty = findings.list[before...].contains { $0.severity == .error }
@@ -68,11 +69,29 @@ extension StepReader {
     return Value(.map(inputs), at: with.place)
   }
 
+  /// Warns of secrets that are written out in what a step gives an action.
+  private func warnOfPlainSecrets(in with: Value, of action: ActionDescriptor) {
+    findings.warnOfPlainSecrets(in: with, path: "with") { name in
+      if action.input.field(named: "secretEnvironment") != nil {
+        return "write secretEnvironment: { \(name): \"${{ secrets.\(name) }}\" }"
+      }
+      if environment.catalog.plugin(action.plugin)?.configuration.field(named: "token") != nil,
+        ["AUTHORIZATION", "TOKEN"].contains(where: name.hasSuffix)
+      {
+        return "give the connection '\(action.plugin)' of errand.yaml token: ${{ secrets.TOKEN }} instead"
+      }
+      return "write ${{ secrets.\(name) }}"
+    }
+  }
+
   private func knownAction(_ name: String, at value: Value) -> ActionDescriptor? {
     if let action = environment.catalog.action(name) { return action }
+    let plugin = environment.catalog.plugin(String(name.prefix { $0 != "." }))
     let guess =
       (environment.catalog.actionIDs.first { $0.hasSuffix(".\(name)") } ?? environment.catalog.nearestAction(to: name))
       .map { "did you mean '\($0)'?" }
+      ?? plugin.map { "'\($0.name)' has \($0.actions.map(\.id).joined(separator: ", "))" }
+      ?? (name.contains("/") ? "actions of other systems aren't there; 'errand actions' lists ours" : nil)
     findings.error("no action is named '\(name)'; \(guess ?? "'errand actions' lists them all")", at: value)
     return nil
   }

@@ -35,6 +35,11 @@ struct StepReader {
       guard let id = item["id"]?.string else { continue }
       scope.explainAbsence(ofStep: id, "step '\(id)' comes later")
     }
+    // What other systems refer to by a step's name.
+    for item in items where item["id"] == nil {
+      guard let name = item["name"]?.string, Names.fault(in: name) == nil else { continue }
+      scope.explainAbsence(ofStep: name, "'name' is for people; give that step id: \(name)")
+    }
     var steps: [Step] = []
     for (index, item) in items.enumerated() {
       let found = findings.list.count
@@ -68,11 +73,6 @@ struct StepReader {
   private static let modifiers = KeySet.step.keys.filter { !$0.companions.isEmpty && $0.companions != loop }
   private static let loop = ["forEach"]
 
-  /// Keys by the words that other languages have for them.
-  private static let synonyms = [
-    "on": "connection", "then": "steps", "try": "steps", "catch": "onError", "except": "onError", "retries": "retry",
-  ]
-
   /// What to do with an unknown key of a step, if the step itself tells.
   private func advice(onKey name: String, of step: Value) -> String? {
     if let id = step["uses"]?.string, environment.catalog.action(id)?.input.field(named: name) != nil {
@@ -94,7 +94,7 @@ struct StepReader {
     }
     guard
       let fields = Fields(
-        value, of: "a step", .step, findings, hint: StepReader.hint, synonyms: StepReader.synonyms,
+        value, of: "a step", .step, findings, hint: StepReader.hint, others: .step,
         advice: { advice(onKey: $0, of: value) })
     else {
       return nil
@@ -212,7 +212,11 @@ struct StepReader {
       }
       return nil
     }
-    let items = compiler.expression(value, of: "'forEach'", in: scope)
+    if value.list != nil {
+      let list = findings.expression(ofPlainList: value).map { "; write \"${{ \($0) }}\"" } ?? ""
+      findings.error("'forEach' takes an expression that gives a list, but found a list\(list)", at: value)
+    }
+    let items = value.list == nil ? compiler.expression(value, of: "'forEach'", in: scope) : nil
     let element = element(of: items, at: value)
     let scopeSize = scope.size
     if let name = fields["as"] {

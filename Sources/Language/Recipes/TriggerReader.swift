@@ -19,12 +19,13 @@ struct TriggerReader {
     guard let value else { return [] }
     guard let items = value.list else {
       findings.error(
-        "'on' takes a list of entries, such as - cron: \"30 17 * * FRI\", but found \(value.written)", at: value)
+        "'on' takes a list of entries, such as - cron: \"30 17 * * FRI\", but found \(value.written)"
+          + findings.otherNotation(ofTriggers: value), at: value)
       return []
     }
     var places: [String: Value] = [:]
     return items.compactMap { item -> Trigger? in
-      guard let fields = Fields(item, of: "an entry of 'on'", .trigger, findings) else { return nil }
+      guard let fields = Fields(item, of: "an entry of 'on'", .trigger, findings, others: .trigger) else { return nil }
       let trigger = entry(fields, recipeZone: recipeZone)
       if let id = fields["id"], let text = id.string {
         if let first = places.updateValue(id, forKey: text) {
@@ -219,11 +220,13 @@ struct TriggerReader {
     var isWhole = true
     for (name, fallback) in parts {
       let text = fields[name]?.plainText ?? fallback
-      let isField = !text.isEmpty && !text.contains(where: \.isWhitespace)
+      let items = fields[name]?.list
+      let isField = items == nil && !text.isEmpty && !text.contains(where: \.isWhitespace)
       // Something else stands for it, so that the other fields are read too.
       texts.append(isField ? text : fallback)
       if let field = fields[name], !isField {
-        findings.error("'\(name)' takes one field of a cron expression, without blanks", at: field)
+        let list = items.map { "; write \(JSON.quoted($0.map(\.plainText).joined(separator: ",")))" } ?? ""
+        findings.error("'\(name)' takes one field of a cron expression, without blanks\(list)", at: field)
         isWhole = false
       }
     }

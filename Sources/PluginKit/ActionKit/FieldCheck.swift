@@ -80,7 +80,11 @@ private struct FieldCheck {
     guard let field = schema.field(named: name) else {
       let names = schema.fields.map(\.name)
       let list = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
-      let hint = name.nearest(among: names).map { "did you mean '\($0)'?" } ?? list
+      let bodies = ["json", "text", "form"]
+      let body =
+        ["body", "data", "payload", "content"].contains(name) && bodies.allSatisfy(names.contains)
+        ? "write json: for a value, text: for a text, or form: for a web form" : nil
+      let hint = body ?? name.nearest(among: names).map { "did you mean '\($0)'?" } ?? list
       return fault("'\(path)' has no field '\(name)'; \(hint)", at: member.key)
     }
     if !field.name.hasSameScalars(as: name) {

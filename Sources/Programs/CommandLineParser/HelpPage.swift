@@ -80,21 +80,25 @@ struct HelpPage {
     return sections.filter { !$0.isEmpty }.joined(separator: "\n\n")
   }
 
-  /// Names on the left and sentences beside them, wrapped.
   private func table(_ title: String, _ rows: [(name: String, text: String)]) -> String {
-    guard !rows.isEmpty else { return "" }
-    let widest = 24
-    let column = min(widest, rows.map(\.name.count).max() ?? 0) + 4
-    let lines = rows.map { name, text in
-      let indent = String(repeating: " ", count: column)
-      let body = text.wrapped(to: HelpPage.columns - column).joined(separator: "\n" + indent)
-      // A name that is too wide has a line of its own.
-      let head = "  " + name
-      return head.count + 2 <= column
-        ? head + indent.dropFirst(head.count) + body : "\(head)\n\(indent)\(body)"
-    }
-    return ([title] + lines).joined(separator: "\n")
+    helpTable(title, rows, columns: HelpPage.columns)
   }
+}
+
+/// Names on the left and sentences beside them, wrapped; empty without rows.
+package func helpTable(_ title: String, _ rows: [(name: String, text: String)], columns: Int) -> String {
+  guard !rows.isEmpty else { return "" }
+  let widest = 24
+  let column = min(widest, rows.map(\.name.count).max() ?? 0) + 4
+  let lines = rows.map { name, text in
+    let indent = String(repeating: " ", count: column)
+    let body = text.wrapped(to: max(20, columns - column)).joined(separator: "\n" + indent)
+    // A name that is too wide has a line of its own.
+    let head = "  " + name
+    return head.count + 2 <= column
+      ? head + indent.dropFirst(head.count) + body : "\(head)\n\(indent)\(body)"
+  }
+  return ([title] + lines).joined(separator: "\n")
 }
 
 extension String {

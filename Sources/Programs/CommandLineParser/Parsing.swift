@@ -64,8 +64,10 @@ private struct Parser {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts.first ?? "")
     if name == Command.help.name { return true }
-    guard let option = known.first(where: { $0.name == name }) else { throw unknown("--\(name)") }
     let attached = parts.count > 1 ? String(parts[1]) : nil
+    guard let option = known.first(where: { $0.name == name }) else {
+      throw unknown("--\(name)", value: attached ?? rest.first.flatMap { isOption($0) ? nil : $0 })
+    }
     if option.value == nil, attached != nil { throw error("'--\(name)' takes no value") }
     try consume(option, as: "--\(name)", attached, &rest)
     return false
@@ -115,7 +117,7 @@ private struct Parser {
       || (known + [Command.help]).contains { "--\($0.name)" == name || $0.short.map { "-\($0)" } == word }
   }
 
-  private func unknown(_ spelling: String) -> UsageError {
+  private func unknown(_ spelling: String, value: String? = nil) -> UsageError {
     let known = (known + [Command.help]).flatMap { option in
       ["--\(option.name)"] + (option.short.map { ["-\($0)"] } ?? [])
     }
@@ -125,7 +127,10 @@ private struct Parser {
     let below = route.all().dropFirst().first { route in
       route.command.options.contains { "--\($0.name)" == spelling || $0.short.map { "-\($0)" } == spelling }
     }
-    let hint = below.map { "; it is one of '\($0.text)'" } ?? ""
+    let name = spelling.drop { $0 == "-" }
+    let hint =
+      below.map { "; it is one of '\($0.text)'" }
+      ?? (spelling.hasPrefix("--") ? self.hint(for: "\(name)=\(value ?? "…")") : "")
     return error("'\(route.text)' has no option '\(spelling)'\(hint)")
   }
 

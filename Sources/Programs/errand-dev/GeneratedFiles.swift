@@ -23,8 +23,8 @@ struct GeneratedFile {
 }
 
 /// Every generated file, as it should be.
-func generatedFiles() throws(ToolError) -> [GeneratedFile] {
-  var files: [GeneratedFile] = []
+func generatedFiles(in root: URL) throws(ToolError) -> [GeneratedFile] {
+  var files = [try templateFile(in: root)]
   for plugin in everyPlugin {
     files.append(.page("\(folder(of: plugin))/README.md", PluginDescriptor(plugin).markdown()))
   }

@@ -6,8 +6,9 @@ import Recipes
 private let introduction = """
   # Keys
 
-  Every key of a recipe, of a test file and of `errand.yaml`, in the words that editors show. The
-  [recipe reference](recipes.md) explains the most important ones; `errand schema` prints the schemas.
+  Every key of a recipe, of a test file and of `errand.yaml`, in the words that editors show, with examples that check.
+  The [recipe reference](recipes.md) explains the most important ones; `errand help KEY` prints the part of a key in the
+  terminal, and `errand schema` the schemas.
 
   """
 
@@ -17,6 +18,7 @@ func keyPage(_ catalog: ActionCatalog) -> String {
     + KeyReference.all(catalog).map { part in
       "\n## \(part.title)\n\n| Key | Meaning | Values |\n| --- | --- | --- |\n"
         + part.keys.map { "| `\($0.name)` | \(cell($0.meaning)) | \(cell($0.values)) |\n" }.joined()
+        + part.examples.map { "\n```yaml\n\($0.text)\n```\n" }.joined()
     }.joined()
 }
 

@@ -35,7 +35,7 @@ struct Verification {
     for target in manifest.targets where target.kind != .system {
       faults += imports(of: target, in: try SourceFile.all(of: target, in: root), manifest)
     }
-    return faults + unlistedPlugins(manifest) + staleFiles(try generatedFiles())
+    return faults + unlistedPlugins(manifest) + staleFiles(try generatedFiles(in: root))
   }
 
   // MARK: Dependencies

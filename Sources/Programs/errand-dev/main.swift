@@ -27,8 +27,9 @@ do {
   case .run(let parsed):
     switch parsed.command.first {
     case "generate":
-      for file in try generatedFiles() {
-        try file.write(in: try Package.root())
+      let root = try Package.root()
+      for file in try generatedFiles(in: root) {
+        try file.write(in: root)
         print("wrote \(file.path)")
       }
     case "verify":

@@ -20,7 +20,7 @@ let program = Command(
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
     whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand,
-    stateCommand, doctorCommand, completionsCommand, manualCommand,
+    stateCommand, doctorCommand, completionsCommand, manualCommand, helpCommand,
   ], otherWords: .ofProgram)
 
 let inputOptions: [Command.Option] = [
@@ -157,21 +157,34 @@ private let newCommand = Command(
   "new", "Creates a starter file.",
   subcommands: [
     Command(
-      "recipe", "Writes a recipe that checks: from an example, from an action, or from your answers to some questions.",
+      "recipe", "Writes a recipe that checks: from a template, an action, a crontab, or your answers to questions.",
       arguments: [
         .optional(
-          "name", "The name of the recipe and of its file; derived from the example or action if left out.", .text)
+          "name", "The name of the recipe and of its file; derived from the template or action if left out.", .text)
       ],
       options: [
-        .option("from", "EXAMPLE", "The example to start from.", .choice(RecipeExamples.all.map(\.name))),
+        .option("from", "TEMPLATE", "The template to start from.", .choice(RecipeTemplates.all.map(\.name))),
         .option("uses", "ACTION", "The action to start from, such as markbook.getMarkbook.", .text),
         .option("cron", "TIMES", "With --uses: when it runs on its own, such as '30 17 * * FRI'.", .text),
+        .option("from-crontab", "FILE", "A crontab, each line of which becomes a recipe; - for standard input.", .file),
+        .flag(
+          "user-column",
+          "With --from-crontab: each line names a user, as in /etc/crontab and /etc/cron.d, where it is known."),
       ],
       examples: [
-        .init("new recipe", "Asks which service, which action, and when."),
+        .init("new recipe", "Asks which template, and for its inputs."),
         .init("new recipe my-averages --from markbook-averages", "Writes recipes/my-averages.yaml."),
         .init("new recipe --uses timetable.today --cron '0 6 * * *'", "Runs an action each morning."),
-      ])
+        .init("new recipe --from-crontab -", "Reads what 'crontab -l' pipes into it."),
+      ]),
+    Command(
+      "test", "Writes a test of a recipe that passes, to go on from.",
+      arguments: [.required("recipe", "The recipe's file.", .file)],
+      examples: [.init("new test recipes/weekly.yaml", "Writes recipes/tests/weekly.test.yaml.")]),
+    Command(
+      "folder", "Makes a folder for recipes: errand.yaml, a first recipe with its test, and schemas for editors.",
+      arguments: [.optional("dir", "The folder; this one if left out.", .folder)],
+      examples: [.init("new folder errands", "Makes the folder 'errands'.")]),
   ])
 
 private let schemaCommand = Command(
@@ -240,3 +253,13 @@ private let manualCommand = Command(
       "page", "errand (if left out), errand-recipe or errand.yaml.", .choice(Manual.allCases.map(\.rawValue)))
   ],
   examples: [.init("manual errand-recipe", "Prints it; 'man -l -' shows what it reads.")])
+
+private let helpCommand = Command(
+  "help", "Tells about a command, or about a key of a recipe, of a test or of errand.yaml, with an example.",
+  arguments: [
+    .repeated("topic", "A command such as run, or a key such as retry; all topics if left out.", .text, atLeast: 0)
+  ],
+  examples: [
+    .init("help retry", "Shows what the key means, what it takes, and an example."),
+    .init("help errand.yaml", "Shows the keys of a file."),
+  ])

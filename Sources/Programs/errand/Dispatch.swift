@@ -29,7 +29,13 @@ struct Dispatch {
       case "runs": return try await RunsCommand(dispatch: self).run()
       case "schedule": return try await ScheduleCommand(dispatch: self).run()
       case "why": return try await WhyCommand(dispatch: self).run()
-      case "new": return try NewRecipeCommand(dispatch: self).run()
+      case "new":
+        switch parsed.command.last {
+        case "test": return try await NewTestCommand(dispatch: self).run()
+        case "folder": return try NewFolderCommand(dispatch: self).run()
+        default: return try NewRecipeCommand(dispatch: self).run()
+        }
+      case "help": return try HelpCommand(dispatch: self).run()
       case "graph": return try await drawGraph()
       case "actions": return try listActions()
       case "eval": return try evaluate()

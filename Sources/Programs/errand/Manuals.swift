@@ -69,7 +69,8 @@ enum Manual: String, CaseIterable {
       let terms = part.keys.map { key in
         (key.name, [key.meaning, key.values].filter { !$0.isEmpty }.joined(separator: " ").withoutCodeMarks)
       }
-      page.add(part.title.withoutCodeMarks.uppercased(), [.terms(terms)])
+      page.add(
+        part.title.withoutCodeMarks.uppercased(), [.terms(terms)] + part.examples.map { .literal($0.text) })
     }
     let others = Manual.allCases.filter { $0 != self }.map { "\($0.rawValue)(\($0.section))" }
     page.add("SEE ALSO", [.paragraph(others.joined(separator: ", "))])
@@ -82,5 +83,5 @@ enum Manual: String, CaseIterable {
 
 extension String {
   /// The text without the marks around code, which a terminal shows as they are.
-  fileprivate var withoutCodeMarks: String { replacing("`", with: "") }
+  var withoutCodeMarks: String { replacing("`", with: "") }
 }

@@ -6,7 +6,7 @@ import CommandLineParser
 import Glibc
 import Recipes
 
-/// `errand new recipe`: creates a recipe from an example, from an action, or from questions.
+/// `errand new recipe`: creates recipes from a template, an action, the lines of a crontab, or questions.
 struct NewRecipeCommand: DispatchedCommand {
   let dispatch: Dispatch
   private var catalog: ActionCatalog { dispatch.catalog }
@@ -14,18 +14,25 @@ struct NewRecipeCommand: DispatchedCommand {
   func run() throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace()
     let given = parsed["name"].text
-    if let given, !Recipe.isName(given) {
-      throw RuntimeError(
-        .usage, "'\(given)' isn't a recipe name: use letters, digits, - and _, as in weekly-report")
-    }
+    if let given, !Recipe.isName(given) { throw NewRecipeCommand.notAName(given) }
     if parsed["cron"].isGiven, !parsed["uses"].isGiven { throw RuntimeError(.usage, "--cron needs --uses") }
-    if parsed["from"].isGiven, parsed["uses"].isGiven {
-      throw RuntimeError(.usage, "--from and --uses exclude each other; give one of them")
+    let sources = ["from", "uses", "from-crontab"].filter { parsed[$0].isGiven }.map { "--\($0)" }
+    if sources.count > 1 {
+      throw RuntimeError(.usage, "\(sources.joined(separator: " and ")) exclude each other; give one of them")
+    }
+    if let file = parsed["from-crontab"].text {
+      if given != nil {
+        throw RuntimeError(.usage, "--from-crontab names each recipe after its command; leave the name out")
+      }
+      return try CrontabImport(dispatch: dispatch, workspace: workspace).run(file)
     }
     let zone = workspace.configuration.zone ?? "UTC"
-    let beginning: (name: String, text: (String) -> String)
-    if let example = parsed["from"].text {
-      beginning = try self.example(example)
+    let name: String
+    var text: String
+    if let word = parsed["from"].text {
+      let template = try self.template(word)
+      name = given ?? template.name
+      text = StarterRecipe(template: template, name: name).text
     } else if let id = parsed["uses"].text {
       let action = try action(id)
       guard NewRecipeCommand.canBegin(with: action) else {
@@ -34,44 +41,55 @@ struct NewRecipeCommand: DispatchedCommand {
           "'\(action.id)' takes what an earlier step gives, so it cannot be the first one; 'errand actions \(action.id)' "
             + "shows an example")
       }
-      beginning = NewRecipeCommand.beginning(action, cron: parsed["cron"].text, zone: zone)
+      let beginning = NewRecipeCommand.beginning(action, cron: parsed["cron"].text, zone: zone)
+      name = given ?? beginning.name
+      text = beginning.text(name)
     } else if console.canAsk {
-      beginning = try ask(zone)
+      let asked = try ask(named: given, workspace)
+      (name, text) = (asked.name, asked.text)
     } else {
       throw RuntimeError(
         .usage,
-        "say what to start from: --uses ACTION ('errand actions' lists them), or --from EXAMPLE, one of "
-          + RecipeExamples.all.map(\.name).joined(separator: ", "))
+        "say what to start from: --uses ACTION ('errand actions' lists them), or --from TEMPLATE, one of "
+          + RecipeTemplates.all.map(\.name).joined(separator: ", "))
     }
-    let name = given ?? beginning.name
-    let folders = workspace.recipeFolders
-    let folder = folders.first { Files.exists($0) } ?? folders.first ?? Workspace.workingFolder
-    let path = Workspace.shown("\(folder)/\(name).yaml")
-    let text = beginning.text(name)
+    let path = NewRecipeCommand.path(of: name, in: workspace)
+    if Files.exists("\(Workspace.folder(of: path))/recipe.schema.json") {
+      text = "# yaml-language-server: $schema=recipe.schema.json\n" + text
+    }
     // What the user gave, such as the times, may be faulty; then nothing is written.
     let checked = Recipe.check(Source(name: path, text: text), in: workspace.environment)
     let faults = Diagnostics(checked.diagnostics)
     if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
     if faults.hasErrors { throw RuntimeError(.invalid, "nothing was written: \(faults.tally)") }
-    try RuntimeError.creating { () throws(FileError) in try Files.makeFolder(folder) }
-    try write(text, to: path)
+    try NewFile.write(text, to: path, orElse: "give the recipe another name")
     console.out(path)
     let inputs = (checked.recipe?.inputs ?? []).filter(\.isRequired).map { " -i \($0.name)=…" }.joined()
     console.say("next: errand check \(path.shellQuoted)")
     console.say("      errand run \(path.shellQuoted) --sandbox\(inputs)")
+    console.say("      errand new test \(path.shellQuoted)")
     return .done
+  }
+
+  /// The path of a recipe in the first folder of recipes that is there.
+  static func path(of name: String, in workspace: Workspace) -> String {
+    let folders = workspace.recipeFolders
+    let folder = folders.first { Files.exists($0) } ?? folders.first ?? Workspace.workingFolder
+    return Workspace.shown("\(folder)/\(name).yaml")
+  }
+
+  private static func notAName(_ text: String) -> RuntimeError {
+    RuntimeError(.usage, "'\(text.safe)' isn't a recipe name: use letters, digits, - and _, as in weekly-report")
   }
 
   // MARK: What to begin with
 
-  private func example(_ name: String) throws(RuntimeError) -> (name: String, text: (String) -> String) {
-    guard let example = RecipeExamples.all.first(where: { $0.name.hasSameScalars(as: name) }) else {
-      let names = RecipeExamples.all.map(\.name)
-      let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
-      throw RuntimeError(
-        .noInput, "no example is named '\(name)'; \(guess ?? "there are \(names.joined(separator: ", "))")")
-    }
-    return (example.name, { example.text.replacing("NAME", with: $0) })
+  private func template(_ name: String) throws(RuntimeError) -> (name: String, text: String) {
+    if let template = RecipeTemplates.all.first(where: { $0.name.hasSameScalars(as: name) }) { return template }
+    let names = RecipeTemplates.all.map(\.name)
+    let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
+    throw RuntimeError(
+      .noInput, "no template is named '\(name)'; \(guess ?? "there are \(names.joined(separator: ", "))")")
   }
 
   private func action(_ id: String) throws(RuntimeError) -> ActionDescriptor {
@@ -143,7 +161,51 @@ struct NewRecipeCommand: DispatchedCommand {
 
   // MARK: Questions
 
-  private func ask(_ zone: String) throws(RuntimeError) -> (name: String, text: (String) -> String) {
+  /// Asks what to start from, for the inputs of a template, and for the name.
+  private func ask(named given: String?, _ workspace: Workspace) throws(RuntimeError) -> (name: String, text: String) {
+    let templates = RecipeTemplates.all
+    let choices =
+      templates.map { ($0.name, summary(of: $0.text)) } + [("action", "A recipe of one action of a service.")]
+    let index = try choose("What do you want to start from?", choices)
+    guard index < templates.count else { return try askForAction(named: given, workspace.configuration.zone ?? "UTC") }
+    let template = templates[index]
+    var name = template.name
+    if let given { name = given } else { name = try askForName(name) }
+    var starter = StarterRecipe(template: template, name: name)
+    func inputs(of starter: StarterRecipe) -> [Recipe.Input]? {
+      Recipe.check(Source(name: "\(name).yaml", text: starter.text), in: workspace.environment).recipe?.inputs
+    }
+    for input in inputs(of: starter) ?? [] where !input.isSecret {
+      let standing = input.fallback.map { " [\($0.string ?? JSON.shown($0))]" } ?? " (Enter to give it to each run)"
+      while true {
+        let text = try answer("\(input.name): \(input.summary)\(standing) ")
+        if text.isEmpty { break }
+        var changed = starter
+        changed.set(input, to: text)
+        if inputs(of: changed) != nil {
+          starter = changed
+          break
+        }
+        console.error("'\(text.safe)' isn't \(input.declaration.type.wanted)")
+      }
+    }
+    return (name, starter.text)
+  }
+
+  private func askForName(_ standing: String) throws(RuntimeError) -> String {
+    while true {
+      let text = try answer("What is the recipe called? [\(standing)] ")
+      if text.isEmpty || Recipe.isName(text) { return text.isEmpty ? standing : text }
+      console.error(NewRecipeCommand.notAName(text).message)
+    }
+  }
+
+  private func summary(of text: String) -> String {
+    let line = text.split(separator: "\n").first { $0.hasPrefix("summary: ") } ?? ""
+    return String(line.dropFirst(9))
+  }
+
+  private func askForAction(named given: String?, _ zone: String) throws(RuntimeError) -> (name: String, text: String) {
     let plugins = catalog.plugins
     let plugin = plugins[try choose("Which service?", plugins.map { ($0.name, $0.summary) })]
     let actions = plugin.actions.filter(NewRecipeCommand.canBegin)
@@ -155,15 +217,17 @@ struct NewRecipeCommand: DispatchedCommand {
       ? ""
       : try answer(
         "When does it run? Once, when you say so (Enter), or at times, as cron's five fields, such as 30 17 * * FRI: ")
-    return NewRecipeCommand.beginning(action, cron: times.isEmpty ? nil : times, zone: zone)
+    let beginning = NewRecipeCommand.beginning(action, cron: times.isEmpty ? nil : times, zone: zone)
+    let name = given ?? beginning.name
+    return (name, beginning.text(name))
   }
 
   /// Asks until the user chooses one of several things, by its number or its name.
   private func choose(
     _ question: String, _ choices: [(name: String, summary: String)]
   ) throws(RuntimeError) -> Int {
-    console.error(question)
-    for (index, choice) in choices.enumerated() { console.error("  \(index + 1)  \(choice.name): \(choice.summary)") }
+    let rows = choices.enumerated().map { ("\($0.offset + 1)  \($0.element.name)", $0.element.summary) }
+    console.error(helpTable(question, rows, columns: min(100, console.widthOfErrors)))
     while true {
       let text = try answer("1 to \(choices.count), or a name: ")
       if let number = Int(text), choices.indices.contains(number - 1) { return number - 1 }
@@ -181,24 +245,6 @@ struct NewRecipeCommand: DispatchedCommand {
     Console.write(question, to: STDERR_FILENO)
     guard let line = readLine() else { throw RuntimeError(.failed, "nothing was written: there was no answer") }
     return line.trimmed
-  }
-
-  // MARK: Writing
-
-  /// Writes a new file; an existing one is refused.
-  private func write(_ text: String, to path: String) throws(RuntimeError) {
-    do throws(FileError) {
-      let file = try Descriptor(.write, path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
-      do throws(FileError) { try file.write(Array(text.utf8), path) } catch {
-        unlink(path)
-        throw error
-      }
-    } catch {
-      throw RuntimeError(
-        .cannotCreate,
-        error.code == EEXIST
-          ? "'\(path)' already exists and was left unchanged; give the recipe another name" : error.description)
-    }
   }
 }
 

@@ -32,7 +32,8 @@ TaskThreads.run { exit(await code(of: words).rawValue) }
 func code(of words: [String]) async -> ExitCode {
   var code = ExitCode.done
   do throws(UsageError) {
-    switch words.first == "--version" ? .help(versionText) : try program.parse(words) {
+    let page = words.first == "--version" ? versionText : words.isEmpty ? FirstSteps.text : nil
+    switch page == nil ? try program.parse(words) : .help(page ?? "") {
     case .help(let page):
       Console.write(page + "\n", to: STDOUT_FILENO)
     case .run(let parsed):

@@ -361,6 +361,9 @@ actor TestBench {
   /// Every run, in the order of their beginning.
   var runs: [RunRecord] {
     let state = store.state
-    return (state.ended + state.runs.values).sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+    let open = state.runs.values.sorted { $0.id < $1.id }
+    // Of several of one instant, which a test's clock makes of any that follow each other at once, by their ends.
+    return (state.ended + open).enumerated()
+      .sorted { ($0.element.createdAt, $0.offset) < ($1.element.createdAt, $1.offset) }.map(\.element)
   }
 }

@@ -1,7 +1,9 @@
 import Testing
 
 @Suite struct `Checking recipes` {
-  @Test(arguments: ["toplevel", "inputs", "steps", "actions", "expressions", "blocks", "calls", "schedules"])
+  @Test(arguments: [
+    "toplevel", "inputs", "steps", "actions", "expressions", "blocks", "calls", "schedules", "notations",
+  ])
   func `Each fault is said once, at its place`(_ table: String) throws {
     try CaseFile(table).expect(\.diagnostics)
   }

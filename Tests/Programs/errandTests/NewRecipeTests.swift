@@ -17,11 +17,43 @@ import Testing
     return Diagnostics(checked.diagnostics + (checked.recipe?.hints ?? [])).rendered()
   }
 
-  @Test(arguments: RecipeExamples.all.map(\.name)) func `every example checks, without a hint`(_ name: String) throws {
-    let text = try #require(RecipeExamples.all.first { $0.name == name }?.text)
-    #expect(NewRecipeTests.said(of: text.replacing("NAME", with: "mine")) == "")
-    // An example is one of the repository's recipes, cut down.
-    #expect(Files.exists(Program.root.appending(path: "recipes/\(name).yaml").path))
+  @Test(arguments: RecipeTemplates.all.map(\.name)) func `every template checks, without a hint`(_ name: String) throws
+  {
+    let template = try #require(RecipeTemplates.all.first { $0.name == name })
+    let text = StarterRecipe(template: template, name: "mine").text
+    #expect(text.hasPrefix("recipe: mine\nsummary: "))
+    #expect(NewRecipeTests.said(of: text) == "")
+    // A template is one of the repository's recipes, each of which has a test.
+    #expect(Files.exists(Program.root.appending(path: "recipes/tests/\(name).test.yaml").path))
+  }
+
+  @Test func `there are templates for what most begin with, and few recipes beside them`() throws {
+    #expect(RecipeTemplates.all.count >= 10)
+    let recipes = try FileManager.default.contentsOfDirectory(atPath: Program.root.appending(path: "recipes").path)
+      .filter { $0.hasSuffix(".yaml") }
+    #expect(recipes.count <= 30)
+  }
+
+  /// What a template says after its inputs were given.
+  @Test(arguments: [
+    ("hello", "name", "Ada", "  name: { type: string, default: \"Ada\", summary: Who is greeted. }"),
+    ("hello", "times", "3", "  times: { type: int, default: 3, min: 1, max: 10, summary: How often. }"),
+    ("weekly-mail", "to", "[a@b.org]", "  to: { type: list(string), default: [a@b.org], summary: Who gets it. }"),
+    ("markbook-averages", "markbook", "7", "  markbook: { default: 7, type: int, summary: Key of the markbook. }"),
+    ("markbook-averages", "markbook", "7", "    inputs: { markbook: 7 }"),
+  ])
+  func `an input that is given is its default`(
+    _ template: String, _ input: String, _ answer: String, _ line: String
+  ) throws {
+    let template = try #require(RecipeTemplates.all.first { $0.name == template })
+    var starter = StarterRecipe(template: template, name: "mine")
+    let environment = RecipeEnvironment(catalog: ActionCatalog(everyPlugin)) { path throws(FileError) in
+      throw FileError(.read, path, .system(2))
+    }
+    let recipe = Recipe.check(Source(name: "a.yaml", text: starter.text), in: environment).recipe
+    starter.set(try #require(recipe?.inputs.first { $0.name == input }), to: answer)
+    #expect(starter.text.split(separator: "\n").contains { $0 == line }, "\(starter.text)")
+    #expect(NewRecipeTests.said(of: starter.text) == "")
   }
 
   @Test func `a starter recipe for any action checks, without a hint`() {
@@ -46,7 +78,12 @@ import Testing
     #expect(made.code == 0, "\(made.error)")
     #expect(made.out == "recipes/increment.yaml\n")
     #expect(
-      made.error == "next: errand check recipes/increment.yaml\n      errand run recipes/increment.yaml --sandbox\n")
+      made.error == """
+        next: errand check recipes/increment.yaml
+              errand run recipes/increment.yaml --sandbox
+              errand new test recipes/increment.yaml
+
+        """)
     let path = program.folder.appending(path: "recipes/increment.yaml")
     #expect(
       try String(contentsOf: path, encoding: .utf8) == """
@@ -86,7 +123,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `an example is written into the folder of the recipes, and runs`() async throws {
+  @Test func `a template is written into the folder of the recipes, and runs`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
@@ -94,11 +131,15 @@ import Testing
     #expect(made.code == 0, "\(made.error)")
     #expect(made.out == "recipes/mine.yaml\n")
     #expect(
-      made.error
-        == "next: errand check recipes/mine.yaml\n      errand run recipes/mine.yaml --sandbox -i markbook=…\n")
+      made.error == """
+        next: errand check recipes/mine.yaml
+              errand run recipes/mine.yaml --sandbox -i markbook=…
+              errand new test recipes/mine.yaml
+
+        """)
     let run = try await program.call("run", "recipes/mine.yaml", "--sandbox", "-i", "markbook=1207731", "--json")
     #expect(run.code == 0, "\(run.error)")
-    #expect(run.json["outputs"]?["students"]?.list?.count == 24)
+    #expect(run.json["outputs"]?["averages"]?.list?.count == 24)
     await program.remove()
   }
 
@@ -125,11 +166,15 @@ import Testing
         "'timetable.saveCopy' takes what an earlier step gives, so it cannot be the first one; 'errand actions "
           + "timetable.saveCopy' shows an example"
       ),
+      (
+        ["mine", "--from-crontab", "-"], 64,
+        "--from-crontab names each recipe after its command; leave the name out"
+      ),
       (["--uses", "store.gte"], 66, "no action is named 'store.gte'; did you mean 'store.get'?"),
       (
         [], 64,
-        "say what to start from: --uses ACTION ('errand actions' lists them), or --from EXAMPLE, one of "
-          + "markbook-averages, markbook-backup, approve-averages, streak"
+        "say what to start from: --uses ACTION ('errand actions' lists them), or --from TEMPLATE, one of "
+          + RecipeTemplates.all.map(\.name).joined(separator: ", ")
       ),
     ]
     for (words, code, message) in cases {
@@ -146,15 +191,22 @@ import Testing
     guard await run("/usr/bin/env", "sh", "-c", "command -v script > /dev/null") == 0 else {
       return print("The test of questions at a terminal is skipped: there is no 'script' here")
     }
-    let answers = #"printf 'nothing\nstore\n2\n0 7 * * *\n'"#
-    let outcome = try await program.shell(
-      "\(answers) | script -qec '\(Program.binary.path) new recipe asked' /dev/null")
-    #expect(outcome.out.contains("'nothing' isn't one of them"), "\(outcome.out)")
-    let path = program.folder.appending(path: "recipes/asked.yaml")
-    let text = try String(contentsOf: path, encoding: .utf8)
+    let script = "script -qec '\(Program.binary.path) new recipe"
+    let action = try await program.shell(
+      #"printf 'nothing\naction\nstore\n2\n0 7 * * *\n'"# + " | \(script) asked' /dev/null")
+    #expect(action.out.contains("'nothing' isn't one of them"), "\(action.out)")
+    var text = try String(contentsOf: program.folder.appending(path: "recipes/asked.yaml"), encoding: .utf8)
     #expect(text.hasPrefix("recipe: asked\n"))
     #expect(text.contains("    zone: UTC\n"))
     #expect(text.contains("uses: store."))
+    let template = try await program.shell(#"printf '1\ngreeting\nAda\nmany\n3\n'"# + " | \(script)' /dev/null")
+    #expect(template.out.contains("  1  hello "), "\(template.out)")
+    #expect(template.out.contains("times: How often. [2] "), "\(template.out)")
+    #expect(template.out.contains("'many' isn't an int"), "\(template.out)")
+    text = try String(contentsOf: program.folder.appending(path: "recipes/greeting.yaml"), encoding: .utf8)
+    #expect(text.hasPrefix("recipe: greeting\n"))
+    #expect(text.contains("  name: { type: string, default: \"Ada\","), "\(text)")
+    #expect(text.contains("  times: { type: int, default: 3,"), "\(text)")
     await program.remove()
   }
 }

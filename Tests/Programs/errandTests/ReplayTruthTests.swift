@@ -191,7 +191,7 @@ import Testing
       let replay = try await program.call("run", "asking.yaml", "--replay", "asking.json", "--json")
       #expect(replay.code == 0, "\(replay.error)")
       #expect(try JSON.text(replay.json["outputs"] ?? .null) == JSON.text(run.json["outputs"] ?? .null))
-      #expect(replay.json["run"]?.string == id)
+      #expect(replay.json["run"]?.string?.hasSuffix(id) == true)
       #expect(!replay.error.contains("not asked for"), "\(replay.error)")
     }
   }
@@ -246,7 +246,10 @@ import Testing
       func attempts() async throws -> [String] {
         let logs = try await program.call("runs", "logs", String(id))
         return logs.out.split(separator: "\n").filter { $0.contains("  attempt ") }
-          .map { $0.split(separator: " ").dropFirst().prefix(4).joined(separator: " ") }
+          .map { line in
+            let words = line.split(separator: " ")
+            return ([words[0]] + words.dropFirst(2).prefix(3)).joined(separator: " ")
+          }
       }
       let first = ["got attempt 1 failed", "got attempt 2 failed", "got attempt 3 succeeded"]
       #expect(try await attempts() == first + ["sent attempt 1 uncertain"])

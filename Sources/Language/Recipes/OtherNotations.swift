@@ -1,0 +1,144 @@
+import Basics
+
+// What people write who know another system: keys of workflows, playbooks and crontabs. Nothing of this is accepted; the
+// messages name what it is here. Where only the word differs, the key stands for ours, so that one slip is one error.
+
+/// Keys of other systems, and what they are in one kind of mapping here.
+struct OtherNotations: Sendable {
+  /// Our keys by the words that other systems have for them.
+  let keys: [String: String]
+  /// What an error says of a key whose meaning is written differently here; nil if nothing is known of it.
+  let advice: @Sendable (_ key: String, _ value: Value) -> String?
+
+  static let none = OtherNotations(keys: [:]) { _, _ in nil }
+
+  static let recipe = OtherNotations(keys: [
+    "description": "summary", "desc": "summary", "timezone": "zone", "tz": "zone", "tasks": "steps",
+    "on_failure": "onFailure", "onError": "onFailure", "always": "finally", "concurrency": "concurrencyGroup",
+  ]) { key, value in
+    switch key {
+    case "name": "a recipe's name is given by 'recipe', and a sentence about it by 'summary'"
+    case "jobs":
+      "there are no jobs: 'steps' run one after another, and a step with 'parallel' runs branches at once"
+    case "env", "environment", "vars", "variables":
+      "name values with a step: let: { name: value }; a command gets its variables by 'environment' of shell.run"
+    case "params", "parameters", "arguments", "args":
+      "declare them under 'inputs', as in inputs: { name: { type: string } }"
+    case "schedule", "schedules", "cron", "triggers", "trigger": "what starts it is under 'on': \(entry(of: value))"
+    case "strategy", "matrix": "'forEach' runs a step for each item of a list, with 'maxParallel' at once"
+    case "secrets": "a secret is read as ${{ secrets.NAME }}, and errand.yaml says where its value is"
+    case "connections", "credentials": "connections are in errand.yaml"
+    case "retry", "retries", "timeout", "timeout-minutes": "put what holds for all steps under 'defaults'"
+    default: nil
+    }
+  }
+
+  static let trigger = OtherNotations(keys: [
+    "schedule": "cron", "timezone": "zone", "tz": "zone", "interval": "every", "with": "inputs",
+    "enabled": "paused",
+  ]) { key, _ in
+    key == "workflow_dispatch" ? "a recipe can always be started by hand; leave it out" : nil
+  }
+
+  static let step = OtherNotations(keys: [
+    "on": "connection", "then": "steps", "try": "steps", "block": "steps", "catch": "onError", "except": "onError",
+    "rescue": "onError", "on_error": "onError", "on_failure": "onError", "retries": "retry", "action": "uses",
+    "when": "if", "with_items": "forEach", "loop": "forEach", "items": "forEach", "for": "forEach",
+    "loop_var": "as", "register": "id", "sleep": "wait", "delay": "wait", "until": "repeat", "params": "with",
+    "parameters": "with", "args": "with", "arguments": "with", "input": "with", "inputs": "with", "set": "let",
+    "vars": "let", "max-parallel": "maxParallel",
+  ]) { key, value in
+    switch key {
+    case "run", "script", "command", "cmd", "shell", "bash":
+      "a command is an action: uses: shell.run, with: { effect: write, script: \(shown(value)) }"
+    case "env", "environment": "a command's variables are under 'with' of shell.run, as environment: { NAME: value }"
+    case "needs", "depends_on", "depends", "dependsOn", "after":
+      "steps run one after another, so leave it out; a step with 'parallel' runs branches at once"
+    case "continue-on-error", "ignore_errors", "ignore-errors", "allow_failure", "continueOnError":
+      "write onError: continue"
+    case "timeout-minutes", "timeoutMinutes": "write timeout: \(value.int.map { "\($0)m" } ?? "5m")"
+    case "cron", "schedule": "what starts a recipe is under its own 'on': \(entry(of: value))"
+    case "finally", "always": "'finally' is a key of the recipe, beside 'steps'"
+    case "outputs", "output": "the output of a step is steps.ID; it needs no declaration"
+    case "type": "an action is named by uses: plugin.action; 'errand actions' lists them"
+    case "jobs", "strategy", "matrix": "'forEach' runs a step for each item of a list"
+    default: nil
+    }
+  }
+
+  /// An entry of `on` for times that are written elsewhere.
+  static func entry(of value: Value) -> String {
+    let times = cron(in: value, depth: 3)
+    return "on: [{ cron: \(JSON.quoted(times ?? "30 17 * * FRI")), zone: UTC }]"
+  }
+
+  /// The first text of five fields in a value.
+  private static func cron(in value: Value, depth: Int) -> String? {
+    if let text = value.string { return text.split(separator: " ").count == 5 ? text : nil }
+    guard depth > 0 else { return nil }
+    let parts = value.list ?? value.map?.members.map(\.value) ?? []
+    return parts.lazy.compactMap { cron(in: $0, depth: depth - 1) }.first
+  }
+
+  /// A command as a message can show it.
+  private static func shown(_ value: Value) -> String {
+    guard let text = value.string?.trimmed, !text.isEmpty, text.utf8.count <= 80 else { return "…" }
+    return JSON.quoted(text)
+  }
+}
+
+extension Findings {
+  /// What `on:` of another system is here, as the end of a message; empty if nothing is known of it.
+  func otherNotation(ofTriggers value: Value) -> String {
+    let words = value.map?.members.compactMap(\.name) ?? value.string.map { [$0] } ?? []
+    if words.contains("schedule") || words.contains("cron") { return "; write \(OtherNotations.entry(of: value))" }
+    if let kind = words.first(where: KeySet.trigger.kinds.contains), value.map != nil {
+      return "; put a dash before '\(kind)'"
+    }
+    return words.contains("workflow_dispatch") ? "; a recipe can always be started by hand, so leave it out" : ""
+  }
+
+  /// A length of time in words, such as `5 minutes`, as it is written here; nil if it isn't one.
+  static func duration(inWords text: String) -> String? {
+    let lower = text.lowercased().trimmed
+    let digits = lower.prefix { $0.isASCII && $0.isNumber }
+    guard digits.count <= 6 else { return nil }
+    let units = [
+      ("s", ["second", "seconds", "sec", "secs"]), ("m", ["minute", "minutes", "min", "mins"]),
+      ("h", ["hour", "hours", "hr", "hrs", "hourly"]), ("d", ["day", "days", "daily"]),
+      ("w", ["week", "weeks", "weekly"]),
+    ]
+    let word = String(lower.dropFirst(digits.count)).trimmed
+    let unit = units.first { $0.0 == word || $0.1.contains(word) }?.0
+    return unit.map { "\(digits.isEmpty ? "1" : String(digits))\($0)" }
+  }
+
+  /// Warns of what looks like a secret that is written out, in the names of a value and those inside it.
+  ///
+  /// - Parameter advice: What to do, given the name of the secret.
+  func warnOfPlainSecrets(in value: Value, path: String, advice: (_ name: String) -> String) {
+    if let items = value.list {
+      for (index, item) in items.enumerated() {
+        warnOfPlainSecrets(in: item, path: "\(path)[\(index)]", advice: advice)
+      }
+    }
+    for member in value.map?.members ?? [] {
+      guard let name = member.name else { continue }
+      if let text = member.value.string, !text.isEmpty, !text.holdsExpression, name.namesSecret {
+        let secret = name.uppercased().replacing("-", with: "_")
+        warning("'\(path).\(name)' looks like a secret in plain text; \(advice(secret))", at: member.value)
+      } else {
+        warnOfPlainSecrets(in: member.value, path: "\(path).\(name)", advice: advice)
+      }
+    }
+  }
+}
+
+extension String {
+  /// Whether what has this name is a secret by all odds.
+  var namesSecret: Bool {
+    let name = lowercased().replacing("-", with: "").replacing("_", with: "")
+    return ["password", "passwd", "secret", "token", "apikey"].contains { name.hasSuffix($0) }
+      || ["authorization", "cookie"].contains(name)
+  }
+}

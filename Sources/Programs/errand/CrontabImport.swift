@@ -1,0 +1,91 @@
+import AgentRuntime
+import Basics
+import Calendars
+import CommandLineParser
+import Glibc
+import Recipes
+
+/// `errand new recipe --from-crontab`: makes a recipe of each line of a crontab.
+struct CrontabImport: DispatchedCommand {
+  let dispatch: Dispatch
+  let workspace: Workspace
+
+  /// Writes the recipes, and says of each line that is none why.
+  func run(_ path: String) throws(RuntimeError) -> ExitCode {
+    let text: String
+    do throws(FileError) {
+      let bytes =
+        path == "-"
+        ? try Descriptor(owning: dup(STDIN_FILENO)).readAll("standard input", limit: 1 << 20)
+        : try Files.read(path, limit: 1 << 20)
+      text = String(decoding: bytes, as: UTF8.self)
+    } catch {
+      throw RuntimeError(.noInput, error.description)
+    }
+    let file = path == "-" ? "the crontab" : path
+    let full = Workspace.absolute(path, in: Workspace.workingFolder)
+    let isSystem = full == "/etc/crontab" || full.hasPrefix("/etc/cron.d/") || parsed["user-column"].isGiven
+    let crontab = Crontab(text, hasUsers: isSystem)
+    var faults = crontab.faults
+    var written: [String] = []
+    for job in crontab.jobs {
+      if let obstacle = job.obstacle {
+        faults.append((job.line, obstacle))
+        continue
+      }
+      let (name, path) = unused(job.name)
+      let recipe = job.recipe(named: name, file: file, zone: zone)
+      let checked = Recipe.check(Source(name: path, text: recipe), in: workspace.environment)
+      if let fault = checked.diagnostics.first(where: { $0.severity == .error }) {
+        faults.append((job.line, fault.message))
+        continue
+      }
+      try NewFile.write(recipe, to: path, orElse: "give the recipe another name")
+      console.out(path)
+      written.append(path)
+      for remark in job.remarks { console.say("\(file):\(job.line): note: \(remark)") }
+    }
+    for fault in faults.sorted(by: { $0.line < $1.line }) {
+      console.error("\(file):\(fault.line): \(Style.red.applied(to: "error", console.colourError)): \(fault.message)")
+    }
+    if crontab.jobs.isEmpty, faults.isEmpty { throw RuntimeError(.noInput, "'\(path)' has no line with a command") }
+    if !written.isEmpty {
+      console.say("next: errand check \(written.map(\.shellQuoted).joined(separator: " "))")
+      console.say("      errand serve, which runs them at their times; then take the lines out of the crontab")
+    }
+    return faults.isEmpty ? .done : .failed
+  }
+
+  /// A name of a recipe that has no file yet, such as `backup-2`.
+  private func unused(_ name: String) -> (name: String, path: String) {
+    var number = 1
+    while true {
+      let candidate = number == 1 ? name : "\(name)-\(number)"
+      let path = NewRecipeCommand.path(of: candidate, in: workspace)
+      if !Files.exists(path) { return (candidate, path) }
+      number += 1
+    }
+  }
+
+  /// The zone of times without one: that of errand.yaml, else the machine's, by which cron goes.
+  private var zone: String { workspace.configuration.zone ?? MachineZone.name ?? "UTC" }
+}
+
+/// The zone of this machine.
+enum MachineZone {
+  /// Its IANA name, from `$TZ`, `/etc/timezone` or where `/etc/localtime` leads to; nil if none of them tells.
+  static var name: String? {
+    let file = (try? Files.read("/etc/timezone", limit: 1 << 12)).map { String(decoding: $0, as: UTF8.self).trimmed }
+    return [String(environment: "TZ"), linked, file].lazy.compactMap { $0 }.first { name in
+      (try? TimeZoneDatabase.system.rules(named: name)) != nil
+    }
+  }
+
+  private static var linked: String? {
+    guard let path = realpath("/etc/localtime", nil) else { return nil }
+    defer { free(path) }
+    let parts = String(cString: path).split(separator: "/")
+    guard let start = parts.firstIndex(of: "zoneinfo") else { return nil }
+    return parts[(start + 1)...].joined(separator: "/")
+  }
+}

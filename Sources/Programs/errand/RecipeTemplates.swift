@@ -1,0 +1,700 @@
+// Made by 'make generate' from the files in recipes. Do not edit.
+
+/// Recipes to start from.
+enum RecipeTemplates {
+  static let all: [(name: String, text: String)] = [
+    (
+      "hello",
+      #"""
+      recipe: hello
+      summary: Greets a name as often as you like; a first recipe, which needs no service.
+
+      inputs:
+        name: { type: string, default: world, summary: Who is greeted. }
+        times: { type: int, default: 2, min: 1, max: 10, summary: How often. }
+
+      steps:
+        - id: greet
+          forEach: ${{ lists.range(inputs.times) }}
+          as: i
+          steps:
+            - let: { line: "Hello ${{ inputs.name }}, number ${{ i + 1 }}." }
+          outputs: { line: "${{ line }}" }
+
+      outputs:
+        greetings: ${{ steps.greet.map(g, g.line) }}
+
+      """#
+    ),
+    (
+      "nightly-backup",
+      #"""
+      recipe: nightly-backup
+      summary: Packs a folder each night with a command, tries again if that fails, and tells your phone how it went.
+
+      # In errand.yaml: the topic of ntfy that your phone subscribes to.
+      #
+      #   connections:
+      #     notify:
+      #       topic: ${{ secrets.NTFY_TOPIC }}
+
+      inputs:
+        folder: { type: string, default: notes, summary: The folder that is packed. }
+        to: { type: string, default: backups, summary: The folder of the archives. }
+
+      on:
+        - cron: "30 2 * * *"
+          zone: Europe/Berlin
+
+      steps:
+        - let:
+            archive: ${{ inputs.to }}/${{ time.format(now, '%Y-%m-%d', 'Europe/Berlin') }}.tar.gz
+
+        # The archive appears under its name only when it is whole, so that doing it twice does no harm.
+        - id: pack
+          uses: shell.run
+          with:
+            effect: idempotentWrite
+            script: mkdir -p "$2" && tar -czf "$3.part" "$1" && mv "$3.part" "$3"
+            arguments: ["${{ inputs.folder }}", "${{ inputs.to }}", "${{ archive }}"]
+          retry: { maxAttempts: 3, initial: 1m }
+          timeout: 30m
+
+        - uses: notify.ntfy
+          with:
+            title: Backup done
+            message: ${{ archive }} is written.
+            priority: low
+
+      onFailure:
+        - uses: notify.ntfy
+          with:
+            title: Backup failed
+            message: ${{ error.message.substring(0, math.least(error.message.size(), 500)) }}
+            priority: high
+            tags: [warning]
+
+      outputs:
+        archive: ${{ archive }}
+
+      """#
+    ),
+    (
+      "price-watch",
+      #"""
+      recipe: price-watch
+      summary: Asks an API each hour, and tells your phone if the answer is another than the last time.
+
+      # In errand.yaml:
+      #
+      #   connections:
+      #     http:
+      #       baseURL: https://shop.example/api
+      #     notify:
+      #       topic: ${{ secrets.NTFY_TOPIC }}
+
+      inputs:
+        url: { type: string, default: /items/1, summary: What is asked for. }
+
+      on:
+        - cron: "0 * * * *"
+          zone: UTC
+
+      steps:
+        - id: page
+          uses: http.get
+          with: { url: "${{ inputs.url }}" }
+
+        - let:
+            price: ${{ double(steps.page.body.price) }}
+
+        # What a run stores, later runs find.
+        - id: last
+          uses: store.get
+          with: { name: price-watch/price }
+        - let:
+            before: ${{ steps.last.?value.orValue(price) }}
+
+        - if: before != price
+          uses: notify.ntfy
+          with:
+            title: A price has changed
+            message: ${{ steps.page.body.name }} costs ${{ price }}, and no longer ${{ before }}.
+
+        # Stored last: if the message fails, the next run tells it.
+        - uses: store.put
+          with: { name: price-watch/price, value: "${{ price }}" }
+
+      outputs:
+        price: ${{ price }}
+        changed: ${{ before != price }}
+
+      """#
+    ),
+    (
+      "weekly-mail",
+      #"""
+      recipe: weekly-mail
+      summary: Fetches a list each Monday, makes a table of it, and sends it by mail with the list as CSV.
+
+      # In errand.yaml:
+      #
+      #   connections:
+      #     http:
+      #       baseURL: https://shop.example/api
+      #     mail:
+      #       host: smtp.example.org
+      #       username: reports
+      #       password: ${{ secrets.SMTP_PASSWORD }}
+
+      inputs:
+        from: { type: string, default: Reports <reports@example.org>, summary: Who sends it. }
+        to: { type: list(string), default: [ana@example.org], summary: Who gets it. }
+
+      on:
+        - cron: "0 7 * * MON"
+          zone: Europe/Berlin
+
+      steps:
+        - id: items
+          uses: http.getAll
+          with: { url: /items, query: { limit: 2 } }
+
+        - id: table
+          uses: text.table
+          with:
+            rows: ${{ steps.items.items }}
+            columns: [{ key: name, title: Item }, { key: price, title: Price }]
+            style: plain
+
+        - id: file
+          uses: csv.write
+          with:
+            path: reports/items.csv
+            rows: ${{ steps.items.items }}
+            columns: [id, name, price]
+
+        - id: mail
+          uses: mail.send
+          with:
+            from: ${{ inputs.from }}
+            to: ${{ inputs.to }}
+            subject: ${{ steps.items.items.size() }} items, ${{ time.format(now, '%-d %B %Y', 'Europe/Berlin') }}
+            text: ${{ steps.table.text }}
+            attachments: [{ path: reports/items.csv }]
+
+      outputs:
+        recipients: ${{ steps.mail.recipients }}
+        items: ${{ steps.file.rows }}
+
+      """#
+    ),
+    (
+      "order-received",
+      #"""
+      recipe: order-received
+      summary: Starts when another program reports an order, and keeps it in a table; each event starts one run.
+
+      # Another program sends the event, and the same --id only once counts:
+      #
+      #   errand runs signal any order --data '{"number": 17, "total": 12.5}' --id order-17
+
+      inputs:
+        number: { type: int, default: 17, summary: Number of the order. }
+        total: { type: double, default: 12.5, summary: What it costs. }
+
+      on:
+        - event: { name: order, match: event.total > 0 }
+          inputs:
+            number: ${{ event.number }}
+            total: ${{ event.total }}
+
+      steps:
+        - id: total
+          uses: store.increment
+          with: { name: orders/count }
+
+        - id: line
+          uses: file.append
+          with:
+            path: orders/${{ time.format(now, '%Y-%m', 'UTC') }}.csv
+            text: "${{ inputs.number }},${{ inputs.total }}\n"
+
+      outputs:
+        number: ${{ inputs.number }}
+        orders: ${{ steps.total.value }}
+
+      """#
+    ),
+    (
+      "approved-command",
+      #"""
+      recipe: approved-command
+      summary: Looks what a command would do, asks a person, and does it after a yes.
+
+      inputs:
+        folder: { type: string, default: site, summary: The folder that is published. }
+        to: { type: string, default: published, summary: Where it is published. }
+
+      steps:
+        - id: files
+          uses: shell.run
+          with:
+            effect: read
+            script: if [ -d "$1" ]; then find "$1" -type f | sort; fi
+            arguments: ["${{ inputs.folder }}"]
+            as: lines
+
+        # The run waits here, in the state alone: errand runs approve RUN, or reject.
+        - id: decision
+          approve:
+            prompt: |-
+              Publish these ${{ steps.files.?lines.orValue([]).size() }} files to ${{ inputs.to }}?
+              ${{ steps.files.output }}
+            timeout: 2d
+
+        - id: publish
+          uses: shell.run
+          with:
+            effect: idempotentWrite
+            script: mkdir -p "$2" && cp -R "$1/." "$2"
+            arguments: ["${{ inputs.folder }}", "${{ inputs.to }}"]
+
+      outputs:
+        by: ${{ steps.decision.by }}
+        isPublished: ${{ steps.publish.isRun }}
+
+      """#
+    ),
+    (
+      "ask-and-remind",
+      #"""
+      recipe: ask-and-remind
+      summary: Asks a person each Friday, reminds them on their phone after a day, and takes silence for a no.
+
+      # In errand.yaml:
+      #
+      #   connections:
+      #     notify:
+      #       topic: ${{ secrets.NTFY_TOPIC }}
+
+      inputs:
+        question: { type: string, default: Are the hours of this week entered?, summary: The question. }
+
+      on:
+        - cron: "0 15 * * FRI"
+          zone: Europe/Berlin
+
+      steps:
+        - id: ask
+          approve: { prompt: "${{ inputs.question }}", timeout: 1d, onTimeout: continue, onReject: continue }
+
+        # A decision has a name; without one the time ran out.
+        - let:
+            isDecided: ${{ has(steps.ask.by) }}
+
+        - if: "!isDecided"
+          uses: notify.ntfy
+          with:
+            title: Still open
+            message: "${{ inputs.question }} errand runs approve ${{ run.id }}"
+
+        - id: again
+          if: "!isDecided"
+          approve: { prompt: "${{ inputs.question }}", timeout: 2d, onTimeout: continue, onReject: continue }
+
+      outputs:
+        answer: ${{ steps.ask.approved || steps.?again.?approved.orValue(false) }}
+        wasReminded: ${{ !isDecided }}
+
+      """#
+    ),
+    (
+      "incremental-sync",
+      #"""
+      recipe: incremental-sync
+      summary: Fetches what is new in a service since the last run, and adds only that to a file.
+
+      # In errand.yaml:
+      #
+      #   connections:
+      #     http:
+      #       baseURL: https://shop.example/api
+
+      inputs:
+        file: { type: string, default: sync/items.csv, summary: The file that grows. }
+
+      on:
+        - every: 15m
+
+      # Two runs at once would add the same twice.
+      concurrencyGroup: { name: incremental-sync, limit: 1 }
+
+      steps:
+        - id: mark
+          uses: store.get
+          with: { name: incremental-sync/last }
+        - let:
+            last: ${{ int(steps.mark.?value.orValue(0)) }}
+
+        - id: items
+          uses: http.getAll
+          with:
+            url: /cursor/items
+            query: { after: "${{ last }}" }
+            items: /data
+            cursor: { at: /next, parameter: after }
+
+        - let:
+            fresh: ${{ steps.items.items.filter(i, int(i.id) > last) }}
+
+        - if: fresh.size() > 0
+          steps:
+            - id: lines
+              uses: csv.format
+              with: { rows: "${{ fresh }}", columns: [id, name, price], header: false }
+            - uses: file.append
+              with: { path: "${{ inputs.file }}", text: "${{ steps.lines.text }}" }
+            # The mark moves when the lines are written, never before.
+            - uses: store.put
+              with: { name: incremental-sync/last, value: "${{ math.greatest(fresh.map(i, int(i.id))) }}" }
+
+      outputs:
+        added: ${{ fresh.size() }}
+
+      """#
+    ),
+    (
+      "verified-download",
+      #"""
+      recipe: verified-download
+      summary: Downloads an archive, checks it, keeps it under its date, and removes archives beyond a number.
+
+      # In errand.yaml:
+      #
+      #   connections:
+      #     http:
+      #       baseURL: https://downloads.example
+      #       folder: downloads
+
+      inputs:
+        url: { type: string, default: /files/report.zip, summary: What is downloaded. }
+        keep: { type: int, default: 7, min: 1, max: 1000, summary: How many archives are kept. }
+
+      on:
+        - cron: "15 4 * * *"
+          zone: UTC
+
+      steps:
+        # The file appears whole and checked, or not at all; an interrupted download continues.
+        - id: file
+          uses: http.download
+          with:
+            url: ${{ inputs.url }}
+            to: archives/${{ time.format(now, '%Y-%m-%d', 'UTC') }}.zip
+            verify: zip
+          retry: { maxAttempts: 5, initial: 30s, on: [timeout, network, server] }
+
+        - id: archives
+          uses: file.list
+          with: { folder: archives, pattern: "*.zip" }
+        - let:
+            names: ${{ steps.archives.entries.map(e, e.path).sort() }}
+
+        - id: removed
+          forEach: ${{ names.slice(0, math.greatest(0, names.size() - inputs.keep)) }}
+          as: path
+          uses: file.delete
+          with: { path: "${{ path }}" }
+
+      outputs:
+        sha256: ${{ steps.file.sha256 }}
+        bytes: ${{ steps.file.bytes }}
+        removed: ${{ steps.removed.size() }}
+
+      """#
+    ),
+    (
+      "test-matrix",
+      #"""
+      recipe: test-matrix
+      summary: Runs a command for every combination of two lists, several at once, and reports all that failed.
+
+      inputs:
+        systems: { type: list(string), default: [bookworm, trixie], summary: The first list. }
+        versions: { type: list(string), default: ["5.9", "6.2", "6.3"], summary: The second list. }
+        without: { type: list(string), default: [bookworm-6.3], summary: "Combinations that are left out, as system-version." }
+
+      steps:
+        - let:
+            cells: "${{ inputs.systems.map(s, inputs.versions.map(v, {'system': s, 'version': v})).flatten() }}"
+
+        - id: test
+          forEach: ${{ cells }}
+          as: cell
+          where: "!(cell.system + '-' + cell.version in inputs.without)"
+          maxParallel: 2
+          onItemError: continue # the others run nevertheless
+          uses: shell.run
+          with:
+            effect: pure
+            script: echo "testing on $1 with $2"
+            arguments: ["${{ cell.system }}", "${{ cell.version }}"]
+          timeout: 10m
+
+        - let:
+            failed: ${{ steps.test.filter(t, t.status == 'failed').size() }}
+        - if: failed > 0
+          fail: ${{ failed }} of ${{ steps.test.size() }} combinations failed.
+
+      outputs:
+        passed: ${{ steps.test.filter(t, t.status == 'succeeded').size() }}
+        reports: ${{ steps.test.map(t, has(t.output), t.output.output) }}
+
+      """#
+    ),
+    (
+      "streak",
+      #"""
+      recipe: streak
+      summary: Counts the days in a row on which it was run, in values that outlive its runs.
+
+      # Run it once a day: errand run recipes/streak.yaml. The values are kept in the state, beside the runs.
+
+      inputs:
+        zone: { type: string, default: UTC, summary: Time zone in which days begin. }
+
+      steps:
+        - let:
+            today: ${{ time.format(now, '%Y-%m-%d', inputs.zone) }}
+            yesterday: ${{ time.format(time.plusDays(now, -1, inputs.zone), '%Y-%m-%d', inputs.zone) }}
+        - { id: last, uses: store.get, with: { name: streak/day } }
+        - let:
+            lastDay: ${{ steps.last.?value.orValue('') }}
+
+        # A gap ends the streak; the same day twice adds nothing.
+        - if: lastDay != today && lastDay != yesterday
+          uses: store.delete
+          with: { name: streak/days }
+        - if: lastDay != today
+          uses: store.increment
+          with: { name: streak/days }
+        - uses: store.put
+          with: { name: streak/day, value: "${{ today }}" }
+        - { id: days, uses: store.get, with: { name: streak/days } }
+
+      outputs:
+        days: ${{ steps.days.?value.orValue(0) }}
+
+      """#
+    ),
+    (
+      "timetable-changes",
+      #"""
+      recipe: timetable-changes
+      summary: Each morning, says what changed in a group's timetable since the copy of the day before, and keeps the new one.
+
+      inputs:
+        programId: { type: string, default: informatica-maghiara, summary: Id of the program in the catalog. }
+        year: { type: int, default: 1, min: 1, summary: Study year. }
+        group: { type: int, default: 511, min: 1, summary: Group. }
+        copy: { type: string, default: timetable/copy.json, summary: Path of the copy. }
+
+      on:
+        - cron: "30 8 * * *"
+          zone: Europe/Bucharest
+
+      steps:
+        - id: changes
+          uses: timetable.compareWithCopy
+          with:
+            selection: { programId: "${{ inputs.programId }}", year: "${{ inputs.year }}", group: "${{ inputs.group }}" }
+            copy: ${{ inputs.copy }}
+
+        # Only the publisher's current answer replaces the copy, never a cached one.
+        - id: save
+          if: >-
+            steps.changes.available && !steps.changes.freshness.isStale
+            && (!steps.changes.hasCopy || steps.changes.changes.size() > 0)
+          uses: timetable.saveCopy
+          with:
+            copy: ${{ inputs.copy }}
+            days: ${{ steps.changes.days }}
+
+      outputs:
+        changed: ${{ steps.changes.changes.size() }}
+        message: >-
+          ${{ !steps.changes.available ? 'No timetable is published any more.' :
+          !steps.changes.hasCopy ? 'The first copy is saved.' :
+          steps.changes.changes.size() == 0 ? 'Nothing has changed.' :
+          steps.changes.changes.map(c, c.text).join('\n') }}
+
+      """#
+    ),
+    (
+      "markbook-averages",
+      #"""
+      recipe: markbook-averages
+      summary: Puts every student's average over the marked tasks into one task of a markbook.
+
+      inputs:
+        markbook: { type: int, summary: Key of the markbook. }
+        into: { type: string, default: Average, summary: Name of the task that receives the average. }
+
+      on:
+        - cron: "30 17 * * FRI"
+          zone: Australia/Sydney
+          inputs: { markbook: 1207731 }
+
+      steps:
+        - id: book
+          uses: markbook.getMarkbook
+          with:
+            markbookKey: ${{ inputs.markbook }}
+
+        - let:
+            found: ${{ steps.book.tasks.filter(t, t.name == inputs.into) }}
+        - if: found.size() != 1
+          fail: "${{ found.size() }} tasks are named '${{ inputs.into }}'; exactly one is needed."
+        - let:
+            target: ${{ found[0] }}
+
+        - id: put
+          forEach: ${{ steps.book.students }}
+          as: student
+          steps:
+            - let:
+                marks: ${{ student.results.map(r, has(r.percent) && r.taskKey != target.key, r.percent) }}
+                average: "${{ marks.size() > 0 ? '%.1f'.format([stats.round(stats.mean(marks), 1)]) : '' }}"
+            - id: write
+              if: average != ''
+              uses: markbook.putStudentResult
+              with:
+                markbookKey: ${{ inputs.markbook }}
+                studentKey: ${{ student.key }}
+                sid: ${{ student.sid }}
+                taskKey: ${{ target.key }}
+                taskName: ${{ target.name }}
+                result: ${{ average }}
+          outputs:
+            student: ${{ student.givenName }} ${{ student.familyName }}
+            class: ${{ student.className }}
+            marks: ${{ marks.size() }}
+            average: ${{ average }}
+            written: ${{ has(steps.write) }}
+
+      outputs:
+        averages: ${{ steps.put }}
+        written: ${{ steps.put.filter(s, s.written).size() }}
+
+      """#
+    ),
+    (
+      "approve-averages",
+      #"""
+      recipe: approve-averages
+      summary: Computes every student's average, shows what would be written, and writes it after an approval.
+
+      inputs:
+        markbook: { type: int, summary: Key of the markbook. }
+        into: { type: string, default: Average, summary: Name of the task that receives the average. }
+
+      on:
+        - cron: "0 15 * * FRI"
+          zone: Australia/Sydney
+          inputs: { markbook: 1207731 }
+
+      steps:
+        - id: book
+          uses: markbook.getMarkbook
+          with:
+            markbookKey: ${{ inputs.markbook }}
+
+        - let:
+            found: ${{ steps.book.tasks.filter(t, t.name == inputs.into) }}
+        - if: found.size() != 1
+          fail: "${{ found.size() }} tasks are named '${{ inputs.into }}'; exactly one is needed."
+        - let:
+            target: ${{ found[0] }}
+
+        # What would be written, beside what is there. It is written as approved, even if marks change meanwhile.
+        - let:
+            computed: >-
+              ${{ steps.book.students.map(s, {
+                'key': s.key,
+                'sid': s.sid,
+                'name': s.givenName + ' ' + s.familyName,
+                'before': s.results.filter(r, r.taskKey == target.key).map(r, r.raw).join(),
+                'after': cel.bind(marks, s.results.map(r, has(r.percent) && r.taskKey != target.key, r.percent),
+                  marks.size() > 0 ? '%.1f'.format([stats.round(stats.mean(marks), 1)]) : '')
+              }) }}
+        - let:
+            changes: ${{ computed.filter(c, c.after != '' && c.after != c.before) }}
+
+        - id: decision
+          if: changes.size() > 0
+          approve:
+            prompt: >-
+              ${{ 'Write %d averages into %s of %s?\n'.format([changes.size(), target.name, steps.book.markbookName])
+              + changes.map(c, c.name + ': ' + (c.before == '' ? 'none' : c.before) + ' → ' + c.after).join('\n') }}
+            timeout: 2d
+
+        - id: put
+          forEach: ${{ changes }}
+          as: change
+          uses: markbook.putStudentResult
+          with:
+            markbookKey: ${{ inputs.markbook }}
+            studentKey: ${{ change.key }}
+            sid: ${{ change.sid }}
+            taskKey: ${{ target.key }}
+            taskName: ${{ target.name }}
+            result: ${{ change.after }}
+
+      outputs:
+        written: ${{ changes.size() }}
+        by: ${{ steps.?decision.?by.orValue('nobody had to be asked') }}
+
+      """#
+    ),
+    (
+      "markbook-backup",
+      #"""
+      recipe: markbook-backup
+      summary: Schedules a backup of this year's markbooks each Sunday and downloads it the next day.
+
+      on:
+        - cron: "0 16 * * SUN"
+          zone: Australia/Sydney
+
+      steps:
+        - id: ask
+          uses: markbook.scheduleBackup
+          with: { matching: "${{ time.format(now, '%Y', 'Australia/Sydney') }}" }
+
+        # It is built at about 1 AM.
+        - id: night
+          wait: { until: "time.next(now, '02:00', 'Australia/Sydney')" }
+
+        # Asks for the address and downloads at once, and again at once if that fails, because the zip is deleted an hour after
+        # the first request. A server that is down may take longer to come back than the first tries last. It gives up
+        # before the next night: the backup that is built then belongs to another request.
+        - id: backup
+          uses: markbook.downloadBackup
+          repeat: { until: "result.state != 'pending'", every: 1h, timeout: 20h }
+          retry: { maxAttempts: 16, initial: 1s, maxInterval: 1h, jitter: none, on: [timeout, network, server] }
+          with:
+            to: backups/markbooks-${{ time.format(now, '%Y-%m-%d', 'Australia/Sydney') }}.zip
+            verify: zip
+
+        - if: "!has(steps.backup.path)"
+          fail: The server holds no backup any more; it may have been downloaded or replaced.
+
+      outputs:
+        path: ${{ steps.backup.path }}
+        bytes: ${{ steps.backup.bytes }}
+
+      """#
+    ),
+  ]
+}
