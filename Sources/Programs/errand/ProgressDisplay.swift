@@ -66,9 +66,10 @@ final class ProgressDisplay: Sendable {
   func show(_ progress: Progress) {
     switch format {
     case .json:
+      guard case .printed(let printed) = progress else { return console.error(JSON.shown(progress.value)) }
       // Commands may print much; the rest is told even so.
-      if case .printed = progress, console.isQuiet { return }
-      console.error(JSON.shown(progress.value))
+      if console.isQuiet { return }
+      console.error(printed.lines.map { JSON.shown(Progress.printed($0).value) }.joined(separator: "\n"))
     case .github, .text: shown.withLock { show(progress, &$0) }
     }
   }
@@ -114,16 +115,20 @@ final class ProgressDisplay: Sendable {
       shown.running[index].note = "\(done - failed)/\(count)\(failed > 0 ? ", \(failed) failed" : "")"
       shown.running[index].hasFailures = failed > 0
       if !console.isLive { return }
+    case .reported("", let text): redraw(&shown, above: ["  (\(text.safe))"])
     // The spinner draws it; a loop may advance thousands of times a second.
     case .reported(let path, let text):
       if let index = shown.running.firstIndex(where: { $0.path == path }) { shown.running[index].note = text.safe }
-    case .printed(let line):
-      let text = "\(line.step.safe) | \(line.shown)"
-      guard console.isLive, format == .text else { return redraw(&shown, above: ["  \(text)"]) }
+    case .printed(let printed):
+      let name = printed.step.safe
+      guard console.isLive, format == .text else {
+        return redraw(&shown, above: [printed.lines.map { "  \(name) | \($0.shown)" }.joined(separator: "\n")])
+      }
       // Items of a loop print below it.
-      let index = shown.running.lastIndex { line.belongs(to: $0.path) } ?? shown.running.indices.last
+      let index = shown.running.lastIndex { printed.belongs(to: $0.path) } ?? shown.running.indices.last
       guard let index else { return }
-      shown.running[index].printed = shown.running[index].printed.suffix(ProgressDisplay.mostPrinted - 1) + [text]
+      let last = printed.lines.suffix(ProgressDisplay.mostPrinted).map { "\(name) | \($0.shown)" }
+      shown.running[index].printed = (shown.running[index].printed + last).suffix(ProgressDisplay.mostPrinted)
     // The spinner draws it; a command may print thousands of lines a second.
     case .attemptFailed(let path, let attempt, let error, let delay):
       let message = error.message.safe

@@ -16,7 +16,7 @@ package enum Progress: Sendable {
   indirect case stepWaits(path: StepPath, title: String, depth: Int, wait: WaitRecord)
   /// Progress text from an action.
   case reported(path: StepPath, text: String)
-  /// A line that a program of an action printed.
+  /// A line that a program of an action printed, or several, with line feeds between them.
   case printed(PrintedLine)
   /// `isReplayed` says that the step was done before the run was resumed.
   case stepEnded(
