@@ -148,7 +148,7 @@ let package = Package(
             "ActionKit", "Agent", "Basics", "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "Threads",
           ]),
         .tests(of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs"),
-        .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "SecretSources"),
+        .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
         .tests(

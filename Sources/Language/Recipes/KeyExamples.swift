@@ -515,9 +515,14 @@ package struct KeyExample: Sendable {
           SLOW_TOKEN: { run: [vault-read, shop], timeout: 1m }
       """),
     KeyExample(
-      "`errand.yaml`", "history history.keepRuns history.keepFor history.keepSlotsFor",
+      "`errand.yaml`", "history history.keepRuns history.keepFor history.keepSlotsFor history.keepDataFor",
       """
-      history: { keepRuns: 10000, keepFor: 90d, keepSlotsFor: 30d }
+      history: { keepRuns: 10000, keepFor: 90d, keepSlotsFor: 30d, keepDataFor: 14d }
+      """),
+    KeyExample(
+      "`errand.yaml`", "onFailure",
+      """
+      onFailure: recipes/tell-me.yaml
       """),
   ]
 }

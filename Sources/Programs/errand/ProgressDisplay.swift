@@ -91,9 +91,10 @@ final class ProgressDisplay: Sendable {
   func show(_ progress: Progress) {
     switch format {
     case .json:
+      guard case .printed(let printed) = progress else { return console.error(JSON.shown(progress.value)) }
       // Commands may print much; the rest is told even so.
-      if case .printed = progress, console.isQuiet { return }
-      console.error(JSON.shown(progress.value))
+      if console.isQuiet { return }
+      console.error(printed.lines.map { JSON.shown(Progress.printed($0).value) }.joined(separator: "\n"))
     case .github, .text: shown.withLock { show(progress, &$0) }
     }
   }
@@ -141,6 +142,7 @@ final class ProgressDisplay: Sendable {
       // The spinner draws it; a loop may advance thousands of times a second.
       guard console.isLive else { return }
       shown.running[index].advance(to: ProgressAmount(completed: done, total: count), at: time.elapsed())
+    case .reported("", let text, _): redraw(&shown, above: ["  (\(text.safe))"])
     case .reported(let path, let text, let amount):
       guard let index = shown.running.firstIndex(where: { $0.path == path }) else { return }
       shown.running[index].note = amount.map { $0.isBytes ? $0.completed.asBytes : text.safe } ?? text.safe
@@ -149,14 +151,17 @@ final class ProgressDisplay: Sendable {
       } else {
         shown.running[index].meter = nil
       }
-    case .printed(let line):
-      let text = "\(line.step.safe) | \(line.shown)"
-      guard console.isLive, format == .text else { return redraw(&shown, above: ["  \(text)"]) }
+    case .printed(let printed):
+      let name = printed.step.safe
+      guard console.isLive, format == .text else {
+        return redraw(&shown, above: [printed.lines.map { "  \(name) | \($0.shown)" }.joined(separator: "\n")])
+      }
       // Items of a loop print below it.
-      let index = shown.running.lastIndex { line.belongs(to: $0.path) } ?? shown.running.indices.last
+      let index = shown.running.lastIndex { printed.belongs(to: $0.path) } ?? shown.running.indices.last
       guard let index else { return }
       // The spinner draws it; a command may print thousands of lines a second.
-      shown.running[index].printed = shown.running[index].printed.suffix(ProgressDisplay.mostPrinted - 1) + [text]
+      let last = printed.lines.suffix(ProgressDisplay.mostPrinted).map { "\(name) | \($0.shown)" }
+      shown.running[index].printed = (shown.running[index].printed + last).suffix(ProgressDisplay.mostPrinted)
     case .attemptFailed(let path, let attempt, let error, let delay):
       let message = error.message.safe
       let end = delay.map { "\(message.hasSuffix(".") ? message.dropLast() : message[...]); retrying in \($0.spoken)" }

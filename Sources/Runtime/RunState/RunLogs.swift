@@ -19,7 +19,7 @@
 package import Basics
 import Synchronization
 
-/// A line that a program of a run printed.
+/// A line that a program of a run printed; followers are told of several at once, with line feeds between them.
 package struct PrintedLine: Record, Equatable {
   /// Where a line was printed.
   package enum Stream: String, Recordable, CaseIterable {
@@ -48,6 +48,15 @@ package struct PrintedLine: Record, Equatable {
     stream = try member("stream", record?.stream)
     at = try member("at", record?.at)
     text = try member("text", record?.text)
+  }
+
+  /// The lines one by one.
+  package var lines: [PrintedLine] {
+    text.utf8.split(separator: ASCII.newline, omittingEmptySubsequences: false).map { text in
+      var line = self
+      line.text = String(decoding: text, as: UTF8.self)
+      return line
+    }
   }
 
   /// The most bytes of the log that an attempt of a step may fill.

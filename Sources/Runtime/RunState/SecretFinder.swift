@@ -15,10 +15,8 @@ package struct SecretFinder: Sendable {
   private(set) var needles: [Needle]
   /// Whether a number could be a secret, or hold one.
   private(set) var hasNumbers = false
-  /// The pairs of bytes that a find can begin with, one bit for each; empty if there are no secrets.
-  private let pairs: [UInt64]
-  /// The forms by the first byte of their plain spelling, so that few are compared at each place.
-  private let starts: [[Start]]
+  /// Where finds can begin; nil if there are no secrets.
+  private let beginnings: Beginnings?
   /// How far before the end of a run of backslashes a find may begin that needs not begin with the run.
   private let leastBackslashes: Int
 
@@ -52,8 +50,7 @@ package struct SecretFinder: Sendable {
         }
       }
     }
-    self.pairs = pairs
-    var starts: [[Start]] = pairs.isEmpty ? [] : Array(repeating: [], count: 256)
+    var starts: [[Start]] = Array(repeating: [], count: pairs.isEmpty ? 0 : 256)
     for (number, needle) in needles.enumerated() {
       for (form, written) in needle.forms.enumerated() {
         let first = written.scalars[0].utf8
@@ -61,7 +58,7 @@ package struct SecretFinder: Sendable {
         starts[Int(first[0])].append(Start(needle: number, form: form, second: second))
       }
     }
-    self.starts = starts
+    beginnings = pairs.isEmpty ? nil : Beginnings(pairs: pairs, starts: starts)
     let leading = needles.map { (needle: Needle) -> Int in needle.forms[0].scalars.prefix { $0.value == 0x5C }.count }
     leastBackslashes = Needle.mostBackslashes * (leading.max() ?? 0) + 1
   }
@@ -75,7 +72,20 @@ package struct SecretFinder: Sendable {
   /// Shorter secrets are left alone: taking them out would ruin every text.
   package static let shortest = 4
 
-  package var isEmpty: Bool { pairs.isEmpty }
+  package var isEmpty: Bool { beginnings == nil }
+
+  /// Tables that are shared by all copies of a finder.
+  private final class Beginnings: Sendable {
+    /// The pairs of bytes that a find can begin with, one bit for each.
+    let pairs: [UInt64]
+    /// The forms by the first byte of their plain spelling, so that few are compared at each place.
+    let starts: [[Start]]
+
+    init(pairs: [UInt64], starts: [[Start]]) {
+      self.pairs = pairs
+      self.starts = starts
+    }
+  }
 
   /// One form of one needle.
   private struct Start {
@@ -100,14 +110,15 @@ package struct SecretFinder: Sendable {
   ///   - isShown: Whether the text is only shown, so that texts that resemble a secret are found too.
   ///   - isCut: Whether the text may be cut off inside a secret, whose beginning at the end is then found as well.
   func finds(in text: String, isShown: Bool = false, isCut: Bool = false) -> [Find] {
-    if pairs.isEmpty { return [] }
+    guard let beginnings else { return [] }
     let manner = Manner(isShown: isShown, isCut: isCut)
-    return text.utf8.withContiguousStorageIfAvailable { finds(in: $0, manner) }
-      ?? Array(text.utf8).withUnsafeBufferPointer { finds(in: $0, manner) }
+    return text.utf8.withContiguousStorageIfAvailable { finds(in: $0, manner, beginnings) }
+      ?? Array(text.utf8).withUnsafeBufferPointer { finds(in: $0, manner, beginnings) }
   }
 
   func finds(in bytes: [UInt8], _ manner: Manner = Manner()) -> [Find] {
-    pairs.isEmpty ? [] : bytes.withUnsafeBufferPointer { finds(in: $0, manner) }
+    guard let beginnings else { return [] }
+    return bytes.withUnsafeBufferPointer { finds(in: $0, manner, beginnings) }
   }
 
   /// How a text is searched.
@@ -118,11 +129,14 @@ package struct SecretFinder: Sendable {
     var isOpen = false
   }
 
-  private func finds(in bytes: UnsafeBufferPointer<UInt8>, _ manner: Manner) -> [Find] {
+  private func finds(
+    in bytes: UnsafeBufferPointer<UInt8>, _ manner: Manner, _ beginnings: Beginnings
+  ) -> [Find] {
     var finds: [Find] = []
     var end = 0
     var runEnd = 0
-    pairs.withUnsafeBufferPointer { pairs in
+    let starts = beginnings.starts
+    beginnings.pairs.withUnsafeBufferPointer { pairs in
       for index in bytes.indices {
         if index + 1 < bytes.count {
           let pair = Int(bytes[index]) << 8 | Int(bytes[index + 1])
@@ -139,7 +153,7 @@ package struct SecretFinder: Sendable {
             continue
           }
         }
-        guard let found = find(in: bytes, at: index, after: end, manner) else { continue }
+        guard let found = find(in: bytes, at: index, after: end, manner, starts) else { continue }
         finds.append(found)
         end = found.range.upperBound
       }
@@ -149,14 +163,14 @@ package struct SecretFinder: Sendable {
 
   /// The longest find that begins at an index and ends after another one.
   private func find(
-    in bytes: UnsafeBufferPointer<UInt8>, at index: Int, after end: Int, _ manner: Manner
+    in bytes: UnsafeBufferPointer<UInt8>, at index: Int, after end: Int, _ manner: Manner, _ starts: [[Start]]
   ) -> Find? {
     var found: Find?
     func consider(_ needle: Int, _ form: Int, _ last: Int) {
       guard last > max(end, found?.range.upperBound ?? 0) else { return }
       found = Find(range: max(index, end)..<last, needle: needle, form: form, start: index)
     }
-    guard let first = firstByte(in: bytes, at: index) else {
+    guard let first = SecretFinder.firstByte(in: bytes, at: index, starts) else {
       for (number, needle) in needles.enumerated() {
         if let (form, last) = needle.end(in: bytes, at: index, manner) { consider(number, form, last) }
       }
@@ -178,7 +192,9 @@ package struct SecretFinder: Sendable {
   }
 
   /// The first byte of the character that is written at an index, escaped or not; nil if it may be one of several.
-  private func firstByte(in bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt8? {
+  private static func firstByte(
+    in bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ starts: [[Start]]
+  ) -> UInt8? {
     let byte = bytes[index]
     guard Needle.mayBeEscape(byte) else { return byte }
     switch byte {

@@ -16,7 +16,7 @@ package enum Progress: Sendable {
   indirect case stepWaits(path: StepPath, title: String, depth: Int, wait: WaitRecord)
   /// How far an action is, in its words, and in numbers if it counts.
   case reported(path: StepPath, text: String, amount: ProgressAmount? = nil)
-  /// A line that a program of an action printed.
+  /// A line that a program of an action printed, or several, with line feeds between them.
   case printed(PrintedLine)
   /// `isReplayed` says that the step was done before the run was resumed.
   case stepEnded(

@@ -50,11 +50,15 @@ final class StepPrinter: Sendable {
   private func pass(_ texts: [String], _ stream: PrintedLine.Stream, _ content: inout Content) {
     if texts.isEmpty { return }
     let now = run.time.now()
+    func line(_ text: String) -> PrintedLine {
+      PrintedLine(step: step, attempt: attempt, stream: stream, at: now, text: text)
+    }
+    // At once, because a program may print hundreds of thousands of lines a second.
+    run.report(.printed(line(texts.joined(separator: "\n"))))
     var kept: [PrintedLine] = []
     for text in texts {
-      let line = PrintedLine(step: step, attempt: attempt, stream: stream, at: now, text: text)
-      run.report(.printed(line))
-      guard let size = content.size else { continue }
+      guard let size = content.size else { break }
+      let line = line(text)
       kept.append(line)
       let next = size + line.bytes.count
       content.size = next

@@ -246,16 +246,13 @@ import Testing
       func attempts() async throws -> [String] {
         let logs = try await program.call("runs", "logs", String(id))
         return logs.out.split(separator: "\n").filter { $0.contains("  attempt ") }
-          .map { line in
-            let words = line.split(separator: " ")
-            return ([words[0]] + words.dropFirst(2).prefix(3)).joined(separator: " ")
-          }
+          .map { $0.split(separator: " ").prefix(5).joined(separator: " ") }
       }
-      let first = ["got attempt 1 failed", "got attempt 2 failed", "got attempt 3 succeeded"]
-      #expect(try await attempts() == first + ["sent attempt 1 uncertain"])
+      let first = (1...3).map { "got http.get attempt \($0) \($0 < 3 ? "failed" : "succeeded")" }
+      #expect(try await attempts() == first + ["sent http.post attempt 1 uncertain"])
       let resolved = try await program.call("runs", "resolve", String(id), "sent", "--retry")
       #expect(resolved.code == 0, "\(resolved.error)")
-      #expect(try await attempts() == first + ["sent attempt 1 uncertain", "sent attempt 1 succeeded"])
+      #expect(try await attempts() == first + ["sent http.post attempt 1 uncertain", "sent http.post attempt 1 succeeded"])
     }
   }
 }

@@ -49,6 +49,20 @@ import Testing
         """)
   }
 
+  @Test func `a loop that went on without some items says how many failed`() {
+    let timeline = Timeline(
+      began: Self.at(0), ended: Self.at(4),
+      steps: [
+        Self.step("put", .succeeded, 0, 4), Self.step("put[0]", .failed, 0, 1), Self.step("put[1]/in", .failed, 1, 2),
+        Self.step("put[1]", .timedOut, 1, 2), Self.step("put[2]", .succeeded, 2, 4),
+      ], clock: WallClock(.utc, now: Self.at(4)))
+    let lines = timeline.lines(width: 80, colour: false)
+    #expect(
+      lines.dropFirst().compactMap { $0.split(separator: "s  ").last } == [
+        "succeeded, 2 failed", "failed", "failed", "timedOut", "succeeded",
+      ])
+  }
+
   @Test func `a narrow terminal gets no starts and cut texts, a narrower one no bars, and a narrower one no times`() {
     #expect(
       TimelineTests.timeline.lines(width: 60, colour: false).joined(separator: "\n") == """

@@ -3,6 +3,7 @@ import Agent
 import Basics
 import Recipes
 import RunState
+import Runs
 import SecretSources
 import Testing
 
