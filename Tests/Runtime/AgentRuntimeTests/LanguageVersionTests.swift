@@ -25,7 +25,7 @@ import Testing
     return try await factory.prepared(RunRecord(origin), from: MemoryStateStore())
   }
 
-  @Test func `a run of an earlier version is resumed, and one of a later version says which program knows it`() async throws {
+  @Test func `a run of an earlier version is resumed, and one of a later version is refused`() async throws {
     #expect(try await prepared(nil).recipe.name == "r")
     #expect(try await prepared(LanguageVersion.current).recipe.name == "r")
     let refusal = await #expect(throws: RunRefusedError.self) { _ = try await prepared(LanguageVersion.current + 1) }
