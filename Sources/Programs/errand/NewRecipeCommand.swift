@@ -65,10 +65,21 @@ struct NewRecipeCommand: DispatchedCommand {
     try NewFile.write(text, to: path, orElse: "give the recipe another name")
     console.out(path)
     let inputs = (checked.recipe?.inputs ?? []).filter(\.isRequired).map { " -i \($0.name)=…" }.joined()
-    console.say("next: errand check \(path.shellQuoted)")
-    console.say("      errand run \(path.shellQuoted) --sandbox\(inputs)")
-    console.say("      errand new test \(path.shellQuoted)")
+    let isReady = sayWhatIsMissing(for: text, at: path, workspace)
+    let check = "errand check \(path.shellQuoted)"
+    let trial = ["errand run \(path.shellQuoted) --sandbox\(inputs)", "errand new test \(path.shellQuoted)"]
+    console.say("next: " + (isReady ? [check] + trial : trial + [check]).joined(separator: "\n      "))
     return .done
+  }
+
+  /// Says which connections errand.yaml lacks for a recipe, which still runs in a sandbox; true if it has all.
+  private func sayWhatIsMissing(for text: String, at path: String, _ workspace: Workspace) -> Bool {
+    let source = Source(name: path, text: text)
+    let faults = Recipe.check(source, in: workspace.environmentOfChecks(of: path)).diagnostics.filter { fault in
+      fault.severity == .error
+    }
+    for fault in faults { console.say("note: \(fault.message)") }
+    return faults.isEmpty
   }
 
   /// The path of a recipe in the first folder of recipes that is there.

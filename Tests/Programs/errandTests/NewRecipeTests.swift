@@ -143,6 +143,24 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a connection that errand.yaml lacks is named`() async throws {
+    let program = try await Program()
+    try program.write("zone: Europe/Berlin\n", to: "errand.yaml")
+    let made = try await program.call("new", "recipe", "mine", "--from", "nightly-backup")
+    #expect(made.code == 0, "\(made.error)")
+    #expect(
+      made.error == """
+        note: errand.yaml has no connection 'notify', which needs 'topic' here; add it under 'connections'
+        next: errand run recipes/mine.yaml --sandbox
+              errand new test recipes/mine.yaml
+              errand check recipes/mine.yaml
+
+        """)
+    let run = try await program.call("run", "recipes/mine.yaml", "--sandbox")
+    #expect(run.code == 0, "\(run.error)")
+    await program.remove()
+  }
+
   @Test func `no file is overwritten, and no faulty one is written`() async throws {
     let program = try await Program()
     try Files.makeFolder(program.folder.appending(path: "recipes").path)
