@@ -1,24 +1,24 @@
 // How far a transfer of bytes is: a download, an upload or the reading of a large file.
 //
-// Who moves the bytes doesn't know for whom, and who waits for them has nothing to count. So the task that does the work
-// names a follower, which is found where the bytes pass by. Without a follower nothing is counted.
+// The code that moves the bytes knows nothing of the step that needs them. So the step's task names a follower, and the
+// code that moves bytes in that task reports to it. Without a follower nothing is reported.
 
-/// Is told how far the transfers of a task are.
+/// Learns how far the transfers of a task are.
 package protocol TransferFollower: Sendable {
   /// Called often, on any thread; it must not wait.
   ///
   /// - Parameters:
-  ///   - bytes: How many have passed by.
+  ///   - bytes: How many were moved so far.
   ///   - total: How many there are, if that is known.
   func transferred(_ direction: Transfers.Direction, _ bytes: Int, of total: Int?)
 }
 
 /// The transfers of the task that asks.
 package enum Transfers {
-  /// Who is told of them.
+  /// The follower of the current task.
   @TaskLocal package static var follower: (any TransferFollower)?
 
-  /// Smaller ones are over before anyone could look.
+  /// Transfers of fewer bytes end before they could be shown.
   package static let least = 256 << 10
 
   package enum Direction: Sendable {

@@ -39,7 +39,7 @@ final class CurlTransfer: @unchecked Sendable {
   private var limitsTotal = false
   /// The address of the peer.
   private var remoteAddress: String?
-  /// Who is told how far it is; most transfers are too small for that.
+  /// Learns how far the transfer is; found where the transfer is made, because libcurl runs on a thread of its own.
   private let follower: (any TransferFollower)?
   /// How many bytes the sink had before, and how many there are with them.
   private var expected: (before: Int, total: Int?) = (0, nil)

@@ -1,5 +1,5 @@
 // A page that is declared as Markdown, as a terminal shows it: without the marks, wrapped, with headings and names in
-// bold. Pages are made for readers of files (`ActionPages`), and this is their other reader, so that both say the same.
+// bold. The pages are made once (`ActionPages`), for files and for the terminal, so that both say the same.
 //
 // What is read is what those pages have: headings, paragraphs, lists, tables, fenced code; in a line code, bold text and
 // links. A row of a table becomes its first cells on a line and the last one below:

@@ -1,6 +1,7 @@
 import ActionKit
 import Agent
 import Basics
+import CommandLineParser
 import Glibc
 import Runs
 
@@ -22,7 +23,12 @@ struct PlanReport {
     }
     if !notes.isEmpty {
       out(heading("on the way"))
-      show(nil, notes)
+      let column = notes.reduce(0) { max($0, $1[0].displayWidth) } + 4
+      for note in notes {
+        let lines = width.map { note[1].wrapped(to: max(20, $0 - column)) } ?? [note[1]]
+        out(
+          "  \(note[0].fitted(to: column - 2))\(lines.joined(separator: "\n" + String(repeating: " ", count: column)))")
+      }
     }
     let outputs = plan.outputs.withUnknowns { .string("(\($0))") }
     if let first = outputs.map?.members.first, first.value.tableRows(most: 1) == nil { out("") }
@@ -119,11 +125,15 @@ struct PlanReport {
 
   private func show(_ headings: [String]?, _ rows: [[String]]) {
     let table = Table(headings: headings ?? rows.first?.map { _ in "" } ?? [], rows: rows)
-    let width = Console.width(of: isAside ? STDERR_FILENO : STDOUT_FILENO).map { $0 - 2 }
-    for line in table.lines(width: width, colour: console.colourOut).dropFirst(headings == nil ? 1 : 0) {
+    let room = width.map { $0 - 2 }
+    for line in table.lines(width: room, colour: console.colourOut).dropFirst(headings == nil ? 1 : 0) {
       out("  \(line)")
     }
+    if table.isCut(to: room) { out("  … cut to the terminal; --json shows all") }
   }
+
+  /// The columns of the terminal; nil if there is none.
+  private var width: Int? { Console.width(of: isAside ? STDERR_FILENO : STDOUT_FILENO) }
 
   // MARK: The end
 

@@ -136,7 +136,7 @@ final class ProgressDisplay: Sendable {
       shown.running.append(Running(path: path, title: title, depth: depth, began: time.elapsed()))
       redraw(&shown, above: [])
     case .loopAdvanced(let path, let done, let failed, let count):
-      guard let index = shown.running.firstIndex(where: { $0.path == path }) else { return }
+      guard let index = running(path, &shown) else { return }
       shown.running[index].note = "\(done - failed)/\(count)\(failed > 0 ? ", \(failed) failed" : "")"
       shown.running[index].hasFailures = failed > 0
       // The spinner draws it; a loop may advance thousands of times a second.
@@ -144,7 +144,7 @@ final class ProgressDisplay: Sendable {
       shown.running[index].advance(to: ProgressAmount(completed: done, total: count), at: time.elapsed())
     case .reported("", let text, _): redraw(&shown, above: ["  (\(text.safe))"])
     case .reported(let path, let text, let amount):
-      guard let index = shown.running.firstIndex(where: { $0.path == path }) else { return }
+      guard let index = running(path, &shown) else { return }
       shown.running[index].note = amount.map { $0.isBytes ? $0.completed.asBytes : text.safe } ?? text.safe
       if let amount {
         shown.running[index].advance(to: amount, at: time.elapsed())
@@ -212,6 +212,15 @@ final class ProgressDisplay: Sendable {
       shown.running = []
       redraw(&shown, above: [])
     }
+  }
+
+  /// The step among those that are shown as running; one that began before this program followed the run is added.
+  private func running(_ path: String, _ shown: inout Shown) -> Int? {
+    if let index = shown.running.firstIndex(where: { $0.path == path }) { return index }
+    guard console.isLive, isShown(path), let name = path.split(separator: "/").last else { return nil }
+    let depth = path.utf8.count { $0 == ASCII.slash }
+    shown.running.append(Running(path: path, title: String(name), depth: depth, began: time.elapsed()))
+    return shown.running.count - 1
   }
 
   /// Items of loops are counted, not shown.

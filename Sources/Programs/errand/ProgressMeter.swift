@@ -4,7 +4,7 @@
 //     ███░░░░░░░░░  25/100  3.1/s  24s left
 //
 // The rate is that of the last ten seconds, and falls when nothing comes. Where the line is too narrow, what says least
-// goes first.
+// is left out first.
 import Basics
 import Runs
 
@@ -38,7 +38,7 @@ struct ProgressMeter {
   }
 
   /// - Parameters:
-  ///   - word: What is counted, where nobody knows how much there is.
+  ///   - word: What is counted, for when the total isn't known.
   ///   - width: How many columns there are.
   func text(_ word: String, width: Int, at now: TimeSpan) -> String {
     let rate = rate(at: now)

@@ -60,7 +60,7 @@ struct ScheduleCommand: DispatchedCommand {
       ]
     }
     let headings = ["SCHEDULE", "WHEN", "ZONE", "NEXT", "LAST", "SLOTS", "NOTE"]
-    console.out(console.table(headings, rows, cutFirst: ["SLOTS", "NOTE", "WHEN", "ZONE"]))
+    console.out(console.table(headings, rows, cutFirst: ["SLOTS", "ZONE", "NOTE", "WHEN", "LAST"]))
     if !(try await requests.isServed()) {
       console.say("\nNo agent is running to start them. Start one with: errand serve")
     }

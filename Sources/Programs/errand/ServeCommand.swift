@@ -85,7 +85,8 @@ private struct Service {
         .warning)
     }
     // Cancelled when the service has ended.
-    let hangUps = Task { for await _ in Signals.shared.hangUps() { sink.yield(.reload) } }
+    let signals = Signals.shared.hangUps()
+    let hangUps = Task { for await _ in signals { sink.yield(.reload) } }
     // Ends with the signal; a signal that never comes is awaited for as long as the process lives.
     let end = Task {
       _ = await Signals.shared.next()

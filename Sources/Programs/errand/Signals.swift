@@ -74,7 +74,7 @@ final class Signals: Sendable {
         switch Int32(number) {
         case SIGHUP:
           let (hangUps, terminal) = Signals.shared.state.withLock { ($0.hangUps, $0.terminal) }
-          // Of a terminal that is closed the kernel cuts off all that have it open before it sends the signal.
+          // When a terminal is closed, the kernel cuts off its open descriptors before it sends the signal.
           let isClosed = terminal >= 0 && isatty(terminal) == 0
           if let hangUps, !isClosed { hangUps.yield() } else { Signals.shared.receive(.terminated) }
         case SIGINT: Signals.shared.receive(.interrupted)

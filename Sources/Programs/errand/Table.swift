@@ -14,6 +14,12 @@ struct Table {
   private static let leastWidth = 8
   private static let gap = 2
 
+  /// Whether something is cut on a terminal.
+  func isCut(to width: Int?) -> Bool {
+    let whole = Table(headings: headings, rows: rows).lines(colour: false)
+    return width.map { width in whole.contains { $0.displayWidth > width } } ?? false
+  }
+
   /// - Parameter width: The columns of the terminal; nil without a limit.
   func lines(width: Int? = nil, colour: Bool) -> [String] {
     let areNumbers = headings.indices.map { column in
@@ -39,32 +45,31 @@ struct Table {
 
   /// The widths of the columns on a terminal; 0 for those that are left out.
   private func fitted(_ full: [Int], _ areNumbers: [Bool], to width: Int) -> [Int] {
-    var widths = full
-    var leftOut: Set<Int> = []
-    func isFitting() -> Bool {
-      let shown = widths.indices.filter { !leftOut.contains($0) }
-      let cells = shown.reduce(0) { $0 + widths[$1] } + max(0, shown.count - 1) * Table.gap
-      return cells + (leftOut.isEmpty ? 0 : Table.gap + 1) <= width
-    }
-    if isFitting() { return widths }
+    let named = cutFirst.compactMap(headings.firstIndex)
     // A number that is cut is another number.
     let least = full.indices.map { column in
       areNumbers[column] ? full[column] : min(full[column], max(headings[column].displayWidth, Table.leastWidth))
     }
-    let named = cutFirst.compactMap(headings.firstIndex)
-    for group in named.isEmpty ? [Array(full.indices)] : named.map({ [$0] }) {
-      for level in stride(from: width, through: 1, by: -1) where !isFitting() {
-        for column in group { widths[column] = max(least[column], min(full[column], level)) }
+    var leftOut: [Int] = []
+    let going = (named + full.indices.reversed().filter { !named.contains($0) }).dropLast()
+    while true {
+      let shown = full.indices.filter { !leftOut.contains($0) }
+      let marks = leftOut.isEmpty ? 0 : Table.gap + 1
+      let room = width - max(0, shown.count - 1) * Table.gap - marks
+      var widths = full.indices.map { shown.contains($0) ? full[$0] : 0 }
+      func isFitting() -> Bool { widths.reduce(0, +) <= room }
+      for group in named.isEmpty ? [shown] : named.filter(shown.contains).map({ [$0] }) {
+        for level in stride(from: width, through: 1, by: -1) where !isFitting() {
+          for column in group { widths[column] = max(least[column], min(full[column], level)) }
+        }
       }
+      if isFitting() { return widths }
+      guard leftOut.count < going.count else {
+        if let last = shown.first { widths[last] = max(1, width - marks) }
+        return widths
+      }
+      leftOut.append(going[leftOut.count])
     }
-    for column in named + full.indices.reversed() where leftOut.count < full.count - 1 && !isFitting() {
-      leftOut.insert(column)
-    }
-    for column in leftOut { widths[column] = 0 }
-    if !isFitting(), let last = full.indices.first(where: { !leftOut.contains($0) }) {
-      widths[last] = max(1, width - (leftOut.isEmpty ? 0 : Table.gap + 1))
-    }
-    return widths
   }
 }
 

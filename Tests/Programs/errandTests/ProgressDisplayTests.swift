@@ -89,6 +89,15 @@ import Testing
     #expect(terminal.lines() == ["  ✓ get                                         19.5 MB  2.0s"])
   }
 
+  @Test func `a step that began before it was followed is shown with its first report`() throws {
+    let terminal = try Terminal(width: 80)
+    terminal.display.show(.loopAdvanced(path: "block/put", done: 3, count: 10))
+    terminal.display.show(.loopAdvanced(path: "block/put[2]/inner", done: 1, count: 4))
+    terminal.display.show(.reported(path: "", text: "12 reports of progress were missed"))
+    terminal.display.tick()
+    #expect(terminal.lines() == ["    ⠙ put                   ███░░░░░░░░░  3/10  0.0s"])
+  }
+
   @Test func `a wait is told in the zone of the folder`() throws {
     let terminal = try Terminal(width: 120)
     let due = Self.start.advanced(by: .seconds(9000)) ?? .latest

@@ -112,8 +112,7 @@ import Testing
     let outcome = try await program.call("runs", "resume")
     #expect(outcome.code == 0, "\(outcome.error)")
     let shown = try await program.call("runs", "list", "--json")
-    let id = shown.json.list?.first?["id"]?.string ?? shown.json["runs"]?.list?.first?["id"]?.string ?? ""
-    let run = try await program.call("runs", "show", id, "--json")
+    let run = try await program.call("runs", "show", "last", "--json")
     #expect(run.json["outputs"]?["found"]?.string == "", "\(run.out)\(shown.out)")
     #expect(!Self.isAlive(own))
     #expect(!Self.isAlive(left))

@@ -131,7 +131,7 @@ final class TemporaryFolder: Sendable {
   @Test(arguments: [
     (
       AgentIdentity(program: "errand 0.2", configuration: "/school/errand.yaml"),
-      ", which is errand 0.1 and this is errand 0.2; stop it, or use the same version"
+      ", which is errand 0.1 and this is errand 0.2; start that agent again with this version (kill \(getpid()), then errand serve; or systemctl restart), or use its version"
     ),
     (
       AgentIdentity(program: "errand 0.1", configuration: "/home/errand.yaml"),
