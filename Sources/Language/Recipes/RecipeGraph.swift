@@ -19,6 +19,8 @@ package struct RecipeGraph: Sendable {
     /// The path of its records, without the numbers of items; empty for what is no step.
     package var path: String
     package var title: String
+    /// The id of the action that it runs, if it runs one.
+    package var action: String?
     /// What it does and around what: an action's id, `if …`, `for each …`.
     package var words: [String] = []
     /// The type of what it gives; nil if that is nothing.
@@ -109,7 +111,9 @@ package struct RecipeGraph: Sendable {
 
   private mutating func add(_ step: Step, path: String) -> Int {
     let number = nodes.count
-    nodes.append(Node(shape: step.shape, path: path, title: step.called, words: step.words))
+    var node = Node(shape: step.shape, path: path, title: step.called, words: step.words)
+    if case .action(let call) = step.kind { node.action = call.action.id }
+    nodes.append(node)
     connect(step.ownReferences.filter { !step.gives($0.name) }, to: number)
     if let loop = step.loop {
       let element: ValueType = if case .list(let element) = loop.items.program.type { element } else { .dyn }

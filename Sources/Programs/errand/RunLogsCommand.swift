@@ -79,7 +79,7 @@ struct RunLogsCommand: DispatchedCommand {
   private func actions(of run: RunRecord, _ texts: Value) -> [String: String] {
     guard let recipe = session.workspace.recipe(run.origin.file, among: texts).recipe else { return [:] }
     var actions: [String: String] = [:]
-    for node in RecipeGraph(recipe).nodes where node.shape == .action { actions[node.path] = node.words.first }
+    for node in RecipeGraph(recipe).nodes { actions[node.path] = node.action }
     return actions
   }
 

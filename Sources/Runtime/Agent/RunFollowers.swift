@@ -152,7 +152,7 @@ final class RunUpdateQueue: Sendable {
         let older = content.updates.prefix((content.updates.count + 1) / 2)
         var kept = older.filter { $0.printedBytes == nil }
         if kept.count == older.count { kept = older.last { !$0.isProgress }.map { [$0] } ?? [] }
-        content.missedCount += older.count(where: \.isProgress) - kept.count(where: \.isProgress)
+        content.missedCount += older.reduce(0) { $0 + $1.reports } - kept.reduce(0) { $0 + $1.reports }
         content.printedBytes -= older.reduce(0) { $0 + ($1.printedBytes ?? 0) }
         content.updates.replaceSubrange(..<older.count, with: kept)
       }
@@ -188,6 +188,13 @@ extension Progress {
 
 extension RunUpdate {
   fileprivate var isProgress: Bool { if case .progress = self { true } else { false } }
+
+  /// How many reports of progress it is, each printed line being one.
+  fileprivate var reports: Int {
+    guard case .progress(let progress) = self else { return 0 }
+    if case .printed(let printed) = progress { return printed.lineCount }
+    return 1
+  }
 
   /// The size of a printed line; nil for other updates.
   fileprivate var printedBytes: Int? {

@@ -123,15 +123,14 @@ package struct RunService: Sendable {
     do throws(RunRefusedError) {
       isLeft =
         try await host.run(run, isAsked: isAsked) { update in
-          let isLeftOut: Bool
-          if case .progress(.printed) = update { isLeftOut = replies.isBehind } else { isLeftOut = false }
-          let told = missed.withLock { missed in
-            if isLeftOut { missed += 1 }
-            defer { if !isLeftOut { missed = 0 } }
-            return isLeftOut ? 0 : missed
+          if case .progress(.printed(let printed)) = update, replies.isBehind {
+            return missed.withLock { $0 += printed.lineCount }
           }
-          if isLeftOut { return }
-          if told > 0 { replies.give(.progress(.missed(told))) }
+          let count = missed.withLock { missed in
+            defer { missed = 0 }
+            return missed
+          }
+          if count > 0 { replies.give(.progress(.missed(count))) }
           replies.give(update.reply)
         } != nil
     } catch {

@@ -50,6 +50,9 @@ package struct PrintedLine: Record, Equatable {
     text = try member("text", record?.text)
   }
 
+  /// How many lines they are.
+  package var lineCount: Int { text.utf8.count { $0 == ASCII.newline } + 1 }
+
   /// The lines one by one.
   package var lines: [PrintedLine] {
     text.utf8.split(separator: ASCII.newline, omittingEmptySubsequences: false).map { text in

@@ -157,7 +157,9 @@ import Testing
       """, effect: "read")
     let call = try program.start(["run", "try.yaml"])
     var text = ""
-    while !text.contains("more") { text = try await program.shell("cat .errand/logs/*/* 2>/dev/null").out }
+    while text.split(separator: "more").count < 4 {
+      text = try await program.shell("cat .errand/logs/*/* 2>/dev/null").out
+    }
     call.signal(SIGKILL)
     _ = await aside { call.process.waitUntilExit() }
     // Half a line, as a crash may leave it.
