@@ -39,14 +39,20 @@ public actor StationboardClient: StationboardClientProtocol {
   /// How many boards are held.
   private static let mostHeld = 64
 
-  /// What is held of one board.
-  fileprivate struct Held {
+  /// What is held of one board; an object, because it is large.
+  fileprivate final class Held {
     /// The last answer.
-    var latest: Board
+    let latest: Board
     /// The last answer that was not empty for lack of time, and when the service sent it whole.
-    var good: (board: Board, sentAt: Timestamp)?
+    let good: (board: Board, sentAt: Timestamp)?
     /// Both as they came, for the shelf.
-    var kept: BoardShelf.Entry
+    let kept: BoardShelf.Entry
+
+    init(latest: Board, good: (board: Board, sentAt: Timestamp)?, kept: BoardShelf.Entry) {
+      self.latest = latest
+      self.good = good
+      self.kept = kept
+    }
   }
 
   private let baseURL: String
@@ -245,16 +251,15 @@ extension StationboardClient {
 
 extension StationboardClient.Held {
   /// What an earlier program held; nil if it cannot be read any more.
-  fileprivate init?(_ entry: BoardShelf.Entry) {
+  fileprivate convenience init?(_ entry: BoardShelf.Entry) {
     func board(_ kept: BoardShelf.Kept) -> Board? {
       guard var board = try? Board(answer: kept.answer, receivedAt: kept.receivedAt) else { return nil }
       if let delivery = try? Delivery(reading: kept.delivery) { board.delivery = delivery }
       return board
     }
     guard let latest = board(entry.latest) else { return nil }
-    self.latest = latest
-    good = entry.good.flatMap { kept in board(kept).map { ($0, kept.sentAt) } }
-    kept = entry
+    self.init(
+      latest: latest, good: entry.good.flatMap { kept in board(kept).map { ($0, kept.sentAt) } }, kept: entry)
   }
 }
 

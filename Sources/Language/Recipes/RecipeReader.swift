@@ -182,11 +182,11 @@ struct RecipeReader {
 
     let first = firstScope(inputs)
     var scope = first
-    let isOver = calls.isOutermost ? environment.isOver : { _ in false }
+    let over = calls.isOutermost ? OverPaths(environment.isOver) : .none
     // What has jobs instead was told so.
     let hasJobs = fields.strays.contains { $0.name == "jobs" }
     let block = (hasJobs ? fields["steps"] : fields.require("steps", "what the recipe does")).map {
-      steps.block($0, of: "'steps'", in: &scope, isOver: isOver)
+      steps.block($0, of: "'steps'", in: &scope, over: over)
     }
     let (outputs, outputType) =
       fields["outputs"].map { compiler.outputs($0, of: "recipe '\(name)'", in: scope) }
@@ -196,12 +196,12 @@ struct RecipeReader {
     let onFailure = fields["onFailure"].map { value in
       var inner = handlers
       inner.declare("error", .object(RecipeTypes.error))
-      return steps.block(value, of: "'onFailure'", in: &inner, isOver: { isOver("#onFailure/\($0)") })
+      return steps.block(value, of: "'onFailure'", in: &inner, over: over.inside("#onFailure/"))
     }
     let finally = fields["finally"].map { value in
       var inner = handlers
       inner.declare("error", .optional(.object(RecipeTypes.error)))
-      return steps.block(value, of: "'finally'", in: &inner, isOver: { isOver("#finally/\($0)") })
+      return steps.block(value, of: "'finally'", in: &inner, over: over.inside("#finally/"))
     }
     if !environment.passesOverTriggers { compiler.refuseUnevaluated(in: findings.document.root) }
     guard let block, steps.called.areWhole else { return nil }

@@ -158,7 +158,7 @@ extension StepReader {
   }
 
   func parallel(
-    _ value: Value, scope: Scope, outer: inout Scope, isOver: (_ path: String) -> Bool
+    _ value: Value, scope: Scope, outer: inout Scope, over: OverPaths
   ) -> (Step.Kind?, ValueType) {
     guard let map = value.map, !map.isEmpty else {
       findings.error("'parallel' takes named branches, each a list of steps, but found \(value.shown)", at: value)
@@ -172,7 +172,7 @@ extension StepReader {
       var inner = scope
       let block = block(
         member.value, of: name.map { "branch '\($0)'" } ?? "the branch", in: &inner,
-        isOver: { isOver("/\(name ?? "")/\($0)") })
+        over: over.inside("/\(name ?? "")/"))
       outer.hide(stepsOf: block, inside: "a branch")
       scope.hide(stepsOf: block, inside: "a branch")
       if let name { branches.append(Branch(name: name, block: block)) }
@@ -184,10 +184,10 @@ extension StepReader {
   }
 
   func nested(
-    _ value: Value, outputs: Value?, scope: Scope, outer: inout Scope, isOver: (_ path: String) -> Bool
+    _ value: Value, outputs: Value?, scope: Scope, outer: inout Scope, over: OverPaths
   ) -> (Step.Kind?, ValueType) {
     var inner = scope
-    let block = block(value, of: "'steps'", in: &inner, isOver: { isOver("/\($0)") })
+    let block = block(value, of: "'steps'", in: &inner, over: over.inside("/"))
     outer.hide(stepsOf: block, inside: "a block")
     guard let outputs else { return (.block(block, outputs: nil), .object(block.type)) }
     let (templates, type) = compiler.outputs(outputs, of: "this block", in: inner)

@@ -19,9 +19,9 @@ struct StepReader {
 
   /// Reads a list of steps; `scope` has afterwards what the block declared.
   ///
-  /// - Parameter isOver: Which paths in the block are not walked any more, so that nothing there can be at fault.
+  /// - Parameter over: Which paths in the block are not walked any more, so that nothing there can be at fault.
   func block(
-    _ value: Value, of what: String, in scope: inout Scope, isOver: (_ path: String) -> Bool = { _ in false }
+    _ value: Value, of what: String, in scope: inout Scope, over: OverPaths = .none
   ) -> Block {
     let scopeSize = scope.size
     let outer = scope.steps
@@ -48,10 +48,10 @@ struct StepReader {
         scope.explainAbsence(
           ofStep: id, "step '\(id)' is not over here; in 'until' of 'repeat', 'result' is what the round gave")
       }
-      let step = step(item, number: index + 1, in: &scope, isOver: isOver)
+      let step = step(item, number: index + 1, in: &scope, over: over)
       let element = item["id"]?.string ?? "#\(index + 1)"
       // What `let` names is computed anew whenever a run goes on, so that has to fit in any case.
-      if item["let"] == nil, isOver(element),
+      if item["let"] == nil, over.contains(element),
         findings.forgiveErrors(after: found) || called.areWhole != areWhole
       {
         called.areWhole = areWhole
@@ -86,7 +86,7 @@ struct StepReader {
   }
 
   private func step(
-    _ value: Value, number: Int, in scope: inout Scope, isOver: (_ path: String) -> Bool
+    _ value: Value, number: Int, in scope: inout Scope, over: OverPaths
   ) -> Step? {
     if let text = value.string, environment.catalog.action(text) != nil {
       findings.error("a step is a mapping; write uses: \(text)", at: value)
@@ -108,7 +108,7 @@ struct StepReader {
     // What is done several times may be over in one and not in another.
     let isDoneOnce = fields["forEach"] == nil && fields["retry"] == nil
     let element = value["id"]?.string ?? "#\(number)"
-    func isInsideOver(_ path: String) -> Bool { isDoneOnce && isOver("\(element)\(path)") }
+    let overInside = isDoneOnce ? over.inside(element) : .none
     let name = fields.text("name")
     let condition = fields["if"].flatMap { compiler.condition($0, of: "'if'", in: scope) }
     var inner = scope
@@ -116,7 +116,7 @@ struct StepReader {
     let loop = loop(fields, in: &inner)
     var timeout = fields["timeout"].map(policies.timeout)
     var retry = fields["retry"].flatMap { policies.retry($0, scope: inner) }
-    let onError = fields["onError"].flatMap { self.onError($0, scope: inner, isOver: isInsideOver) }
+    let onError = fields["onError"].flatMap { self.onError($0, scope: inner, over: overInside) }
 
     var (kind, type): (Step.Kind?, ValueType) = (nil, .dyn)
     if let member = kinds.first {
@@ -129,10 +129,10 @@ struct StepReader {
         (kind, type) = bindings(member.value, isConditional: condition != nil, inner: inner, scope: &scope)
       case "wait": (kind, type) = wait(member.value, scope: inner, timeout: &timeout)
       case "approve": (kind, type) = approval(member.value, scope: inner, timeout: &timeout)
-      case "parallel": (kind, type) = parallel(member.value, scope: inner, outer: &scope, isOver: isInsideOver)
+      case "parallel": (kind, type) = parallel(member.value, scope: inner, outer: &scope, over: overInside)
       case "steps":
         (kind, type) = nested(
-          member.value, outputs: fields["outputs"], scope: inner, outer: &scope, isOver: isInsideOver)
+          member.value, outputs: fields["outputs"], scope: inner, outer: &scope, over: overInside)
       case "call": (kind, type) = call(member.value, with: fields["with"], scope: inner)
       default:
         kind = compiler.text(member.value, of: "'fail'", in: inner).map { .failure($0) }
@@ -267,7 +267,7 @@ struct StepReader {
     }
   }
 
-  private func onError(_ value: Value, scope: Scope, isOver: (_ path: String) -> Bool) -> ErrorHandling? {
+  private func onError(_ value: Value, scope: Scope, over: OverPaths) -> ErrorHandling? {
     if value.string == "continue" { return .goOn }
     guard value.list != nil else {
       findings.error(
@@ -276,7 +276,7 @@ struct StepReader {
     }
     var inner = scope
     inner.declare("error", .object(RecipeTypes.error))
-    return .steps(block(value, of: "onError", in: &inner, isOver: { isOver("!/\($0)") }))
+    return .steps(block(value, of: "onError", in: &inner, over: over.inside("!/")))
   }
 }
 

@@ -43,6 +43,9 @@ package struct AgentVerb: Sendable {
   /// - Parameters:
   ///   - make: Makes the request from the values of the members.
   ///   - values: The values of the members in a request of this verb; nil for another request.
+  // One for all verbs: a copy for each kind of request would be larger than everything else here.
+  @_semantics("optimize.sil.specialize.generic.never")
+  @inline(never)
   fileprivate init<each Part: Sendable>(
     _ name: String, _ summary: String, _ scope: Scope, refusals: Set<RequestRefusedError.Kind> = [],
     _ members: repeat Member<each Part>, make: @escaping @Sendable (repeat each Part) -> AgentRequest,
@@ -72,6 +75,7 @@ package struct AgentVerb: Sendable {
 }
 
 extension AgentVerb.Member where Part: Recordable {
+  @inline(never)
   static func required(_ name: String, _ summary: String) -> Self {
     Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: true)) {
       (record: inout RecordReader) throws(RecordError) in
@@ -82,6 +86,7 @@ extension AgentVerb.Member where Part: Recordable {
   }
 
   /// A member with a default.
+  @inline(never)
   static func optional(_ name: String, or value: Part, _ summary: String) -> Self {
     Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: false)) {
       (record: inout RecordReader) throws(RecordError) in
@@ -93,6 +98,7 @@ extension AgentVerb.Member where Part: Recordable {
 }
 
 extension AgentVerb.Member {
+  @inline(never)
   static func optional<Wrapped: Recordable>(_ name: String, _ summary: String) -> Self where Part == Wrapped? {
     Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: false)) {
       (record: inout RecordReader) throws(RecordError) in
