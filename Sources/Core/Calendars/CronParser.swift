@@ -62,7 +62,7 @@ struct CronParser {
     guard words.count == 5 else {
       let hint =
         words.count == 6
-        ? "seconds and years are not supported; leave the sixth out"
+        ? "leave out the first if it counts seconds, as other programs have it, or the last if it is a year"
         : "write minute, hour, day of the month, month and day of the week"
       error("a cron expression has five fields and this one has \(words.count); \(hint)", whole)
       return nil

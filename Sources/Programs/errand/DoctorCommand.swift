@@ -77,10 +77,19 @@ struct DoctorCommand: DispatchedCommand {
         // What opening it would repair stays in memory.
         let store = try? await FileStateStore.open(
           workspace.stateFolder, program: version, fileSystem: OverlayFileSystem()),
-        let last = try? await store.finishedRuns(HistoryQuery(limit: 1, recipe: name)).first
+        let last = try? await store.finishedRuns(HistoryQuery(limit: 1, recipe: name))
       else { return [] }
+      let stuck = store.runs(OpenRunQuery(recipe: name, statuses: [.uncertain, .paused])).first
       try? await store.close()
-      if last.status == .succeeded { return [] }
+      if let stuck {
+        return [
+          .init(
+            .warning,
+            "a run of '\(name)', which onFailure names, is \(stuck.status.rawValue) and may hold up others; see: errand why \(stuck.id)"
+          )
+        ]
+      }
+      guard let last = last.first, last.status != .succeeded else { return [] }
       let reason = last.reason.map { ": \($0)" } ?? ""
       return [
         .init(

@@ -53,6 +53,8 @@ struct NewRecipeCommand: DispatchedCommand {
         "say what to start from: --uses ACTION ('errand actions' lists them), or --from TEMPLATE, one of "
           + RecipeTemplates.all.map(\.name).joined(separator: ", "))
     }
+    // Templates have a zone, which is rarely the reader's.
+    if let zone = workspace.configuration.zone { text = text.replacing("Europe/Berlin", with: zone) }
     let path = NewRecipeCommand.path(of: name, in: workspace)
     if Files.exists("\(Workspace.folder(of: path))/recipe.schema.json") {
       text = "# yaml-language-server: $schema=recipe.schema.json\n" + text

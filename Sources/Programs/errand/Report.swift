@@ -47,6 +47,7 @@ struct Report {
     document["cause"] = record.origin.cause.encoded()
     document["wakeAt"] = record.wakeAt.map { .string("\($0)") }
     document["endedAt"] = record.endedAt.map { .string("\($0)") }
+    document["inputs"] = record.origin.inputs.shown
     document["outputs"] = outputs.isNull ? nil : outputs
     let masked = outputs.maskedPaths.map { Value.string("outputs.\($0)") }
     document["masked"] = masked.isEmpty ? nil : .list(masked)

@@ -70,7 +70,12 @@ struct RunStepReport: DispatchedCommand {
     case .none: break
     case .unknown where shown.run.erasedAt != nil: console.out("input    erased")
     case .unknown:
-      console.out("input    unknown: a value that it was made from, or the recipe as it was, is not there any more")
+      console.out(
+        "input    unknown: a value that it was made from isn't kept or can't be read here (a secret may have changed), or the recipe no longer checks"
+      )
+    case .kept:
+      let run = shown.run.origin.cause.run ?? ""
+      console.out("input    kept from the run that this one retries: errand runs show \(run) \(step.path.shellQuoted)")
     case .value(let value):
       console.out("\nThe input, computed again from the record:")
       console.show(value.shown, named: "input", hint: hint)
@@ -78,8 +83,9 @@ struct RunStepReport: DispatchedCommand {
     if let output = shown.output {
       console.out("")
       console.show(output.shown, named: "output", hint: hint)
-    } else if let items = step.items, case .inline(let list) = items {
-      console.out("\na loop over \(counted(list.list?.count ?? 0, "item"))")
+    }
+    if step.items != nil {
+      console.say("\nIts items have inputs of their own: errand runs show \(shown.run.id) '\(step.path)[0]'")
     }
   }
 
@@ -102,6 +108,7 @@ struct RunStepReport: DispatchedCommand {
         masked += value.maskedPaths.map { "input.\($0)" }
       }
       if case .unknown = input { document["isInputUnknown"] = .bool(true) }
+      if case .kept = input { document["keptFrom"] = run.origin.cause.run.map { .string($0) } }
       document["output"] = output
       masked += output?.maskedPaths.map { "output.\($0)" } ?? []
       if !masked.isEmpty { document["masked"] = .list(masked.map { .string($0) }) }

@@ -93,7 +93,8 @@ private struct Service {
       sink.yield(.end)
     }
     let life = Task { await showLife() }
-    defer { for task in [hangUps, end, life] { task.cancel() } }
+    let upkeep = Task { await maintain() }
+    defer { for task in [hangUps, end, life, upkeep] { task.cancel() } }
 
     let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
@@ -225,6 +226,14 @@ private struct Service {
 
   private func say(_ event: String, _ text: String, _ level: ServeLog.Level, _ item: RecipeRegistry.Item) {
     log.say(event, text, level, [("recipe", item.name), ("file", item.file)])
+  }
+
+  /// Has old records and data forgotten also while nothing happens.
+  private func maintain() async {
+    while !Task.isCancelled {
+      try? await time.sleep(for: .seconds(3600))
+      (agent.store as? FileStateStore)?.maintainIfDue()
+    }
   }
 
   /// Notifies the watchdog that the agent is alive, which it checks each time.

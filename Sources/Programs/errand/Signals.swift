@@ -50,6 +50,7 @@ final class Signals: Sendable {
       watch(&state)
     }
     Signals.handle(SIGHUP)
+    watchTerminal()
     return stream
   }
 
@@ -76,7 +77,7 @@ final class Signals: Sendable {
           let (hangUps, terminal) = Signals.shared.state.withLock { ($0.hangUps, $0.terminal) }
           // When a terminal is closed, the kernel cuts off its open descriptors before it sends the signal.
           let isClosed = terminal >= 0 && isatty(terminal) == 0
-          if let hangUps, !isClosed { hangUps.yield() } else { Signals.shared.receive(.terminated) }
+          if let hangUps, !isClosed { hangUps.yield() } else { Signals.shared.hungUp() }
         case SIGINT: Signals.shared.receive(.interrupted)
         default: Signals.shared.receive(.terminated)
         }
@@ -102,6 +103,21 @@ final class Signals: Sendable {
     action.sa_flags = SA_RESTART
     sigaction(number, &action, nil)
   }
+
+  /// Ends the program when its terminal is closed, also if no signal tells: a shell may have passed its own on before.
+  private func watchTerminal() {
+    let terminal = state.withLock { $0.terminal }
+    if terminal < 0 { return }
+    // Waits for as long as the process lives, and costs nothing meanwhile.
+    _ = startThread {
+      var watched = pollfd(fd: terminal, events: 0, revents: 0)
+      while poll(&watched, 1, -1) < 0 { if errno != EINTR { return } }
+      Signals.shared.hungUp()
+    }
+  }
+
+  /// The terminal is closed, of which a program may be told twice: by its shell and by the system.
+  private func hungUp() { if received == nil { receive(.terminated) } }
 
   private func receive(_ code: ExitCode) {
     let (isSecond, waiting) = state.withLock { state in

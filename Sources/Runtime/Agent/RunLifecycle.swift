@@ -169,6 +169,8 @@ package struct RunLifecycle<Walk> {
   /// A run whose walk is over is in the state as it is to stay; nil if it is over.
   mutating func settled(_ run: RunRecord?, isStopping: Bool) -> Effect? {
     guard case .away = phase else { return nil }
+    // The state has that a person resumed it at the very moment of the pause that stopped its walk.
+    if run?.status == .running, !isStopping { return .carryOn(isAsked: false) }
     guard run?.status == .waiting, !isStopping else { return .stand }
     guard hasNews else { return .suspend }
     hasNews = false

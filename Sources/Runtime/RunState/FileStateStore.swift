@@ -104,8 +104,11 @@ package final class FileStateStore: LocalStateStore {
     maintenance.look { [published = shared.published] id in
       published.state.withLock { state in state.runs[id] != nil || state.ended.contains { $0.id == id } }
     }
-    return FileStateStore(
+    let store = FileStateStore(
       shared, logs, blobs, printed, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers)
+    // What a crash interrupted.
+    for deletion in try maintenance.deletions() { try await store.finish(deletion) }
+    return store
   }
 
   // MARK: - The open state
@@ -138,13 +141,31 @@ package final class FileStateStore: LocalStateStore {
     guard try await finishedRun(id) != nil else { return false }
     // Into the history, if it ended since the last snapshot; and it isn't missed there after a crash.
     try await request { .compactAgain(without: id, $0) }
-    let removed = try await on(chores) { [maintenance] () throws(StateError) in try maintenance.removeRun(id) }.get()
-    guard let blobs = removed else { return false }
-    // Until then the generation before holds what led to its end.
-    try await request { .compactAgain(without: id, $0) }
-    try await removeLog(ofRun: id)
-    try await on(chores) { [maintenance] () throws(StateError) in try maintenance.removeBlobs(blobs) }.get()
+    let noted = try await on(chores) { [maintenance] () throws(StateError) in try maintenance.noteDeletion(id) }.get()
+    guard let noted else { return false }
+    try await finish(noted)
     return true
+  }
+
+  /// Removes what is kept of a run whose deletion is noted.
+  private func finish(_ deletion: RunDeletion) async throws(StateError) {
+    try await on(chores) { [maintenance] () throws(StateError) in try maintenance.removeRun(deletion) }.get()
+    // Until then the generation before holds what led to its end.
+    try await request { .compactAgain(without: deletion.run, $0) }
+    try await removeLog(ofRun: deletion.run)
+    try await on(chores) { [maintenance] () throws(StateError) in try maintenance.removeBlobs(of: deletion) }.get()
+  }
+
+  /// Forgets old records if an hour has passed since the last time; for an agent that has nothing else to do.
+  package func maintainIfDue() {
+    _ = chores.put { [maintenance, trouble] in
+      do throws(StateError) {
+        try maintenance.runIfDue()
+        trouble.set(nil)
+      } catch {
+        trouble.set(error)
+      }
+    }
   }
 
   private func request(_ make: (Answer) -> JournalWriter.Request) async throws(StateError) {

@@ -107,17 +107,54 @@ final class Maintenance: Sendable {
     }
   }
 
-  /// Removes a finished run from the history; returns the blobs that it named, or nil if it isn't there.
-  func removeRun(_ id: String) throws(StateError) -> [String]? {
-    let names = try logs.history.blobs(of: id)
-    return try logs.history.replace(LogQuery(id: id), with: { _ in nil }) > 0 ? names : nil
+  // MARK: - Deleting
+
+  private static let deletionPrefix = "deleting-"
+
+  private func path(of deletion: String) -> String {
+    "\(folder.path)/\(Maintenance.deletionPrefix)\(deletion.percentEncoded)"
   }
 
-  /// Removes those of some blobs that nothing refers to.
-  func removeBlobs(_ names: [String]) throws(StateError) {
+  /// Notes in a file that a finished run is to be removed, so that it is after a crash too; nil if it isn't there.
+  func noteDeletion(_ run: String) throws(StateError) -> RunDeletion? {
+    guard try logs.history.entry(run) != nil else { return nil }
+    let deletion = RunDeletion(run: run, blobs: try logs.history.blobs(of: run))
+    let bytes = try recordedBytes(of: deletion)
+    try onDisk { () throws(FileError) in
+      try folder.fileSystem.replace(path(of: run), in: folder.path) { file throws(FileError) in try file.append(bytes) }
+    }
+    return deletion
+  }
+
+  /// The deletions that were noted and not finished.
+  func deletions() throws(StateError) -> [RunDeletion] {
+    let names = try onDisk { () throws(FileError) in try folder.fileSystem.list(folder.path) }
+    var deletions: [RunDeletion] = []
+    for name in names where name.hasPrefix(Maintenance.deletionPrefix) && !name.hasSuffix(".new") {
+      let bytes = try onDisk { () throws(FileError) in try folder.fileSystem.read("\(folder.path)/\(name)") }
+      guard let value = try? JSON.parse(bytes ?? []), let deletion = try? RunDeletion(reading: value) else { continue }
+      deletions.append(deletion)
+    }
+    return deletions
+  }
+
+  /// Removes a run from the history.
+  func removeRun(_ deletion: RunDeletion) throws(StateError) {
+    _ = try logs.history.replace(LogQuery(id: deletion.run), with: { _ in nil })
+  }
+
+  /// Removes the blobs of a deleted run that nothing else refers to, and the note.
+  func removeBlobs(of deletion: RunDeletion) throws(StateError) {
+    try removeBlobs(deletion.blobs)
+    try onDisk { () throws(FileError) in try folder.fileSystem.remove(path(of: deletion.run)) }
+  }
+
+  private func removeBlobs(_ names: [String]) throws(StateError) {
     if names.isEmpty { return }
     _ = try BlobCollection(blobs: blobs, folder: folder, history: logs.history).remove(Set(names))
   }
+
+  // MARK: - Erasing
 
   /// Erases the data of the finished runs that are old enough, at most once a day.
   ///
@@ -136,6 +173,7 @@ final class Maintenance: Sendable {
     let present = min(now, known.advanced(by: .seconds(2 * 86_400)) ?? .latest)
     guard let before = present.advanced(by: TimeSpan(nanoseconds: -age.nanoseconds)) else { return 0 }
     var count = 0
+    var blobNames: Set<String> = []
     if erased.map({ $0 < before }) ?? true {
       var query = LogQuery<RunSummary>(limit: .max)
       query.from = erased
@@ -146,8 +184,11 @@ final class Maintenance: Sendable {
       }
       count = try logs.history.replace(query) { run throws(StateError) in
         try printed.remove(run.id)
-        return run.erasedAt == nil ? run.erased(at: now) : run
+        if run.erasedAt != nil { return run }
+        blobNames.formUnion(try run.writeLine({ _ in }).blobs)
+        return run.erased(at: now)
       }
+      try removeBlobs(Array(blobNames))
     }
     let end = max(before, erased ?? before)
     try onDisk { () throws(FileError) in try folder.fileSystem.write(Array("\(now) \(end)".utf8), to: mark) }
@@ -207,4 +248,21 @@ package struct MaintenanceReport: Sendable, Equatable {
   package var removedLogs = 0
 
   package init() {}
+}
+
+/// A run that is being deleted.
+struct RunDeletion: Record, Equatable {
+  var run: String
+  /// The blobs that it named.
+  var blobs: [String]
+
+  init(run: String, blobs: [String]) {
+    self.run = run
+    self.blobs = blobs
+  }
+
+  init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    blobs = try member("blobs", record?.blobs, default: [])
+  }
 }

@@ -84,8 +84,9 @@ package struct StateDoctor: Sendable {
     let (state, newest) = (opened?.state, opened?.newest ?? NewestRecords())
     let text = if let state { try recordedBytes(of: state) } else { [UInt8]() }
     var named = BlobNames.references(in: text[...])
-    try examine(logs.history, "finished runs", newest.run, &named, &result)
-    try examine(logs.slots, "slots in the ledger", newest.slot, &named, &result)
+    // Those that ended since the last snapshot are in the journal.
+    try examine(logs.history, "finished runs", state?.ended.count ?? 0, newest.run, &named, &result)
+    try examine(logs.slots, "slots in the ledger", state?.slots.count ?? 0, newest.slot, &named, &result)
     try examineBlobs(named, &result)
     let logCount = try printed.files().count
     if logCount > 0 { result.counts.append(("logs of runs", logCount)) }
@@ -267,10 +268,10 @@ package struct StateDoctor: Sendable {
   private static let surelyKept = TimeSpan.seconds(28 * 86_400)
 
   private func examine<Entry: LogRecord>(
-    _ log: MonthlyLog<Entry>, _ name: String, _ newest: LogMark?, _ named: inout Set<String>,
+    _ log: MonthlyLog<Entry>, _ name: String, _ unsaved: Int, _ newest: LogMark?, _ named: inout Set<String>,
     _ result: inout StateExamination
   ) throws(StateError) {
-    var count = 0
+    var count = unsaved
     var isNewestThere = newest == nil
     for month in try log.months() {
       let isItsMonth = newest.map { LogMonth(folder: log.folder, of: $0.at) == month } ?? false

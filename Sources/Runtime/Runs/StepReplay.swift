@@ -80,8 +80,10 @@ package struct StepReplay {
   package enum Input: Equatable {
     /// The input of an action, or of a called recipe; a mark stands for each part that is made with a secret.
     case value(Value)
-    /// A step of that kind has none.
+    /// A step of that kind has none, or it was skipped, or its items have inputs of their own.
     case none
+    /// The step was done by the run that this one retries, with that run's id and instants.
+    case kept
     /// The recipe cannot be read as it was, or a value that the input was made from is no longer kept.
     case unknown
   }
@@ -90,6 +92,11 @@ package struct StepReplay {
   package func input(at path: StepPath) -> Input {
     let path = path.hasSuffix("/#round") ? String(path.dropLast(7)) : path
     guard let step = recipe.step(at: path) else { return .unknown }
+    let known = record.steps[path]
+    if known?.status == .skipped || step.loop != nil && path.utf8.last != ASCII.closeBracket { return .none }
+    if record.origin.cause.kind == .retry, known?.lastAttempt.map({ $0.startedAt < record.createdAt }) ?? true {
+      return .kept
+    }
     let template: ValueTemplate
     switch step.kind {
     case .action(let call): template = call.input

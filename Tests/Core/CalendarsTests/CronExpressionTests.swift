@@ -18,7 +18,7 @@ import Testing
     ),
     (
       "0 0 9 * * 1",
-      "error 0-11: a cron expression has five fields and this one has 6; seconds and years are not supported; leave the sixth out"
+      "error 0-11: a cron expression has five fields and this one has 6; leave out the first if it counts seconds, as other programs have it, or the last if it is a year"
     ),
     ("60 9 * * *", "error 0-2: 60 isn't a minute; write 0-59"),
     ("0 24 * * *", "error 2-4: 24 isn't an hour; write 0-23"),

@@ -180,6 +180,14 @@ import Testing
         ["", "settle", "walk", "", "halt w"], "walked w"
       ),
       (
+        "a walk that a pause halted goes on if the state has that the run was resumed",
+        [
+          .pause, .pauseKept(.paused), .goOn(.paused, isOverPause: true), .began("w"), .pauseKept(.paused),
+          .left(.running, kept: .running), .settled(.running),
+        ],
+        ["", "settle", "walk", "", "halt w", "settle", "carryOn"], "away"
+      ),
+      (
         "a pause that cannot be kept leaves the walk", walked + [.pause, .pauseFailed], ["walk", "", "halt w", ""],
         "walked w"
       ),

@@ -83,6 +83,38 @@ import Testing
     try await last.close()
   }
 
+  @Test func `a deletion that a crash interrupts is finished by the next start`() async throws {
+    let template = FaultyFileSystem()
+    let filled = try await ErasingTests.open(template, at: 0)
+    for (number, run) in ["r1", "r2", "r3"].enumerated() {
+      let blob = try await filled.putBlob(Array("only of \(run)".utf8))
+      try await filled.append(ErasingTests.events(run, at: number * 10, blob))
+    }
+    try await filled.close()
+    let whole = template.restarted(losing: .nothing)
+    let counting = try await ErasingTests.open(whole, at: 100)
+    let start = whole.operations
+    #expect(try await counting.deleteRun("r3"))
+    let end = whole.operations
+    try await counting.close()
+
+    for operation in 1...(end - start) {
+      let disk = template.restarted(losing: .nothing)
+      let store = try await ErasingTests.open(disk, at: 100)
+      disk.fail(at: operation, .crash(.before))
+      _ = try? await store.deleteRun("r3")
+      let again = disk.restarted(losing: .some(seed: UInt64(operation)))
+      let next = try await ErasingTests.open(again, at: 200)
+      let left = try await next.finishedRuns(HistoryQuery()).map(\.id)
+      #expect(left == ["r2", "r1"] || left == ["r3", "r2", "r1"], "stopped at operation \(operation)")
+      if left.count == 2 {
+        #expect(ErasingTests.texts(again, of: "r3") == [], "stopped at operation \(operation)")
+        #expect(!again.paths.contains { $0.contains("/deleting-") })
+      }
+      try await next.close()
+    }
+  }
+
   @Test func `data is erased when it is old enough, and names, instants and statuses stay`() async throws {
     let disk = FaultyFileSystem()
     let day = 86_400
