@@ -131,6 +131,8 @@ final class Talk {
       if answer["progress"] != nil { continue }
       if let failure = answer["failed"] ?? answer["error"] { throw NotMeasured((try? JSON.text(failure)) ?? "failed") }
       if let value = answer[member] { return value }
+      // Nothing more comes of that run.
+      if answer["ended"] != nil { throw NotMeasured("the run was left before '\(member)' came") }
     }
     throw NotMeasured("the agent went away")
   }
