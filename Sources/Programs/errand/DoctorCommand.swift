@@ -3,6 +3,7 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
+import Recipes
 import RunState
 
 /// `errand doctor`: examines the state and its surroundings, and repairs it.
@@ -72,8 +73,13 @@ struct DoctorCommand: DispatchedCommand {
   /// Whether failures are told as errand.yaml says.
   private var failureFindings: [StateExamination.Finding] {
     get async {
-      if let fault = workspace.failureRecipeFault { return [.init(.fault, fault.message)] }
-      guard let name = workspace.failureRecipeName, Files.exists(workspace.stateFolder),
+      let name: String
+      switch workspace.failureRecipe {
+      case nil: return []
+      case .failure(let error)?: return [.init(.fault, workspace.failureRecipeFault(error).message)]
+      case .success(let recipe)?: name = recipe.name
+      }
+      guard Files.exists(workspace.stateFolder),
         // What opening it would repair stays in memory.
         let store = try? await FileStateStore.open(
           workspace.stateFolder, program: version, fileSystem: OverlayFileSystem()),

@@ -64,10 +64,7 @@ struct WhyCommand: DispatchedCommand {
     if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, which --at needs") }
     let record: RunRecord
     do throws(RuntimeError) { record = try await requests.shown(subject) } catch {
-      let isName = !subject.utf8.allSatisfy {
-        $0 == ASCII.minus || ASCII.digits.contains($0) || (0x61...0x66).contains($0)
-      }
-      guard error.kind == .noInput, isName else { throw error }
+      guard error.kind == .noInput, !subject.couldBeRunID else { throw error }
       throw unknown(subject, schedules, "has a schedule or ever ran")
     }
     let (facts, holder) = try await requests.facts(about: record)

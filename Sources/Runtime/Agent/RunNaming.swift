@@ -24,13 +24,10 @@ extension RunService {
       if let run = try await latest(of: recipe) { return run }
       throw try await unknown(recipe, "no recipe called '\(recipe)' ever ran")
     }
-    let couldBeID = name.utf8.allSatisfy {
-      $0 == ASCII.minus || ASCII.digits.contains($0) || (0x61...0x66).contains($0)
-    }
     if let run = try await only(OpenRunQuery(idPrefix: name), HistoryQuery(limit: 6, idPrefix: name), name, "begin") {
       return run
     }
-    if couldBeID, name.utf8.count >= RunService.leastTail,
+    if name.couldBeRunID, name.utf8.count >= RunService.leastTail,
       let run = try await only(OpenRunQuery(idSuffix: name), HistoryQuery(limit: 6, idSuffix: name), name, "end")
     {
       return run
@@ -42,7 +39,7 @@ extension RunService {
     if isOpen, let run = open.first { return RunReference(run) }
     if let run = try await latest(of: name) { return run }
     throw try await unknown(
-      name, couldBeID ? "no run's id begins or ends with '\(name)'" : "no run is called '\(name)'")
+      name, name.couldBeRunID ? "no run's id begins or ends with '\(name)'" : "no run is called '\(name)'")
   }
 
   /// The id of the open run that a text names.
@@ -97,5 +94,12 @@ extension RunService {
     let guess = name.nearest(among: Array(Set(recipes))).map { "did you mean '\($0)'?" }
     return RequestRefusedError(
       .notFound, "\(what); \(guess ?? "\(RunService.names); 'errand runs list' shows the latest")")
+  }
+}
+
+extension String {
+  /// Whether it could be a part of a run's id.
+  package var couldBeRunID: Bool {
+    utf8.allSatisfy { $0 == ASCII.minus || ASCII.digits.contains($0) || (0x61...0x66).contains($0) }
   }
 }

@@ -1,6 +1,6 @@
-import Agent
+package import Agent
 package import Basics
-import Recipes
+package import Recipes
 import RunState
 import Runs
 
@@ -31,8 +31,7 @@ package struct FailureHandler: Sendable {
     default: return nil
     }
     guard FailureInputs.statuses.contains(status.rawValue) else { return nil }
-    let (recipe, fault) = workspace.failureRecipe(file)
-    guard let recipe else { throw RunRefusedError(fault ?? "it cannot be read") }
+    guard let recipe = try workspace.failureRecipe?.get() else { return nil }
     let told = FailureInputs(
       runID: run.id, recipe: run.recipe, status: status.rawValue,
       message: error?.message ?? "it was \(status.rawValue)",
@@ -57,24 +56,23 @@ package struct FailureHandler: Sendable {
 }
 
 extension Workspace {
-  /// The recipe that `onFailure` names, or why it can't be used.
-  fileprivate func failureRecipe(_ file: String) -> (recipe: Recipe?, fault: String?) {
-    let (recipe, fault) = recipe(file, among: .null)
-    guard let recipe else { return (nil, fault) }
-    if let fault = FailureInputs.fault(of: recipe) { return (nil, fault) }
-    return (recipe, nil)
+  /// The recipe that `onFailure` names, or why it can't be used; nil if none is named.
+  package var failureRecipe: Result<Recipe, RunRefusedError>? {
+    guard let file = configuration.onFailure?.file else { return nil }
+    let (recipe, fault) = recipe(Workspace.absolute(file, in: root), among: .null)
+    guard let recipe else { return .failure(RunRefusedError(fault ?? "it cannot be read")) }
+    return FailureInputs.fault(of: recipe).map { .failure(RunRefusedError($0)) } ?? .success(recipe)
   }
 
   /// Why the recipe that `onFailure` names can't be used, if it can't.
   package var failureRecipeFault: Diagnostic? {
-    guard let (name, location) = configuration.onFailure,
-      let fault = failureRecipe(Workspace.absolute(name, in: root)).fault
-    else { return nil }
-    return Diagnostic("the recipe '\(name)', which 'onFailure' names, can't be used: \(fault)", at: location)
+    if case .failure(let error)? = failureRecipe { failureRecipeFault(error) } else { nil }
   }
 
-  /// The name of the recipe that `onFailure` names.
-  package var failureRecipeName: String? {
-    configuration.onFailure.flatMap { failureRecipe(Workspace.absolute($0.file, in: root)).recipe?.name }
+  /// The fault in errand.yaml of a recipe that can't be used.
+  package func failureRecipeFault(_ error: RunRefusedError) -> Diagnostic {
+    Diagnostic(
+      "the recipe '\(configuration.onFailure?.file ?? "")', which 'onFailure' names, can't be used: \(error.message)",
+      at: configuration.onFailure?.location)
   }
 }

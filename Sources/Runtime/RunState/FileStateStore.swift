@@ -32,7 +32,17 @@ package final class FileStateStore: LocalStateStore {
     }
     let content = Mutex(Content())
 
-    func set(_ error: StateError?) {
+    /// Does maintenance, and notes why it failed, or that it did not.
+    func note(_ body: () throws(StateError) -> Void) {
+      do throws(StateError) {
+        try body()
+        set(nil)
+      } catch {
+        set(error)
+      }
+    }
+
+    private func set(_ error: StateError?) {
       let observer = content.withLock { content in
         content.error = error
         return content.observer
@@ -91,14 +101,7 @@ package final class FileStateStore: LocalStateStore {
     let trouble = Trouble()
     let writer = try JournalWriter(folder, logs: logs, rule: compaction) {
       if retention == nil { return }
-      _ = chores.put {
-        do throws(StateError) {
-          try maintenance.runIfDue()
-          trouble.set(nil)
-        } catch {
-          trouble.set(error)
-        }
-      }
+      _ = chores.put { trouble.note { () throws(StateError) in try maintenance.runIfDue() } }
     }
     let shared = writer.shared
     maintenance.look { [published = shared.published] id in
@@ -159,12 +162,7 @@ package final class FileStateStore: LocalStateStore {
   /// Forgets old records if an hour has passed since the last time; for an agent that has nothing else to do.
   package func maintainIfDue() {
     _ = chores.put { [maintenance, trouble] in
-      do throws(StateError) {
-        try maintenance.runIfDue()
-        trouble.set(nil)
-      } catch {
-        trouble.set(error)
-      }
+      trouble.note { () throws(StateError) in try maintenance.runIfDue() }
     }
   }
 

@@ -45,7 +45,7 @@ package struct StepReplay {
 
   /// What the step of the recipe does that a record's path names.
   package func work(ofStepAt path: StepPath) -> String? {
-    recipe.step(at: path.hasSuffix("/#round") ? String(path.dropLast(7)) : path)?.work
+    recipe.step(at: repeated(path))?.work
   }
 
   /// The template of the output that a person gives to resolve a step's action as done; nil where none is needed.
@@ -88,9 +88,12 @@ package struct StepReplay {
     case unknown
   }
 
+  /// The path of the step whose round a record is of; any other path as it is.
+  private func repeated(_ path: StepPath) -> StepPath { path.hasSuffix("/#round") ? String(path.dropLast(7)) : path }
+
   /// The input of a step's action, or of the recipe that it called.
   package func input(at path: StepPath) -> Input {
-    let path = path.hasSuffix("/#round") ? String(path.dropLast(7)) : path
+    let path = repeated(path)
     guard let step = recipe.step(at: path) else { return .unknown }
     let known = record.steps[path]
     if known?.status == .skipped || step.loop != nil && path.utf8.last != ASCII.closeBracket { return .none }
