@@ -257,16 +257,22 @@ private var lifecycleDiagram: StateDiagram {
     }
     return { life in life.walk == nil ? nil : left(life) }
   }
+  // A second pause only counts one more that keeps it.
+  let paused: (Life) -> (label: String, next: Life)? = { life in
+    switch life.phase {
+    case .away, .walked: trial("pause") { $0.pause("") }(life)
+    case .pausing, .keepingPause: nil
+    }
+  }
   return StateDiagram(
     from: Life(), key: { "\($0.phase) \($0.hasNews)" }, name: name,
-    events: [began] + left + [
+    events: [began, paused] + left + [
       trial("resume") { life in
         life.resume()
         return nil
       },
       trial("changed") { $0.changed(run(.waiting)) },
       trial("cancelled") { $0.cancelled(run(.waiting, isCancelled: true)) },
-      trial("pause") { $0.pause("") },
       trial("pauseKept") { $0.pauseKept(run(.paused), isStopping: false) },
       trial("pauseFailed") { $0.pauseFailed() },
       trial("walkFailed") { life in

@@ -156,7 +156,9 @@ package actor RunHost {
     case .end(let walk): if !walk.engine.end() { change(id) { $0.missed() } }
     case .halt(let walk): await walk.engine.pause()
     case .keepPause(let reason):
-      try? await keeper.hold(id, as: .paused, reason)
+      do throws(StateError) { try await keeper.hold(id, as: .paused, reason) } catch {
+        return try await carryOut(change(id) { $0.pauseFailed() }, for: id)
+      }
       try await carryOut(change(id) { $0.pauseKept(store.run(id), isStopping: isStopping) }, for: id)
     case .settle:
       await keeper.holdUncertain(id)

@@ -20,8 +20,8 @@ package struct RunLifecycle<Walk> {
   /// A pause that is not over yet.
   package struct Pause: Equatable {
     var reason: String
-    /// Whether it is in the state already.
-    var isKept = false
+    /// How many are keeping it: each caller that asked for it, and the host where a walk has written over it.
+    var keepers = 1
     /// Whether a person wants the run to go on after all.
     var isResumed = false
   }
@@ -146,15 +146,13 @@ package struct RunLifecycle<Walk> {
   ///   - run: The run as its walk left it.
   ///   - kept: The run as the state has it now; nil if it is over.
   package mutating func walkLeft(_ run: RunRecord, kept: RunRecord?, isStopping: Bool) -> Effect? {
-    guard !run.status.isEnded, case .pausing(_, let pause) = phase, run.status != .uncertain || !pause.isKept else {
+    guard !run.status.isEnded, case .pausing(_, let pause) = phase else {
       phase = .away
       return run.status.isEnded ? .leave(run) : .settle
     }
     phase = .keepingPause(pause)
-    // The pause that is on its way overtakes it in the state, which is put right once the pause is there.
-    if run.status == .uncertain { return nil }
-    if kept?.pendingCancel == nil, !pause.isResumed, kept?.status != .paused { return .keepPause(reason: pause.reason) }
-    return pauseKept(kept ?? run, isStopping: isStopping)
+    // Who asked for it says when it is in the state; nothing may begin before that, or the pause would stop it.
+    return pause.keepers > 0 ? nil : pauseIsOver(pause, kept ?? run, isStopping: isStopping)
   }
 
   /// What was to end the walk by force goes with it.
@@ -169,7 +167,7 @@ package struct RunLifecycle<Walk> {
   /// A run whose walk is over is in the state as it is to stay; nil if it is over.
   mutating func settled(_ run: RunRecord?, isStopping: Bool) -> Effect? {
     guard case .away = phase else { return nil }
-    // The state has that a person resumed it at the very moment of the pause that stopped its walk.
+    // It came to a halt for a pause that could not be kept.
     if run?.status == .running, !isStopping { return .carryOn(isAsked: false) }
     guard run?.status == .waiting, !isStopping else { return .stand }
     guard hasNews else { return .suspend }
@@ -184,44 +182,65 @@ package struct RunLifecycle<Walk> {
 
   /// The run is to be paused; a walk begins nothing more, and none begins until the pause is kept.
   package mutating func pause(_ reason: String) -> Effect? {
-    guard let walk else {
-      phase = .keepingPause(Pause(reason: reason))
-      return nil
+    switch phase {
+    case .walked(let walk):
+      phase = .pausing(walk, Pause(reason: reason))
+      return .halt(walk)
+    case .pausing(let walk, let pause):
+      phase = .pausing(walk, Pause(reason: reason, keepers: pause.keepers + 1))
+      return .halt(walk)
+    case .keepingPause(let pause): phase = .keepingPause(Pause(reason: reason, keepers: pause.keepers + 1))
+    case .away: phase = .keepingPause(Pause(reason: reason))
     }
-    phase = .pausing(walk, Pause(reason: reason))
-    return .halt(walk)
+    return nil
   }
 
-  /// The pause is in the state, or is not needed.
+  /// One of those who keep the pause has it in the state, or need not any more.
   package mutating func pauseKept(_ run: RunRecord?, isStopping: Bool) -> Effect? {
     switch phase {
-    case .pausing(let walk, var pause):
-      pause.isKept = true
+    case .pausing(let walk, var pause) where pause.keepers > 0:
+      pause.keepers -= 1
       phase = .pausing(walk, pause)
       return .halt(walk)
-    // Another pause was over before, and a person has had the run go on since.
-    case .walked(let walk): return run?.status == .paused ? .halt(walk) : nil
-    // The pause is kept twice: for the walk that came to a halt, and for the caller that asked for it.
-    case .away: return nil
-    case .keepingPause(let pause):
-      phase = .away
-      guard let run else { return nil }
-      let goesOn = pause.isResumed || run.pendingCancel != nil
-      return goesOn && !isStopping ? .carryOn(isAsked: pause.isResumed) : .settle
+    case .keepingPause(var pause):
+      pause.keepers -= 1
+      phase = .keepingPause(pause)
+      return pause.keepers > 0 ? nil : pauseIsOver(pause, run, isStopping: isStopping)
+    // The run has ended, or its walk failed with the state.
+    case .away, .walked, .pausing: return nil
     }
   }
 
-  /// The pause cannot be kept.
+  /// No walk is under way, and nobody keeps the pause any more; nil for a run that is over.
+  private mutating func pauseIsOver(_ pause: Pause, _ run: RunRecord?, isStopping: Bool) -> Effect? {
+    phase = .away
+    guard let run else { return nil }
+    if run.status == .uncertain { return .settle }
+    if pause.isResumed || run.pendingCancel != nil {
+      return isStopping ? .settle : .carryOn(isAsked: pause.isResumed)
+    }
+    if run.status == .paused { return .settle }
+    // Its walk wrote that it waits after the pause was in the state.
+    phase = .keepingPause(Pause(reason: pause.reason))
+    return .keepPause(reason: pause.reason)
+  }
+
+  /// One of those who keep the pause cannot.
   package mutating func pauseFailed() -> Effect? {
     switch phase {
-    case .pausing(let walk, _): phase = .walked(walk)
-    case .keepingPause(let pause):
-      phase = .away
-      if hasNews {
+    case .pausing(let walk, var pause) where pause.keepers > 0:
+      pause.keepers -= 1
+      phase = pause.keepers > 0 ? .pausing(walk, pause) : .walked(walk)
+    case .keepingPause(var pause):
+      pause.keepers -= 1
+      phase = pause.keepers > 0 ? .keepingPause(pause) : .away
+      if pause.keepers > 0 { return nil }
+      if hasNews || pause.isResumed {
         hasNews = false
         return .carryOn(isAsked: pause.isResumed)
       }
-    case .away, .walked: break
+      return isHosted ? .settle : nil
+    case .away, .walked, .pausing: break
     }
     return nil
   }

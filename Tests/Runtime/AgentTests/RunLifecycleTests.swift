@@ -148,9 +148,45 @@ import Testing
         ["walk", "", "halt w", "halt w", "settle", "stand"], "away"
       ),
       (
+        "a pause that comes after its walk has left is kept once",
+        walked + [.pause, .left(.waiting, kept: .waiting), .pauseKept(.paused), .settled(.paused)],
+        ["walk", "", "halt w", "", "settle", "stand"], "away"
+      ),
+      (
         "a pause that a walk has written over is kept again",
-        walked + [.pause, .left(.waiting, kept: .waiting), .pauseKept(.paused), .pauseKept(.paused)],
-        ["walk", "", "halt w", "keepPause no", "settle", ""], "away"
+        walked + [.pause, .pauseKept(.paused), .left(.waiting, kept: .waiting), .pauseKept(.paused)],
+        ["walk", "", "halt w", "halt w", "keepPause no", "settle"], "away"
+      ),
+      (
+        "a pause that a walk writes over while it is kept is kept again",
+        walked + [.pause, .left(.waiting, kept: .waiting), .pauseKept(.waiting), .pauseKept(.paused)],
+        ["walk", "", "halt w", "", "keepPause no", "settle"], "away"
+      ),
+      (
+        "a resumed run is not halted by the pause that it was resumed from",
+        walked + [
+          .pause, .left(.waiting, kept: .waiting), .resume, .goOn(.waiting), .pauseKept(.paused),
+          .goOn(.paused, isOverPause: true), .began("v"), .left(.waiting, kept: .waiting), .settled(.waiting),
+        ],
+        ["walk", "", "halt w", "", "", "", "carryOn asked", "walk", "", "settle", "suspend"], "away"
+      ),
+      (
+        "a run goes on once each of two pauses is kept",
+        [.pause, .pause, .resume, .pauseKept(.paused), .pauseKept(.paused)],
+        ["", "", "", "", "carryOn asked"], "away"
+      ),
+      (
+        "a pause that cannot be kept does not end another that can",
+        [.pause, .pause, .pauseFailed, .pauseKept(.paused)], ["", "", "", "settle"], "away"
+      ),
+      (
+        "a walk halts for one pause, though another cannot be kept",
+        walked + [.pause, .pause, .pauseFailed, .pauseKept(.paused), .left(.waiting, kept: .paused)],
+        ["walk", "", "halt w", "halt w", "", "halt w", "settle"], "away"
+      ),
+      (
+        "a run whose pause cannot be kept waits on", walked + [.pause, .left(.waiting, kept: .waiting), .pauseFailed],
+        ["walk", "", "halt w", "", "settle"], "away"
       ),
       (
         "an end overtakes a pause", walked + [.pause, .left(.succeeded, kept: nil), .pauseFailed],
@@ -168,24 +204,18 @@ import Testing
       ),
       (
         "a run that is resumed before its walk has halted goes on",
-        walked + [.pause, .resume, .left(.running, kept: .running)], ["walk", "", "halt w", "", "carryOn asked"], "away"
+        walked + [.pause, .resume, .left(.running, kept: .running), .pauseKept(.paused)],
+        ["walk", "", "halt w", "", "", "carryOn asked"], "away"
       ),
       (
         "a run that is cancelled before its walk has halted goes on to its end",
-        walked + [.pause, .left(.running, kept: .running, isCancelled: true)], ["walk", "", "halt w", "carryOn"], "away"
+        walked + [.pause, .left(.running, kept: .running, isCancelled: true), .pauseKept(.paused, isCancelled: true)],
+        ["walk", "", "halt w", "", "carryOn"], "away"
       ),
       (
-        "a second pause of a run that goes on again halts the walk",
-        [.pause, .pauseKept(.paused), .goOn(.paused, isOverPause: true), .began("w"), .pauseKept(.paused)],
-        ["", "settle", "walk", "", "halt w"], "walked w"
-      ),
-      (
-        "a walk that a pause halted goes on if the state has that the run was resumed",
-        [
-          .pause, .pauseKept(.paused), .goOn(.paused, isOverPause: true), .began("w"), .pauseKept(.paused),
-          .left(.running, kept: .running), .settled(.running),
-        ],
-        ["", "settle", "walk", "", "halt w", "settle", "carryOn"], "away"
+        "a walk that a pause halted goes on if the pause could not be kept",
+        walked + [.pause, .pauseFailed, .left(.running, kept: .running), .settled(.running)],
+        ["walk", "", "halt w", "", "settle", "carryOn"], "away"
       ),
       (
         "a pause that cannot be kept leaves the walk", walked + [.pause, .pauseFailed], ["walk", "", "halt w", ""],
