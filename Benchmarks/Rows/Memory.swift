@@ -35,9 +35,10 @@ extension Serving {
         try client.ask(run)
         try await client.hear("accepted")
         let id = run["run"]?["run"]?.string ?? ""
-        for _ in 0..<count {
+        for number in 0..<count {
           try client.ask(.object(["ask": .string("pause"), "run": .string(id), "reason": .string("measured")]))
-          try await client.hear("paused")
+          // Who had it go on is told that it is left; that and the answer come in any order.
+          try await client.hear(number == 0 ? ["paused"] : ["ended", "paused"])
           try client.ask(.object(["ask": .string("resume"), "run": .string(id)]))
           try await client.hear("waits")
         }
@@ -125,14 +126,23 @@ final class Talk {
 
   /// Waits for an answer with that member, and gives the member.
   @discardableResult
-  func hear(_ member: String) async throws -> Value {
+  func hear(_ member: String) async throws -> Value { try await hear([member]) }
+
+  /// Waits for an answer with each of some members, in any order, and gives the last one.
+  @discardableResult
+  func hear(_ members: Set<String>) async throws -> Value {
+    var missing = members
     for try await answer in client.replies {
       // Progress reports failed steps, too.
       if answer["progress"] != nil { continue }
       if let failure = answer["failed"] ?? answer["error"] { throw NotMeasured((try? JSON.text(failure)) ?? "failed") }
-      if let value = answer[member] { return value }
-      // Nothing more comes of that run.
-      if answer["ended"] != nil { throw NotMeasured("the run was left before '\(member)' came") }
+      if let member = missing.first(where: { answer[$0] != nil }), let value = answer[member] {
+        missing.remove(member)
+        if missing.isEmpty { return value }
+      } else if answer["ended"] != nil {
+        // Nothing more comes of that run.
+        throw NotMeasured("the run was left before '\(missing.sorted().joined(separator: "' and '"))' came")
+      }
     }
     throw NotMeasured("the agent went away")
   }
