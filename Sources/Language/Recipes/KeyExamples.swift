@@ -223,6 +223,21 @@ package struct KeyExample: Sendable {
           onError: continue
       """),
     KeyExample(
+      "Step", "onError.steps onError.value",
+      """
+      steps:
+        - id: rate
+          steps:
+            - { id: page, uses: http.get, with: { url: "https://example.org/rates" } }
+          outputs: { eur: "${{ double(steps.page.body.eur) }}" }
+          onError:
+            steps:
+              - uses: file.append
+                with: { path: failures.txt, text: "${{ error.message }}\\n" }
+            value: { eur: 1.0 }
+      outputs: { eur: "${{ steps.rate.eur }}" }
+      """),
+    KeyExample(
       "Step", "retry timeout",
       """
       steps:
@@ -300,6 +315,44 @@ package struct KeyExample: Sendable {
             - { id: file, uses: file.read, with: { path: letter.txt } }
           outputs: { size: "${{ steps.file.text.size() }}" }
       outputs: { size: "${{ steps.letter.size }}" }
+      """),
+    KeyExample(
+      "Step", "else",
+      """
+      inputs: { isShort: bool }
+      steps:
+        - id: letter
+          if: inputs.isShort
+          steps: [{ id: note, uses: file.read, with: { path: note.txt } }]
+          outputs: { text: "${{ steps.note.text }}" }
+          else:
+            steps: [{ id: whole, uses: file.read, with: { path: letter.txt } }]
+            outputs: { text: "${{ steps.whole.text }}" }
+      outputs: { text: "${{ steps.letter.text }}" }
+      """),
+    KeyExample(
+      "Step", "switch cases default",
+      """
+      inputs: { colour: string }
+      steps:
+        - switch: inputs.colour
+          cases:
+            red: [{ uses: file.delete, with: { path: stop.txt } }]
+            green: [{ uses: file.write, with: { path: go.txt, text: go } }]
+          default: []
+      """),
+    KeyExample(
+      "Case of `else` and `switch`", "steps outputs",
+      """
+      inputs: { count: int }
+      steps:
+        - id: size
+          switch: inputs.count
+          cases:
+            0: { steps: [], outputs: { word: none } }
+            1: { steps: [], outputs: { word: one } }
+          default: { steps: [], outputs: { word: many } }
+      outputs: { word: "${{ steps.size.word }}" }
       """),
     KeyExample(
       "Step", "call",

@@ -27,7 +27,8 @@ package struct KeyReference: Sendable {
   /// The mappings, each a definition of a schema, in the order of the pages.
   private static let parts: [(title: String, schema: FileSchema, definition: String)] = [
     ("Recipe", .recipe, "recipe"), ("Input", .recipe, "input"), ("Entry of `on`", .recipe, "trigger"),
-    ("Step", .recipe, "step"), ("`retry`", .recipe, "retry"), ("`timeout`", .recipe, "timeout"),
+    ("Step", .recipe, "step"), ("Case of `else` and `switch`", .recipe, "caseOfSteps"), ("`retry`", .recipe, "retry"),
+    ("`timeout`", .recipe, "timeout"),
     ("Test file", .test, "testFile"), ("Case", .test, "case"), ("Item of `do`", .test, "happening"),
     ("`approve` and `reject` of a test", .test, "decision"), ("`expect`", .test, "expectation"),
     ("`errand.yaml`", .errand, "configuration"),
@@ -61,7 +62,9 @@ private struct KeyReader {
 
   /// The keys of an object, which may be one of several forms.
   private func fields(of schema: Value) -> ValueMap? {
-    let forms = [schema, schema["then"] ?? .null, schema["else"] ?? .null] + (schema["anyOf"]?.list ?? [])
+    let forms =
+      [schema, schema["then"] ?? .null, schema["else"] ?? .null, schema["else"]?["then"] ?? .null]
+      + (schema["anyOf"]?.list ?? [])
     return forms.lazy.compactMap { $0["properties"]?.map }.first
   }
 

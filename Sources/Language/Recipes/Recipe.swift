@@ -89,9 +89,10 @@ extension Recipe {
     while let steps = open.popLast() {
       for step in steps {
         found.append(step)
-        if case .steps(let block)? = step.onError { open.append(block.steps) }
+        if let block = step.onError?.steps { open.append(block.steps) }
         switch step.kind {
         case .block(let block, _): open.append(block.steps)
+        case .cases(let cases): open += cases.list.map(\.block.steps)
         case .parallel(let branches): open += branches.map(\.block.steps)
         default: break
         }

@@ -129,15 +129,22 @@ package struct RecipeGraph: Sendable {
         switch role {
         case .block: nil
         case .branch(let name): name
+        case .choice(let name): if case .cases(let cases) = step.kind { cases[name]?.label } else { nil }
         case .handler: "on error"
         }
       let section = Section(label: label, nodes: add(block, prefix: path + inside))
       nodes[number].sections.append(section)
       // What stands inside is not seen outside, but by the block's own outputs.
-      if role != .block { (names, steps) = known }
+      switch role {
+      case .block, .choice: break
+      case .branch, .handler: (names, steps) = known
+      }
     }
     if case .block(_, let outputs?) = step.kind {
       connect(outputs.flatMap(\.template.references), to: number)
+    }
+    if case .cases(let cases) = step.kind {
+      connect(cases.list.flatMap { $0.outputs?.flatMap(\.template.references) ?? [] }, to: number)
     }
     if case .call(let call) = step.kind { add(call.recipe, calledBy: number, path: path) }
     (names, steps) = known
@@ -215,7 +222,7 @@ extension Step {
     case .wait: .wait
     case .approval: .approval
     case .parallel: .parallel
-    case .block: .block
+    case .block, .cases: .block
     case .call: .call
     case .failure: .failure
     }
@@ -232,6 +239,7 @@ extension Step {
     case .approval: "approve"
     case .parallel: "parallel"
     case .block: "steps"
+    case .cases(let cases): cases.isSwitch ? "switch" : "steps"
     case .call: "call"
     case .failure: "fail"
     }
@@ -253,7 +261,11 @@ extension Step {
       let width = loop.maxParallel > 1 ? ", \(loop.maxParallel) at once" : ""
       words.append("for each \(loop.itemName) in \(loop.items.text)\(filter)\(width)")
     }
-    if case .goOn? = onError { words.append("errors are passed over") }
+    if let onError, onError.value != nil {
+      words.append("a value instead of an error")
+    } else if let onError, onError.steps == nil {
+      words.append("errors are passed over")
+    }
     if let count = retry?.schedule.maxAttempts { words.append(count == 1 ? "one try" : "at most \(count) tries") }
     switch kind {
     case .action(let call):
@@ -268,6 +280,7 @@ extension Step {
       words.append("for event \(name)\(match.map { " with \($0.text)" } ?? "")")
     case .approval(let approval):
       words.append(approval.by.isEmpty ? "by anyone" : "by \(approval.by.joined(separator: " or "))")
+    case .cases(let cases): words.append("\(cases.isSwitch ? "switch" : "if") \(cases.subject.text)")
     case .call(let call): words.append(call.path)
     default: break
     }

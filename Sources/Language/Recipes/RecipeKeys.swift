@@ -119,10 +119,12 @@ extension KeySet {
     Key("maxParallel", .int(1...1024), "How many items run at once.", default: .int(1), with: ["forEach"]),
     .choice(
       "onItemError", Loop.OnItemError.stop, "Whether the other items run when one fails.", with: ["forEach"]),
+    Key("else", .definition("caseOfSteps"), "What runs if the condition doesn't hold.", with: ["steps"]),
     Key(
-      "onError", .when("array", then: .steps, else: .constant("continue")),
-      "Catches a failure: 'continue', or steps that see 'error'.",
-      with: ["uses", "steps", "call", "wait", "approve", "parallel"]),
+      "onError",
+      .when("array", then: .steps, else: .when("object", then: .keys(.errorHandling), else: .constant("continue"))),
+      "Catches a failure: 'continue', steps that see 'error', or a value to give instead.",
+      with: ["uses", "steps", "switch", "call", "wait", "approve", "parallel"]),
     Key("retry", .definition("retry"), with: ["uses", "steps", "call"]),
     Key("timeout", .definition("timeout"), with: ["uses", "steps", "call", "wait", "approve"]),
     Key("uses", .any, isKind: true),
@@ -141,8 +143,22 @@ extension KeySet {
       "Named branches, each a list of steps, which run at once.", isKind: true),
     Key("steps", .steps, "A block of steps with one loop, retry or handler around it.", isKind: true),
     Key("outputs", .values, "The values that the block returns; the object of its ids if left out.", with: ["steps"]),
+    Key("switch", .expression, "A string, an int or a choice, of which each value has a case.", isKind: true),
+    Key(
+      "cases", .map(of: .definition("caseOfSteps"), isFilled: true), "What runs for each value.", with: ["switch"]),
+    Key("default", .definition("caseOfSteps"), "What runs for any other value.", with: ["switch"]),
     Key("call", .text(), "The path of another recipe, from this one's folder.", isKind: true),
     Key("fail", .text(), "Ends the run with this message.", isKind: true),
+  ])
+
+  static let caseOfSteps = KeySet([
+    Key("steps", .list(of: .definition("step")), "The steps, which run one after another; [] does nothing."),
+    Key("outputs", .values, "The values that the case returns; the object of its ids if left out."),
+  ])
+
+  static let errorHandling = KeySet([
+    Key("steps", .steps, "Steps that see 'error'."),
+    Key("value", .object, "What the step gives instead, of the same type; it sees 'error' and the ids of 'steps'."),
   ])
 
   static let retry = KeySet([
@@ -210,4 +226,7 @@ let recipeDefinitionKeys = [
     "How long it may take, with all its tries."),
   .choice("onTimeout", OnTimeout.fail, "What happens when the time has run out."),
   Key("step", .keys(.step)),
+  Key(
+    "caseOfSteps", .when("array", then: .list(of: .definition("step")), else: .keys(.caseOfSteps)),
+    "A list of steps, or steps with outputs."),
 ]

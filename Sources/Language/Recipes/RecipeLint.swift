@@ -136,11 +136,19 @@ private struct Linter {
       let inner: Value?
       switch role {
       case .handler:
-        inner = value["onError"]
+        inner = value["onError"]?["steps"] ?? value["onError"]
+        inside.after = step.onError?.value?.template.references ?? []
         inside.isGiven = false
       case .branch(let name):
         inner = value["parallel"]?[name]
         inside.isGiven = gives(step, around)
+      case .choice(let name):
+        inner = steps(ofCase: name, in: value)
+        inside.isGiven = gives(step, around)
+        if case .cases(let cases) = step.kind, let outputs = cases[name]?.outputs {
+          inside.after = outputs.flatMap(\.template.references)
+          inside.isGiven = false
+        }
       case .block:
         inner = value["steps"]
         inside.isTriedAgain = around.isTriedAgain || step.isTriedAgain
@@ -154,6 +162,15 @@ private struct Linter {
     }
   }
 
+  /// The list of steps of a case, in the text of the step around.
+  private func steps(ofCase name: String, in value: Value) -> Value? {
+    if name == "if" { return value["steps"] }
+    let number = name.hasPrefix("case") ? Int(name.dropFirst(4)) : nil
+    let members = value["cases"]?.map?.members ?? []
+    let content = number.map { members.indices.contains($0 - 1) ? members[$0 - 1].value : .null } ?? value[name]
+    return content?.map == nil ? content : content?["steps"]
+  }
+
   /// Whether anything reads what a step gives, as its own value or as a part of its block's.
   private func gives(_ step: Step, _ around: Surroundings) -> Bool {
     guard let id = step.id else { return false }
@@ -162,6 +179,12 @@ private struct Linter {
   }
 
   private mutating func lintCondition(_ step: Step, _ value: Value) {
+    if case .cases(let cases) = step.kind, !cases.isSwitch {
+      guard let truth = cases.subject.constant?.bool, let key = value.key("if") else { return }
+      return hint(
+        "the condition is \(truth ? "always" : "never") true, so '\(truth ? "else" : "steps")' never runs; take one of "
+          + "the two away, or mend the condition", at: key)
+    }
     guard let condition = step.condition, let truth = condition.constant?.bool, let key = value.key("if") else {
       return
     }
@@ -234,11 +257,12 @@ extension [Step] {
 
 extension Step {
   /// Whether nothing can come after it in its block.
-  fileprivate var alwaysFails: Bool {
+  var alwaysFails: Bool {
     guard condition == nil || condition?.constant?.bool == true, loop == nil, onError == nil else { return false }
     return switch kind {
     case .failure: true
     case .block(let block, _): block.steps.contains(where: \.alwaysFails)
+    case .cases(let cases): cases.list.allSatisfy { $0.block.steps.contains(where: \.alwaysFails) }
     default: false
     }
   }

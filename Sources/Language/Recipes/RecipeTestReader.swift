@@ -386,6 +386,7 @@ struct RecipeTestReader {
       for step in recipe.allSteps {
         known.append(step.element)
         if case .parallel(let branches) = step.kind { known += branches.map(\.name) }
+        if case .cases(let cases) = step.kind { known += cases.list.compactMap(\.element) }
       }
     }
     known += ["#onError", "#onFailure", "#finally"]

@@ -44,9 +44,14 @@ extension Step {
     case .approval(let approval): found += approval.prompt.references
     case .parallel: break
     case .block(_, let outputs): found += outputs?.flatMap(\.template.references) ?? []
+    case .cases(let cases):
+      found += cases.subject.references
+      found += cases.list.flatMap { $0.outputs?.flatMap(\.template.references) ?? [] }
     case .call(let call): found += call.inputs.references
     case .failure(let message): found += message.references
     }
+    // What `error` is comes from the step itself.
+    found += onError?.value?.template.references.filter { $0.name != "error" } ?? []
     return found
   }
 
@@ -55,15 +60,18 @@ extension Step {
     var found: [(BlockRole, String, Block)] = []
     switch kind {
     case .block(let block, _): found.append((.block, "/", block))
+    case .cases(let cases): found += cases.list.map { (.choice($0.name), $0.prefix, $0.block) }
     case .parallel(let branches): found += branches.map { (.branch($0.name), "/\($0.name)/", $0.block) }
     default: break
     }
-    if case .steps(let block)? = onError { found.append((.handler, "!/", block)) }
+    if let block = onError?.steps { found.append((.handler, "!/", block)) }
     return found
   }
 
   /// What a block inside a step is.
   package enum BlockRole: Sendable, Equatable {
     case block, branch(String), handler
+    /// One of several cases, by its name.
+    case choice(String)
   }
 }

@@ -13,7 +13,8 @@ package struct Block: Sendable {
 
 /// One step: what it does, and the modifiers around it.
 ///
-/// The modifiers are nested from the outside in: `if`, `forEach`, `onError`, `retry`, `timeout`, `repeat`.
+/// The modifiers are nested from the outside in: `if`/`else`, `forEach`, `onError`, `timeout.total`, `repeat`, `retry`,
+/// `timeout.attempt`, `shape`.
 package final class Step: Sendable {
   package let id: String?
   package let name: String?
@@ -51,6 +52,7 @@ package final class Step: Sendable {
     case approval(Approval)
     case parallel([Branch])
     case block(Block, outputs: [NamedTemplate]?)
+    case cases(Cases)
     case call(RecipeCall)
     case failure(ValueTemplate)
   }
@@ -73,6 +75,7 @@ package final class Step: Sendable {
     case .approval: "approve"
     case .parallel: "parallel"
     case .block: "steps"
+    case .cases(let cases): cases.isSwitch ? "switch" : "steps"
     case .call(let call): "call \(call.path)"
     case .failure: "fail"
     }
@@ -96,6 +99,66 @@ package final class ActionCall: Sendable {
     self.input = input
     self.key = key
     self.repetition = repetition
+  }
+}
+
+/// Blocks of which one runs: those of `if` and `else`, or those of `switch`.
+package final class Cases: Sendable {
+  /// What chooses: the condition of `if`, or the value of `switch`.
+  package let subject: RecipeExpression
+  package let list: [Case]
+  package let isSwitch: Bool
+  /// What the step gives, whichever case runs.
+  package let type: ValueType
+
+  init(subject: RecipeExpression, _ list: [Case], isSwitch: Bool, giving type: ValueType) {
+    self.subject = subject
+    self.list = list
+    self.isSwitch = isSwitch
+    self.type = type
+  }
+
+  /// The case that a value of the subject chooses; nil if there is none.
+  package func chosen(by value: Value) -> Case? {
+    list.first { $0.value?.isSameChoice(as: value) ?? true }
+  }
+
+  /// The case of a name.
+  package subscript(name: String) -> Case? { list.first { $0.name.hasSameScalars(as: name) } }
+
+  /// Why a value of the subject chooses nothing.
+  package func refusal(of value: Value) -> String {
+    isSwitch
+      ? "'switch' has no case for \(value.brief())" : "a condition must be a bool, but this is \(value.kindName)"
+  }
+}
+
+/// One of several blocks.
+package struct Case: Sendable {
+  /// What the step's record calls it: `if`, `else`, `case2`, `default`.
+  package var name: String
+  /// The value that chooses it; nil for any that chooses none before it.
+  package var value: Value?
+  package var block: Block
+  package var outputs: [NamedTemplate]?
+
+  /// The part of the paths of its steps that follows the path of the step around; nil for none.
+  package var element: String? { name == "if" ? nil : "#\(name)" }
+  /// The beginning of those paths after that of the step around.
+  package var prefix: String { element.map { "/\($0)/" } ?? "/" }
+  /// What people call it: `if`, `else`, `default`, or the value.
+  package var label: String { name.hasPrefix("case") ? value?.plainText ?? name : name }
+}
+
+extension Value {
+  /// Whether `switch` takes both for the same.
+  func isSameChoice(as other: Value) -> Bool {
+    switch (content, other.content) {
+    case (.string(let one), .string(let other)): one.hasSameScalars(as: other)
+    case (.int(let one), .int(let other)): one == other
+    case (.bool(let one), .bool(let other)): one == other
+    default: false
+    }
   }
 }
 
@@ -142,10 +205,41 @@ package final class Loop: Sendable {
 }
 
 /// What catches a step's error.
-package enum ErrorHandling: Sendable {
-  case goOn
-  /// Steps that see `error`, which is the first variable of their block.
-  case steps(Block)
+package struct ErrorHandling: Sendable {
+  /// Steps that see `error`, which is the first variable of their block; nil if the error is passed over.
+  package var steps: Block?
+  /// What the step gives instead; nil if it is absent then.
+  package var value: Fallback?
+}
+
+/// The value that a step gives in place of the one that it failed to give.
+package struct Fallback: Sendable {
+  /// Sees what the handler's block declared.
+  package var template: ValueTemplate
+  /// The fields of the step's own value.
+  let schema: ObjectSchema
+  /// The fields that hold CEL's optional values.
+  let optionals: [String]
+
+  /// A computed value as the step gives it.
+  ///
+  /// - Throws: If it doesn't fit the step's type, which only values of no known type do.
+  package func fitted(_ value: Value) throws(ValueError) -> Value {
+    let faults = schema.check(value, as: "value").filter { $0.severity == .error }
+    guard faults.isEmpty else { throw ValueError(faults) }
+    return wrapped(schema.restored(value))
+  }
+
+  /// The same for a value of a plan, of which parts may be unknown.
+  package func fitted(asFarAsKnown value: Value) throws(ValueError) -> Value {
+    value.firstUnknown == nil ? try fitted(value) : wrapped(value)
+  }
+
+  private func wrapped(_ value: Value) -> Value {
+    guard var map = value.map else { return value }
+    for name in optionals { map[name] = Value(.optional(map[name])) }
+    return .map(map)
+  }
 }
 
 /// Waiting for time to pass, an instant, or an event.

@@ -78,11 +78,7 @@ struct StepReader {
     if let id = step["uses"]?.string, environment.catalog.action(id)?.input.field(named: name) != nil {
       return "it is an input of '\(id)': put it under 'with'"
     }
-    guard name.hasSameScalars(as: "else") else { return nil }
-    guard let condition = step["if"]?.string, !condition.holdsExpression else {
-      return "write the other case as a second step, with the opposite 'if'"
-    }
-    return "write the other case as a second step, with if: \(JSON.quoted("!(\(condition))"))"
+    return nil
   }
 
   private func step(
@@ -116,7 +112,7 @@ struct StepReader {
     let loop = loop(fields, in: &inner)
     var timeout = fields["timeout"].map(policies.timeout)
     var retry = fields["retry"].flatMap { policies.retry($0, scope: inner) }
-    let onError = fields["onError"].flatMap { self.onError($0, scope: inner, over: overInside) }
+    let handler = fields["onError"].flatMap { self.handler($0, scope: inner, over: overInside) }
 
     var (kind, type): (Step.Kind?, ValueType) = (nil, .dyn)
     if let member = kinds.first {
@@ -130,6 +126,10 @@ struct StepReader {
       case "wait": (kind, type) = wait(member.value, scope: inner, timeout: &timeout)
       case "approve": (kind, type) = approval(member.value, scope: inner, timeout: &timeout)
       case "parallel": (kind, type) = parallel(member.value, scope: inner, outer: &scope, over: overInside)
+      case "steps" where fields["else"] != nil:
+        (kind, type) = alternatives(
+          member.value, fields, condition, inner: inner, outer: &scope, over: overInside)
+      case "switch": (kind, type) = choosing(member.value, fields, scope: inner, outer: &scope, over: overInside)
       case "steps":
         (kind, type) = nested(
           member.value, outputs: fields["outputs"], scope: inner, outer: &scope, over: overInside)
@@ -141,12 +141,21 @@ struct StepReader {
       }
     }
 
+    let onError = handler.map { ErrorHandling(steps: $0.steps, value: fallback($0, for: type)) }
+    // Also one that is at fault, so that what reads the step's value is no second error.
+    let givesValue = handler?.value != nil
+    if givesValue, loop?.onItemError == .continue, let member = fields.member("onItemError") {
+      findings.error(
+        "'onItemError: continue' isn't allowed beside a 'value' of 'onError', with which no item fails; take one of the "
+          + "two away", at: member.key)
+    }
     if fields["forEach"] != nil {
       // An item whose error was caught has no output, so the loop gives what became of each.
-      let givesOutcomes = loop?.onItemError == .continue || onError != nil
+      let givesOutcomes = !givesValue && (loop?.onItemError == .continue || onError != nil)
       type = loop == nil ? .dyn : .list(givesOutcomes ? .object(RecipeTypes.outcome(of: type)) : type)
     }
-    let mayBeAbsent = condition != nil || onError != nil && loop == nil
+    let isAlternative: Bool = if case .cases(let cases)? = kind { !cases.isSwitch } else { fields["else"] != nil }
+    let mayBeAbsent = condition != nil && !isAlternative || onError != nil && loop == nil && !givesValue
     let id = fields["id"].flatMap { self.id($0, giving: type, mayBeAbsent: mayBeAbsent, in: &scope) }
     if let id, let word = kinds.first?.name, ["let", "fail"].contains(word) {
       scope.withdraw(step: id, "a '\(word)' step has no value")
@@ -158,8 +167,9 @@ struct StepReader {
     }
     guard let kind else { return nil }
     return Step(
-      id: id, name: name, element: id ?? "#\(number)", location: findings.location(of: value), condition: condition,
-      loop: loop, onError: onError, retry: retry, timeout: timeout ?? TimeLimits(), kind: kind)
+      id: id, name: name, element: id ?? "#\(number)", location: findings.location(of: value),
+      condition: isAlternative ? nil : condition, loop: loop, onError: onError, retry: retry,
+      timeout: timeout ?? TimeLimits(), kind: kind)
   }
 
   /// A step of which only the record counts.
@@ -167,7 +177,8 @@ struct StepReader {
     let nothing = Block(steps: [], scopeSize: 0, type: ObjectType(fields: []))
     return Step(
       id: value["id"]?.string, name: value["name"]?.string, element: element, location: findings.location(of: value),
-      condition: nil, loop: nil, onError: value["onError"] == nil ? nil : .goOn, retry: nil, timeout: TimeLimits(),
+      condition: nil, loop: nil, onError: value["onError"] == nil ? nil : ErrorHandling(), retry: nil,
+      timeout: TimeLimits(),
       kind: .block(nothing, outputs: nil))
   }
 
@@ -175,6 +186,16 @@ struct StepReader {
     guard !words.isEmpty else { return }
     for key in StepReader.modifiers where !key.companions.contains(where: words.contains) {
       guard let member = fields.member(key.name) else { continue }
+      if key.name == "else" {
+        findings.error("'else' goes with 'if' and 'steps': put '\(words[0])' under 'steps'", at: member.key)
+        continue
+      }
+      if words[0] == "switch", StepReader.notBesideCases.contains(key.name) {
+        findings.error(
+          "'\(key.name)' isn't allowed beside 'switch'; put it on the steps inside, or on a step with 'steps' around this "
+            + "one", at: member.key)
+        continue
+      }
       findings.error(
         "'\(key.name)' isn't allowed beside '\(words[0])'; it goes with \(key.companions.joined(separator: ", "))",
         at: member.key)
@@ -265,18 +286,6 @@ struct StepReader {
     } else {
       scope.excuse(value)
     }
-  }
-
-  private func onError(_ value: Value, scope: Scope, over: OverPaths) -> ErrorHandling? {
-    if value.string == "continue" { return .goOn }
-    guard value.list != nil else {
-      findings.error(
-        "'onError' takes 'continue', or a list of steps that see 'error', but found \(value.written)", at: value)
-      return nil
-    }
-    var inner = scope
-    inner.declare("error", .object(RecipeTypes.error))
-    return .steps(block(value, of: "onError", in: &inner, over: over.inside("!/")))
   }
 }
 

@@ -308,6 +308,7 @@ extension RunRecord {
       startedAt: event.at, isAction: event.key != nil,
       key: event.key == StepRecord.standardKey(of: event.step, in: event.run) ? nil : event.key, items: event.items)
     record.resolution = event.resolution ?? before?.resolution
+    record.case = event.case
     if let before { record.keepAttempts(of: before) }
     if event.attempt > 0 {
       record.apply(

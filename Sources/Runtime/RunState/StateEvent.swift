@@ -172,10 +172,12 @@ package struct StepBegan: Record, Equatable {
   @Apart package var items: StoredValue?
   /// The resolution that made it start again, if there is one.
   @Apart package var resolution: ResolutionRecord? = nil
+  /// The case that a step with several chose.
+  @Apart package var `case`: String? = nil
 
   package init(
     run: String, at: Timestamp, step: StepPath, now: Timestamp, attempt: Int = 0, baseline: StoredValue? = nil,
-    status: StepStatus = .running, key: String? = nil, items: StoredValue? = nil
+    status: StepStatus = .running, key: String? = nil, items: StoredValue? = nil, case: String? = nil
   ) {
     self.run = run
     self.at = at
@@ -186,6 +188,7 @@ package struct StepBegan: Record, Equatable {
     self.status = status
     self.key = key
     self.items = items
+    self.case = `case`
   }
 
   @inline(__always)
@@ -206,6 +209,7 @@ package struct StepBegan: Record, Equatable {
     }
     items = try member("items", record?.items)
     resolution = try member("resolution", record?.resolution)
+    `case` = try member("case", record?.case)
   }
 }
 

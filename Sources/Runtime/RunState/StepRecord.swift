@@ -21,6 +21,8 @@ package struct StepRecord: Sendable, Equatable {
   package private(set) var key: String?
   /// The list of a `forEach`, as it was when the loop began.
   @Apart package var items: StoredValue?
+  /// The case that it chose, of a step with several.
+  @Apart package var `case`: String? = nil
   /// How many attempts the step had.
   package var attempts: Int
   /// How many of the earlier attempts may have had an effect, or ended with the program.
@@ -174,6 +176,7 @@ extension StepRecord: Record {
     decision = try member("decision", record?.decision)
     change = try member("change", record?.change)
     resolution = try member("resolution", record?.resolution)
+    `case` = try member("case", record?.case)
   }
 }
 

@@ -139,7 +139,7 @@ extension StepRunner {
     do throws(StepInterruption) {
       switch try await once(step, in: environment, at: path, known: run.journal.step(path)) {
       case .succeeded(let value): return .success(ItemResult(index: index, output: value))
-      case .caught(let error): return .success(ItemResult(index: index, error: error))
+      case .caught(let error, let instead): return .success(ItemResult(index: index, output: instead, error: error))
       }
     } catch {
       if loop.onItemError == .continue, let error = error.catchable {
@@ -152,5 +152,8 @@ extension StepRunner {
 
 extension Loop {
   /// Whether the loop's value lists how each item ended, because some may have no output.
-  func givesOutcomes(_ step: Step) -> Bool { onItemError == .continue || step.onError != nil }
+  func givesOutcomes(_ step: Step) -> Bool {
+    if let onError = step.onError, onError.value != nil { return false }
+    return onItemError == .continue || step.onError != nil
+  }
 }

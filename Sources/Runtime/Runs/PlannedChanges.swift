@@ -59,8 +59,18 @@ struct PlannedChanges {
     }
   }
 
+  /// What a write was noted with.
+  private struct Note {
+    var name: String
+    var plugin: String
+    var resources: [Resource]
+    var told: [Change]?
+    var isCertain: Bool
+    var strand: Strand
+  }
+
   private var root = Node()
-  private var count = 0
+  private var notes: [Note] = []
 
   /// Notes a write.
   ///
@@ -70,8 +80,9 @@ struct PlannedChanges {
   mutating func note(
     _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, isCertain: Bool, in strand: Strand
   ) {
-    let writer = Writer(number: count, name: name)
-    count += 1
+    let writer = Writer(number: notes.count, name: name)
+    notes.append(
+      Note(name: name, plugin: plugin, resources: resources, told: told, isCertain: isCertain, strand: strand))
     for resource in resources {
       root.note(resource.names[...], writer, in: strand) { written in
         var touch = written.plugins[plugin]?.touch ?? Strand.Touch(writer)
@@ -85,6 +96,14 @@ struct PlannedChanges {
           )
         }
       }
+    }
+  }
+
+  /// Notes the writes that other changes have since a point from which both began.
+  mutating func add(_ other: PlannedChanges, since beginning: PlannedChanges) {
+    for note in other.notes.dropFirst(beginning.notes.count) {
+      self.note(
+        note.name, of: note.plugin, on: note.resources, told: note.told, isCertain: note.isCertain, in: note.strand)
     }
   }
 

@@ -81,9 +81,9 @@ extension Planner {
 
   /// Assumes that the failures that would leave a condition open haven't happened.
   func settle(_ environment: inout PlannedEnvironment, by condition: RecipeExpression) {
-    guard case .known? = try? holds(condition, in: environment.environment, at: "") else { return }
+    guard case .known? = try? known(condition, in: environment.environment, at: "") else { return }
     environment.settle { candidate in
-      if case .unknown? = try? holds(condition, in: candidate, at: "") { true } else { false }
+      if case .unknown? = try? known(condition, in: candidate, at: "") { true } else { false }
     }
   }
 

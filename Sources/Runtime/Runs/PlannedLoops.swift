@@ -132,7 +132,7 @@ extension Planner {
       case .known(true): settle(&inner, by: condition)
       case .known(false):
         if let unknown = decision.otherwise, let other = inner.otherwise {
-          await suppose(after: unknown, if: condition, at: path) { () async throws(StepInterruption) in
+          await suppose(after: unknown, if: "`\(condition.text)`", at: path) { () async throws(StepInterruption) in
             _ = try await once(step, in: PlannedEnvironment(other), at: path)
           }
         }
@@ -144,7 +144,7 @@ extension Planner {
     }
     do throws(StepInterruption) {
       let (planned, caught) = try await once(step, in: inner, at: path)
-      let result = StepRunner.ItemResult(index: index, output: caught == nil ? planned.value : nil, error: caught)
+      let result = StepRunner.ItemResult(index: index, output: planned.value, error: caught)
       return (result, otherwise ?? planned.otherwise?.firstUnknown, nil)
     } catch {
       guard loop.onItemError == .continue, let failure = error.catchable else { throw error }

@@ -217,7 +217,7 @@ package final class Planner {
       return PlannedValue(planned.value, otherwise: open ?? planned.otherwise)
     case .known(false):
       if let unknown = decision.otherwise, let other = environment.otherwise {
-        await suppose(after: unknown, if: condition, at: path) { () async throws(StepInterruption) in
+        await suppose(after: unknown, if: "`\(condition.text)`", at: path) { () async throws(StepInterruption) in
           _ = try await whole(step, in: PlannedEnvironment(other), at: path)
         }
       } else if case .action(let call) = step.kind, step.loop == nil, call.action.effect.isWrite {
@@ -248,12 +248,12 @@ package final class Planner {
 
   /// Plans what would follow from a failure, separately from the rest of the plan.
   func suppose(
-    after unknown: Unknown, if condition: RecipeExpression? = nil, at path: StepPath,
+    after unknown: Unknown, if condition: String = "``", at path: StepPath,
     _ body: () async throws(StepInterruption) -> Void
   ) async {
-    var text = "if `\(condition?.text ?? "")` (\(unknown.reason))"
+    var text = "\(condition.hasPrefix("unless") ? "" : "if ")\(condition) (\(unknown.reason))"
     if unknown.reason.hasPrefix(Planner.whether) {
-      text = "if \(unknown.reason.dropFirst(Planner.whether.count))" + (condition.map { " (`\($0.text)`)" } ?? "")
+      text = "if \(unknown.reason.dropFirst(Planner.whether.count))" + (condition == "``" ? "" : " (\(condition))")
     }
     let (ahead, latest, lost, failing) = (ahead, latest, lost, failing)
     self.failing = unknown.reason
@@ -336,21 +336,23 @@ package final class Planner {
     let planned: PlannedValue
     do throws(StepInterruption) { planned = try await tried(step, in: environment, at: path) } catch {
       guard let failure = error.catchable, let onError = step.onError else { throw error }
-      if case .steps(let block) = onError {
-        var inner = environment
-        inner.bind(value(of: failure))
-        try await run(block, in: &inner, prefix: path + "!/")
+      var inner = environment
+      inner.bind(value(of: failure))
+      if let block = onError.steps { try await run(block, in: &inner, prefix: path + "!/") }
+      let instead = try onError.value.map { fallback throws(StepInterruption) in
+        try value(of: fallback, in: inner, at: path)
       }
-      let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' succeeds", mayBeAbsent: true)
-      return (PlannedValue(nil, otherwise: open.value), failure)
+      let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' succeeds", mayBeAbsent: instead == nil)
+      return (PlannedValue(instead, otherwise: open.value), failure)
     }
     guard let onError = step.onError, mayFail(step, planned) else { return (planned, nil) }
-    let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' fails", mayBeAbsent: true)
-    if case .steps(let block) = onError {
+    let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' fails", mayBeAbsent: onError.value == nil)
+    if onError.steps != nil || onError.value != nil {
       await suppose(after: open, at: path) { () async throws(StepInterruption) in
         var inner = PlannedEnvironment(environment.otherwise ?? environment.environment)
         inner.bind(Unknown(open.reason).value)
-        try await run(block, in: &inner, prefix: path + "!/")
+        if let block = onError.steps { try await run(block, in: &inner, prefix: path + "!/") }
+        if let fallback = onError.value { _ = try value(of: fallback, in: inner, at: path) }
       }
     }
     return (PlannedValue(planned.value, otherwise: open.value), nil)
@@ -377,6 +379,7 @@ package final class Planner {
       var environment = environment
       let own = try await run(block, in: &environment, prefix: path + "/")
       return if let outputs { try values(outputs, in: environment, at: path) } else { own }
+    case .cases(let cases): return try await value(of: cases, in: environment, at: path)
     case .parallel(let branches):
       return try await forking(at: path) { () async throws(StepInterruption) in
         try await value(of: branches, in: environment, at: path)

@@ -76,6 +76,23 @@ final class RunContext: Sendable {
     return value
   }
 
+  /// The case that runs.
+  func chosen(of cases: Cases, in environment: Environment, step: StepPath) throws(StepInterruption) -> Case {
+    let value = try evaluate(cases.subject, in: environment, step: step)
+    guard let chosen = cases.chosen(by: value) else { throw failed(cases.refusal(of: value), step) }
+    return chosen
+  }
+
+  /// The value that a step gives instead of an error, which is the last name in the environment.
+  func value(of fallback: Fallback, in environment: Environment, at path: StepPath) throws(StepInterruption) -> Value {
+    // Not the step's own path, because nothing catches what fails here.
+    let place = path + StepPath.fallback
+    let value = try evaluate(fallback.template, in: environment, step: place)
+    do throws(ValueError) { return try fallback.fitted(value) } catch {
+      throw failed("the value of 'onError': \(error)", place)
+    }
+  }
+
   private func failed(
     _ message: String, _ step: StepPath, at location: Diagnostic.Location? = nil, reading detail: String? = nil,
     _ environment: Environment? = nil

@@ -186,7 +186,7 @@ package struct StepReplay {
           if let value { inner.bind(value) }
           environment.bind(step.condition == nil ? value ?? .null : Value(.optional(value)))
         }
-      } else if let id = step.id, let known, known.status == .succeeded {
+      } else if let id = step.id, let known, known.status == .succeeded || known.status.isEnded && known.output != nil {
         guard let value = output(known) else { return false }
         environment.setStep(id, value)
       }
@@ -214,7 +214,7 @@ package struct StepReplay {
   ) -> Block? {
     if part.contains("["), !bindItem(of: step, part, known, &environment) { return nil }
     if part.last == "!" {
-      guard case .steps(let block)? = step.onError, let error = record.steps[String(prefix.dropLast(2))]?.error else {
+      guard let block = step.onError?.steps, let error = record.steps[String(prefix.dropLast(2))]?.error else {
         return nil
       }
       environment.bind(error.value)
@@ -222,6 +222,13 @@ package struct StepReplay {
     }
     switch step.kind {
     case .block(let block, _): return block
+    case .cases(let cases):
+      guard let chosen = cases.list.first(where: { $0.element.map { parts.first == $0[...] } ?? false }) else {
+        return cases["if"]?.block
+      }
+      parts.removeFirst()
+      prefix += "\(chosen.element ?? "")/"
+      return chosen.block
     case .parallel(let branches):
       guard let name = parts.popFirst() else { return nil }
       prefix += "\(name)/"

@@ -8,7 +8,11 @@
 //
 // Paths name the records: `book`, `#2` (the second step of a block, if it has no id), `put[3]/write` (inside an item),
 // `fan/left/a` (inside a branch), `put~2/write` (inside the second try of a block), `book!/note` (inside `onError`),
-// `#finally/note` (inside `finally`), `#outputs`.
+// `price/#else/full` (inside `else`; `price/cut` is inside `steps`), `sort/#case2/write` (inside the second of the cases of
+// `switch`, as the recipe lists them), `sort/#default/write`, `#finally/note` (inside `finally`), `#outputs`.
+//
+// Of a step with several cases, the record's beginning holds which one runs (`StepBegan.case`), so it is decided once. A
+// step whose `onError` gives a value is `failed`, with its error and that value as its output, written together.
 import ActionKit
 import Basics
 import Recipes
@@ -30,8 +34,8 @@ struct StepRunner {
   /// How a step, or one item of a loop, ended.
   enum Outcome: Sendable {
     case succeeded(Value)
-    /// It failed, and `onError` caught it.
-    case caught(RunError)
+    /// It failed, and `onError` caught it, with the value that it gives instead.
+    case caught(RunError, instead: Value?)
   }
 
   /// Runs a block's steps one after another; gives the values of its ids, and leaves its names in the environment.
@@ -107,7 +111,10 @@ struct StepRunner {
       throw error
     }
     await reportEnd(of: step, at: path, isReplayed: isReplayed)
-    return if case .succeeded(let value) = outcome { value } else { nil }
+    return switch outcome {
+    case .succeeded(let value): value
+    case .caught(_, let instead): instead
+    }
   }
 
   @inline(never)
@@ -136,8 +143,7 @@ struct StepRunner {
         if let error = known?.error { throw .failed(error) }
         value = try await tried(step, in: environment, at: path, known: known)
       } catch .failed(let error) {
-        try await handle(error, of: step, in: environment, at: path)
-        return .caught(error)
+        return .caught(error, instead: try await handle(error, of: step, in: environment, at: path))
       }
       try await end(path, .succeeded, output: value, now: environment.now)
       return .succeeded(value)
@@ -147,26 +153,35 @@ struct StepRunner {
     }
   }
 
-  /// Runs `onError` for an error, or passes the error on.
+  /// Runs `onError` for an error and gives the value that it has instead, or passes the error on.
   @inline(never)
   private func handle(
     _ error: RunError, of step: Step, in environment: Environment, at path: StepPath
-  ) async throws(StepInterruption) {
+  ) async throws(StepInterruption) -> Value? {
     guard let onError = step.onError, StepInterruption.failed(error).catchable != nil else { throw .failed(error) }
-    if case .steps(let block) = onError {
+    var inner = environment
+    inner.bind(error.value)
+    if let block = onError.steps {
       // The failure is recorded before anything follows from it, so that the step isn't tried again after a crash.
       journal.hold([
         .stepEnded(
           StepEnded(run: run.id, at: run.time.now(), step: path, now: environment.now, status: .running, error: error))
       ])
-      var inner = environment
-      inner.bind(error.value)
       do throws(StepInterruption) { try await inside(path + "!").run(block, in: &inner) } catch .failed(var second) {
         if second.cause == nil { second.cause = error }
         throw .failed(second)
       }
     }
-    try await end(path, .ended(by: error), error: error, now: environment.now)
+    var value: Value?
+    if let fallback = onError.value {
+      do throws(StepInterruption) { value = try run.value(of: fallback, in: inner, at: path) } catch .failed(var second)
+      {
+        second.cause = error
+        throw .failed(second)
+      }
+    }
+    try await end(path, .ended(by: error), output: value, error: error, now: environment.now)
+    return value
   }
 
   /// The value of a step or an item that had ended before.
@@ -178,7 +193,10 @@ struct StepRunner {
     if record.status == .cancelled { throw journal.rejection.map { .rejected($0) } ?? .cancelled }
     let error = record.error ?? RunError(.internal, "the record of '\(record.path)' holds no error", step: record.path)
     if record.decision?.isApproved == false { throw .rejected(error) }
-    if record.isPassed(isHandled: isHandled) { return .caught(error) }
+    if record.isPassed(isHandled: isHandled) {
+      guard let output = record.output else { return .caught(error, instead: nil) }
+      return .caught(error, instead: try await journal.value(output, as: "the value of '\(record.path)'"))
+    }
     throw .failed(error)
   }
 
@@ -218,9 +236,44 @@ struct StepRunner {
     case .approval(let approval):
       return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
         .value(of: approval, in: environment, known: known)
+    case .cases(let cases): return try await value(of: cases, in: environment, at: path, known: known)
     case .bindings, .parallel, .block, .call:
       return try await triedWhole(step, in: environment, at: path, known: known)
     }
+  }
+
+  /// Runs the one of several cases that the record names, or chooses one.
+  @inline(never)
+  private func value(
+    of cases: Cases, in environment: Environment, at path: StepPath, known: StepRecord?
+  ) async throws(StepInterruption) -> Value {
+    let chosen: Case
+    if let name = known?.case {
+      guard let known = cases[name] else {
+        throw .failed(RunError(.internal, "the recipe has no case '\(name)' at '\(path)'", step: path))
+      }
+      chosen = known
+    } else {
+      chosen = try run.chosen(of: cases, in: environment, step: path)
+      journal.hold([
+        .stepBegan(
+          StepBegan(run: run.id, at: run.time.now(), step: path, now: environment.now, case: chosen.name))
+      ])
+    }
+    var environment = environment
+    let inner = chosen.element.map { "\(path)/\($0)" } ?? path
+    let own = try await inside(inner).run(chosen.block, in: &environment)
+    return .map(try outputs(chosen.outputs, or: own, in: environment, at: path))
+  }
+
+  /// What a block gives: the values under `outputs`, or those of its ids.
+  private func outputs(
+    _ outputs: [NamedTemplate]?, or own: ValueMap, in environment: Environment, at path: StepPath
+  ) throws(StepInterruption) -> ValueMap {
+    guard let outputs else { return own }
+    var values = ValueMap()
+    for output in outputs { values[output.name] = try run.evaluate(output.template, in: environment, step: path) }
+    return values
   }
 
   @inline(never)
@@ -320,10 +373,7 @@ struct StepRunner {
     case .block(let block, let outputs):
       var environment = environment
       let own = try await inside(path).run(block, in: &environment)
-      guard let outputs else { return .map(own) }
-      var values = ValueMap()
-      for output in outputs { values[output.name] = try run.evaluate(output.template, in: environment, step: path) }
-      return .map(values)
+      return .map(try self.outputs(outputs, or: own, in: environment, at: path))
     case .parallel(let branches):
       return try await parallel(branches, in: environment, at: path)
     case .call(let call):
@@ -337,7 +387,7 @@ struct StepRunner {
       }
       return try await RecipeRunner(run: run, recipe: call.recipe, scope: scope, prefix: path + "/", depth: depth + 1)
         .outputs(in: environment.forCall(inputs: inputs))
-    case .action, .bindings, .wait, .approval, .failure:
+    case .action, .bindings, .wait, .approval, .failure, .cases:
       throw .failed(RunError(.internal, "'\(step.title)' holds no steps", step: path))
     }
   }

@@ -6,10 +6,11 @@
 //
 //     passed    it succeeded, was skipped, or failed and `onError` caught that: kept with its value, without what is
 //               inside it
-//     open      it holds steps and didn't end: kept as begun, with its list, its `now` and as many rounds as finished;
-//               its time limit begins anew, and what is inside is judged in turn
+//     open      it holds steps and didn't end: kept as begun, with its list, its case, its `now` and as many rounds as
+//               finished; its time limit begins anew, and what is inside is judged in turn
 //     handled   its handler didn't end: kept with the failure that led there, and what is inside the handler is judged
-//               in turn; so the step itself isn't tried again
+//               in turn; so the step itself isn't tried again (unless there are no handling steps, and only the value of
+//               `onError` failed)
 //     undone    anything else, such as an action that failed or was cancelled: left out, so that it begins anew
 //
 // A step with `retry` that holds steps is undone as a whole, because each attempt of it is a new scope. `onFailure` and
@@ -83,7 +84,9 @@ private struct TakingOver {
   private mutating func takePassed(_ record: StepRecord) {
     events.append(
       .stepBegan(
-        StepBegan(run: run, at: record.startedAt, step: record.path, now: record.now, key: old.key(of: record))))
+        StepBegan(
+          run: run, at: record.startedAt, step: record.path, now: record.now, key: old.key(of: record),
+          case: record.case)))
     events.append(
       .stepEnded(
         StepEnded(
@@ -93,7 +96,9 @@ private struct TakingOver {
 
   private mutating func takeOpen(_ record: StepRecord) {
     events.append(
-      .stepBegan(StepBegan(run: run, at: start, step: record.path, now: record.now, items: record.items)))
+      .stepBegan(
+        StepBegan(
+          run: run, at: start, step: record.path, now: record.now, items: record.items, case: record.case)))
   }
 
   private mutating func takeUnfinished(_ step: Step, _ record: StepRecord) {
@@ -114,9 +119,11 @@ private struct TakingOver {
   /// Keeps what finished of a step, or of an item of a loop, that didn't end.
   private mutating func takeUnfinishedOnce(_ step: Step, _ record: StepRecord) {
     let path = record.path
-    if case .steps(let handler)? = step.onError, record.failedInHandler, let first = firstFailure(of: record) {
+    if let handler = step.onError?.steps, record.failedInHandler, let first = firstFailure(of: record) {
       events.append(
-        .stepBegan(StepBegan(run: run, at: record.startedAt, step: path, now: record.now, key: old.key(of: record))))
+        .stepBegan(
+          StepBegan(
+            run: run, at: record.startedAt, step: path, now: record.now, key: old.key(of: record), case: record.case)))
       events.append(
         .stepEnded(StepEnded(run: run, at: start, step: path, now: record.now, status: .running, error: first)))
       adopt(handler, "\(path)!/")
@@ -124,6 +131,11 @@ private struct TakingOver {
     }
     switch step.kind {
     case .action(let call): if call.repetition != nil { takeRounds(record) }
+    case .cases(let cases):
+      // One that chose none is undone.
+      guard let chosen = record.case.flatMap({ cases[$0] }) else { return }
+      takeOpen(record)
+      adopt(chosen.block, path + chosen.prefix)
     case .block, .parallel, .call:
       // A new attempt is a new scope.
       if step.retry != nil { return }
@@ -180,6 +192,11 @@ extension StepRecord {
 
   /// Whether the step's `onError` failed, so that nothing caught the failure.
   var failedInHandler: Bool { error?.step?.isIn(path + "!/") ?? false }
+}
+
+extension StepPath {
+  /// Where the value of a step's `onError` is computed, after the step's own path.
+  static var fallback: String { "!/#value" }
 }
 
 extension StepPath {

@@ -31,7 +31,7 @@ import Testing
                 - fail: ${{ error.message }} in ${{ outer }} of ${{ inputs.n }}
             - fail: ${{ error.message }}
       """)
-    guard case .steps(let outer)? = recipe.steps.steps[0].onError, case .steps(let inner)? = outer.steps[1].onError,
+    guard let outer = recipe.steps.steps[0].onError?.steps, let inner = outer.steps[1].onError?.steps,
       case .failure(let innermost) = inner.steps[0].kind, case .failure(let last) = outer.steps[2].kind
     else { return #expect(Bool(false), "the steps are not as written") }
     let environment = Self.first + [error("outer"), .string("outer")]

@@ -124,6 +124,16 @@ import Testing
       }
     ),
     (
+      // Chosen anew in the second run, both would be the other case.
+      "case",
+      { part, p in
+        Part(
+          step: "{ switch: run.attempt, default: [\(write("\(p)never"))], cases: { 1: [\(write("\(p)1")), { "
+            + "if: run.attempt > 1, steps: [\(write("\(p)never"))], else: [\(write("\(p)2")), \(part.step), "
+            + "\(write("\(p)3"))] }] } }", writes: (1...3).map { "\(p)\($0)" } + part.writes, files: part.files)
+      }
+    ),
+    (
       "handler",
       { part, p in
         Part(

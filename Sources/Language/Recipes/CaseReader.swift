@@ -1,0 +1,347 @@
+import ActionKit
+import Basics
+import Expressions
+
+// Blocks of which one runs, and the value that a step gives instead of an error: what decides a step's type beside its
+// kind.
+
+extension StepReader {
+  // MARK: Else
+
+  /// What may stand on the steps inside, or around all of them, but not beside `else` or `switch`.
+  static let notBesideCases = ["forEach", "onError", "retry", "timeout", "repeat"]
+
+  /// Reads `steps` and `else`, which stand beside `if`.
+  ///
+  /// - Parameters:
+  ///   - inner: What `steps` see.
+  ///   - outer: What the step sees, and so `else` too, which knows that the condition doesn't hold.
+  func alternatives(
+    _ value: Value, _ fields: Fields, _ condition: RecipeExpression?, inner: Scope, outer: inout Scope, over: OverPaths
+  ) -> (Step.Kind?, ValueType) {
+    for name in StepReader.notBesideCases {
+      guard let member = fields.member(name), KeySet.step[name].companions.contains("steps") else { continue }
+      findings.error(
+        "'\(name)' isn't allowed beside 'else'; put it on the steps inside, or on a step with 'steps' around this one",
+        at: member.key)
+    }
+    if fields["if"] == nil, let member = fields.member("else") {
+      findings.error("'else' needs 'if' beside it", at: member.key)
+    }
+    var scope = outer
+    if let value = fields["if"] { scope.assume(condition, is: false, readFrom: value) }
+    let first = self.case(
+      "if", nil, steps: value, outputs: fields["outputs"], of: "'steps'", in: inner, outer: &outer, over: over)
+    scope.hide(stepsOf: first.content.block, inside: "the other case")
+    let second = self.case("else", nil, fields["else"] ?? .null, of: "'else'", in: scope, outer: &outer, over: over)
+    let cases = [first, second]
+    let type = joinedType(of: cases)
+    guard let condition else { return (nil, type) }
+    var list = cases.map(\.content)
+    list[0].value = .bool(true)
+    list[1].value = .bool(false)
+    return (.cases(Cases(subject: condition, list, isSwitch: false, giving: type)), type)
+  }
+
+  // MARK: Switch
+
+  /// Reads `switch`, `cases` and `default`.
+  func choosing(
+    _ value: Value, _ fields: Fields, scope: Scope, outer: inout Scope, over: OverPaths
+  ) -> (Step.Kind?, ValueType) {
+    let subject = compiler.expression(value, of: "'switch'", in: scope)
+    let taken = subject.flatMap { self.taken(by: $0, at: value) }
+    var scope = scope
+    var cases: [ReadCase] = []
+    let given = fields.require("cases", "what runs for each value, such as cases: { done: [ … ] }")
+    if let given, given.map == nil {
+      findings.error("'cases' takes a mapping from values to steps, but found \(given.kindName)", at: given)
+    }
+    for (index, member) in (given?.map?.members ?? []).enumerated() {
+      let key = literal(member.key, as: taken, beside: cases)
+      let read = self.case(
+        "case\(index + 1)", key, member.value, of: "case '\(member.key.plainText)'", in: scope, outer: &outer,
+        over: over)
+      scope.hide(stepsOf: read.content.block, inside: "another case")
+      cases.append(read)
+    }
+    if let rest = fields["default"] {
+      cases.append(self.case("default", nil, rest, of: "'default'", in: scope, outer: &outer, over: over))
+    } else if given?.map != nil {
+      requireAll(taken, among: cases, at: value)
+    }
+    let type = joinedType(of: cases)
+    guard let subject, taken != nil else { return (nil, type) }
+    return (.cases(Cases(subject: subject, cases.map(\.content), isSwitch: true, giving: type)), type)
+  }
+
+  /// What the value of `switch` may be.
+  private enum Taken {
+    case text, int
+    case words([String])
+
+    var name: String {
+      switch self {
+      case .text: "a string"
+      case .int: "an int"
+      case .words(let words): words.map { "'\($0)'" }.joined(separator: " or ")
+      }
+    }
+  }
+
+  private func taken(by subject: RecipeExpression, at value: Value) -> Taken? {
+    let receiver = subject.text.asReceiver
+    let fault: String
+    switch subject.program.type {
+    case .string: return .text
+    case .int: return .int
+    case .choice(let words): return .words(words)
+    case .bool: fault = "a bool; use 'if' with 'else'"
+    case .dyn: fault = "of no known type; write string(\(subject.text)) or int(\(subject.text))"
+    case .double: fault = "a double; compare it under 'if', or write int(\(subject.text))"
+    case .optional(.int): fault = "may be absent; write \(receiver).orValue(0)"
+    case .optional(let wrapped):
+      let words: [String] = if case .choice(let words) = wrapped { words } else { [] }
+      fault = "may be absent; write \(receiver).orValue('\(words.first ?? "")')"
+    case let type where type.holdsSecret: fault = "a secret, and the chosen case is recorded"
+    case let type: fault = "\(type.withArticle)"
+    }
+    let verb = fault.hasPrefix("may ") ? "" : "is "
+    findings.error("'switch' takes a string, an int or a choice, but this \(verb)\(fault)", at: value)
+    return nil
+  }
+
+  /// The value that the key of a case stands for.
+  private func literal(_ key: Value, as taken: Taken?, beside cases: [ReadCase]) -> Value {
+    let written = key.written
+    switch (taken, key.content) {
+    case (.text, .string), (.int, .int): break
+    case (.words(let words), .string(let text)):
+      if words.contains(where: { $0.hasSameScalars(as: text) }) { break }
+      let guess = text.nearest(among: words).map { "; did you mean '\($0)'?" } ?? ""
+      findings.error("the case '\(text)' never comes: 'switch' gives \(Taken.words(words).name)\(guess)", at: key)
+    case (.int, .string(let text)) where Int(text) != nil:
+      findings.error(
+        "the case \(written) is a string, but 'switch' gives an int; write \(text) without quotes", at: key)
+    case (.int, _): findings.error("the case \(written) never comes: 'switch' gives an int", at: key)
+    case (.text, _), (.words, _):
+      findings.error(
+        "the case \(written) is \(key.kindName), but 'switch' gives \(taken?.name ?? ""); write it in quotes",
+        at: key)
+    case (nil, _): break
+    }
+    if cases.contains(where: { $0.content.value?.isSameChoice(as: key) ?? false }) {
+      findings.error("there is a case \(written) already", at: key)
+    }
+    return key
+  }
+
+  private func requireAll(_ taken: Taken?, among cases: [ReadCase], at value: Value) {
+    switch taken {
+    case .text, .int:
+      findings.error(
+        "'switch' over \(taken?.name ?? "") needs 'default' for all other values; default: [] does nothing", at: value)
+    case .words(let words):
+      let missing = words.filter { word in
+        !cases.contains { $0.content.value?.isSameChoice(as: .string(word)) ?? false }
+      }
+      if missing.isEmpty { return }
+      findings.error(
+        "'switch' has no case for \(missing.map { "'\($0)'" }.joined(separator: ", ")); add one for each, or 'default' for "
+          + "all others", at: value)
+    case nil: break
+    }
+  }
+
+  // MARK: Cases
+
+  /// A case as far as it could be read, with what it gives.
+  private struct ReadCase {
+    var content: Case
+    var type: ValueType
+    var place: Value
+  }
+
+  /// Reads a list of steps, or `{steps, outputs}`.
+  private func `case`(
+    _ name: String, _ key: Value?, _ value: Value, of what: String, in scope: Scope, outer: inout Scope, over: OverPaths
+  ) -> ReadCase {
+    guard value.map != nil else {
+      return self.case(name, key, steps: value, outputs: nil, of: what, in: scope, outer: &outer, over: over)
+    }
+    let fields = Fields(value, of: what, .caseOfSteps, findings, hint: "it takes a list of steps, or steps and outputs")
+    let steps = fields?["steps"]
+    if steps == nil, fields?["outputs"] == nil, fields?.strays.isEmpty ?? false {
+      findings.error("\(what) needs 'steps'", at: value)
+    }
+    return self.case(
+      name, key, steps: steps ?? Value(.list([]), at: value.place), outputs: fields?["outputs"], of: what, in: scope,
+      outer: &outer, over: over)
+  }
+
+  private func `case`(
+    _ name: String, _ key: Value?, steps value: Value, outputs: Value?, of what: String, in scope: Scope,
+    outer: inout Scope, over: OverPaths
+  ) -> ReadCase {
+    var inner = scope
+    var read = Case(
+      name: name, value: key, block: Block(steps: [], scopeSize: inner.size, type: ObjectType(fields: [])))
+    if name == "if" || value.list?.isEmpty != true {
+      read.block = block(value, of: what, in: &inner, over: over.inside(read.prefix))
+    }
+    outer.hide(stepsOf: read.block, inside: "a case")
+    guard let outputs else { return ReadCase(content: read, type: .object(read.block.type), place: value) }
+    let type: ValueType
+    (read.outputs, type) = compiler.outputs(outputs, of: "this case", in: inner)
+    return ReadCase(content: read, type: type, place: outputs)
+  }
+
+  /// The type of what one of several cases gives: what all give is there, and the rest may be absent.
+  ///
+  /// A case that always fails gives nothing, and so takes nothing away.
+  private func joinedType(of cases: [ReadCase]) -> ValueType {
+    let giving = cases.filter { !$0.content.block.steps.contains(where: \.alwaysFails) }
+    var fields: [ObjectType.Field] = []
+    for read in giving {
+      guard case .object(let object) = read.type else { return .dyn }
+      for var field in object.fields {
+        guard let index = fields.firstIndex(where: { $0.name.hasSameScalars(as: field.name) }) else {
+          fields.append(field)
+          continue
+        }
+        let known = fields[index].type
+        guard let joined = ValueType.joined([known, field.type]), joined.mixedParts == nil else {
+          findings.error(
+            "'\(field.name)' is \(field.type.withArticle) here and \(known.withArticle) in another case; give it one type",
+            at: read.place[field.name] ?? read.place)
+          fields[index].type = .dyn
+          continue
+        }
+        field.type = joined
+        fields[index].type = joined
+      }
+    }
+    for index in fields.indices {
+      let isAlwaysThere = giving.allSatisfy { read in
+        guard case .object(let object) = read.type else { return false }
+        return object[fields[index].name].map { !$0.isOptional } ?? false
+      }
+      fields[index].isOptional = !isAlwaysThere
+    }
+    return .object(ObjectType("this step", fields: fields))
+  }
+
+  // MARK: A value instead of an error
+
+  /// What was read of `onError` before the step's type is known.
+  struct Handler {
+    var steps: Block?
+    /// What `value` sees.
+    var scope: Scope
+    var value: Value?
+  }
+
+  func handler(_ value: Value, scope: Scope, over: OverPaths) -> Handler? {
+    var inner = scope
+    inner.declare("error", .object(RecipeTypes.error))
+    if value.string == "continue" { return Handler(scope: inner) }
+    var steps: Value? = value
+    var given: Value?
+    if value.map != nil {
+      guard let fields = Fields(value, of: "'onError'", .errorHandling, findings) else { return nil }
+      (steps, given) = (fields["steps"], fields["value"])
+      if steps == nil, given == nil, fields.strays.isEmpty {
+        findings.error("'onError' needs 'steps', 'value' or both", at: value)
+      }
+    } else if value.list == nil {
+      findings.error(
+        "'onError' takes 'continue', a list of steps that see 'error', or { steps, value }, but found \(value.written)",
+        at: value)
+      return nil
+    }
+    let block = steps.map { self.block($0, of: "onError", in: &inner, over: over.inside("!/")) }
+    return Handler(steps: block, scope: inner, value: given)
+  }
+
+  /// Reads the value that a step gives instead of an error.
+  ///
+  /// - Parameter type: What the step gives, or each item of a loop.
+  func fallback(_ handler: Handler, for type: ValueType) -> Fallback? {
+    guard let value = handler.value else { return nil }
+    guard case .object(let object) = type else {
+      _ = compiler.template(value, of: "'value'", in: handler.scope)
+      return nil
+    }
+    let given = value.map?.members.compactMap(\.name)
+    var fields: [FieldSchema] = []
+    var missing: [String] = []
+    var ungivable: [String] = []
+    for field in object.fields {
+      let isGiven = given?.contains { $0.hasSameScalars(as: field.name) } ?? true
+      let names = object.fields.map(\.name)
+      let strays = (given ?? []).filter { !names.contains($0) }
+      let isMisspelt = strays.contains { $0.nearest(among: names) == field.name }
+      guard let type = field.type.declared(isWhole: true) else {
+        if isGiven || !field.isOptional { ungivable.append("'\(field.name)'") }
+        continue
+      }
+      let mayBeMissing = field.isOptional || field.type.isOptionalValue
+      if !isGiven, !mayBeMissing, !isMisspelt { missing.append("'\(field.name)'") }
+      fields.append(FieldSchema(field.name, type, "", isOptional: mayBeMissing || !isGiven))
+    }
+    let narrowing = "to give less, put the step into 'steps' and name under 'outputs' what later steps read"
+    if !missing.isEmpty {
+      findings.error(
+        "'value' needs \(missing.joined(separator: ", ")) too, because the step gives \(missing.count == 1 ? "it" : "them"); "
+          + narrowing, at: value)
+    }
+    if !ungivable.isEmpty {
+      findings.error("'value' can't give \(ungivable.joined(separator: ", ")); \(narrowing)", at: value)
+    }
+    let schema = ObjectSchema(fields: fields)
+    let template = compiler.fields(value, of: schema, path: "value", in: handler.scope, warnsOfSecrets: false).template
+    guard let template, missing.isEmpty, ungivable.isEmpty else { return nil }
+    return Fallback(
+      template: template, schema: schema, optionals: object.fields.filter(\.type.isOptionalValue).map(\.name))
+  }
+}
+
+extension ValueType {
+  fileprivate var isOptionalValue: Bool { if case .optional = self { true } else { false } }
+
+  /// The type as a declaration, so that values can be checked against it; nil for what none can be given for.
+  ///
+  /// - Parameter isWhole: Whether it is a field's type, and may say that the field may be absent.
+  fileprivate func declared(isWhole: Bool = false) -> FieldType? {
+    switch self {
+    case .bool: .bool
+    case .int: .int
+    case .double: .double
+    case .string: .string
+    case .bytes: .bytes
+    case .timestamp: .timestamp
+    case .duration: .duration
+    case .dyn: .dyn
+    case .choice(let words): .choice(words)
+    case .list(let element): element.declared().map { .list($0) }
+    case .map(.string, let value): value.declared().map { .map($0) }
+    case .optional(let wrapped): isWhole ? wrapped.declared() : nil
+    case .object(let object): object.declared.map { .object($0) }
+    default: nil
+    }
+  }
+}
+
+extension ObjectType {
+  fileprivate var declared: ObjectSchema? {
+    var declared: [FieldSchema] = []
+    for field in fields {
+      if let type = field.type.declared() {
+        declared.append(FieldSchema(field.name, type, "", isOptional: field.isOptional))
+      } else if !field.isOptional {
+        return nil
+      }
+    }
+    return ObjectSchema(fields: declared)
+  }
+}
