@@ -17,8 +17,13 @@ extension StepReader {
   ///   - inner: What `steps` see.
   ///   - outer: What the step sees, and so `else` too, which knows that the condition doesn't hold.
   func alternatives(
-    _ value: Value, _ fields: Fields, _ condition: RecipeExpression?, inner: Scope, outer: inout Scope, over: OverPaths
+    _ value: Value?, _ fields: Fields, _ condition: RecipeExpression?, inner: Scope, outer: inout Scope, over: OverPaths
   ) -> (Step.Kind?, ValueType) {
+    guard let value else {
+      // Beside something else than 'steps', which is an error already; what is wrong inside it can be told too.
+      _ = self.case("else", nil, fields["else"] ?? .null, of: "'else'", in: outer, outer: &outer, over: over)
+      return (nil, .dyn)
+    }
     for name in StepReader.notBesideCases {
       guard let member = fields.member(name), KeySet.step[name].companions.contains("steps") else { continue }
       findings.error(

@@ -158,7 +158,9 @@ extension KeySet {
 
   static let errorHandling = KeySet([
     Key("steps", .steps, "Steps that see 'error'."),
-    Key("value", .object, "What the step gives instead, of the same type; it sees 'error' and the ids of 'steps'."),
+    Key(
+      "value", .when("object", then: .object, else: .definition("template")),
+      "What the step gives instead, of the same type; it sees 'error' and the ids of 'steps'."),
   ])
 
   static let retry = KeySet([

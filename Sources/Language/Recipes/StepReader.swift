@@ -149,6 +149,9 @@ struct StepReader {
         "'onItemError: continue' isn't allowed beside a 'value' of 'onError', with which no item fails; take one of the "
           + "two away", at: member.key)
     }
+    if fields["else"] != nil, kinds.first?.name != "steps" {
+      _ = alternatives(nil, fields, condition, inner: inner, outer: &scope, over: overInside)
+    }
     if fields["forEach"] != nil {
       // An item whose error was caught has no output, so the loop gives what became of each.
       let givesOutcomes = !givesValue && (loop?.onItemError == .continue || onError != nil)

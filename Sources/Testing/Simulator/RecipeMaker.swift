@@ -114,7 +114,7 @@ struct RecipeMaker {
 
   private mutating func step(depth: Int) -> String {
     if !isCalled, depth < 2, one(in: 12) { return call("../lib/\(pick(["one", "two"])).yaml") }
-    switch Int.random(in: 0..<(depth < 2 ? 20 : 13), using: &random) {
+    switch Int.random(in: 0..<(depth < 2 ? 23 : 13), using: &random) {
     case 0...5: return action()
     case 6: return "{ id: \(newID()), wait: \(pick(["20s", "50m", "9h", "2d"])) }"
     case 7: return "{ id: \(newID()), wait: { until: \"time.next(now, '03:30', 'Europe/Bucharest')\" } }"
@@ -140,6 +140,15 @@ struct RecipeMaker {
     case 18:
       return "{ id: \(newID()), retry: { maxAttempts: 2, initial: \(pick(["5s", "30m"])) }, "
         + "steps: [\(steps(depth: depth + 1))] }"
+    case 19:
+      return "{ id: \(newID()), if: \"now.getMinutes() % 2 == 0\", steps: [\(steps(depth: depth + 1))], "
+        + "else: [\(steps(depth: depth + 1))] }"
+    case 20:
+      return "{ id: \(newID()), switch: \"now.getMinutes() % 3\", cases: { 0: [\(steps(depth: depth + 1))], "
+        + "1: [] }, default: [\(steps(depth: depth + 1))] }"
+    case 21:
+      return "{ id: \(newID()), onError: { steps: [\(plain())], value: { n: \"${{ error.message.size() }}\" } }, "
+        + "outputs: { n: 1 }, steps: [\(steps(depth: depth + 1))] }"
     default:
       return "{ id: \(newID()), onError: \(pick(["continue", "[\(plain())]"])), steps: [\(steps(depth: depth + 1))] }"
     }

@@ -119,7 +119,7 @@ import Testing
             parallel: { left: [{ fail: no }] }
             onError: { value: { left: {} } }
         outputs: { eur: "${{ steps.rate.eur }}", left: "${{ has(steps.both.left) }}" }
-        """,      calls: ["refused"], outputs: #"{"eur":1.0,"left":true}"#),
+        """, calls: ["refused"], outputs: #"{"eur":1.0,"left":true}"#),
   ]
 
   @Test(arguments: examples)
@@ -238,7 +238,7 @@ import Testing
         onError: { value: { name: none, value: "${{ item }}" } }
     outputs:
       total: ${{ steps.price.total }}
-      sorted: ${{ steps.each.map(e, has(e.sort.x) ? 1 : has(e.sort.z) ? 3 : 2) }}
+      sorted: "${{ steps.each.map(e, has(e.sort.x) ? 1 : has(e.sort.z) ? 3 : 2) }}"
       caught: ${{ steps.caught.name }} ${{ steps.caught.value }}
       alone: ${{ steps.alone.map(a, a.value) }}
     """

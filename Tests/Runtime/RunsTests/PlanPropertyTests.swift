@@ -118,7 +118,7 @@ import Testing
     }
 
     private mutating func step(depth: Int, at margin: String) -> String {
-      switch below(depth < 3 ? 16 : 9) {
+      switch below(depth < 3 ? 19 : 9) {
       case 0, 1: return write(at: margin, modifiers: guarded(margin))
       case 2:
         let number = next("let")
@@ -186,6 +186,26 @@ import Testing
         }
         text += block("  steps", depth: depth, at: margin)
         names.removeAll { $0 == "i\(number)" }
+        return text
+      case 16:
+        let number = next("else")
+        var text = "\(margin)- id: b\(number)\n\(margin)  if: \(condition())\n"
+        text += block("  steps", depth: depth, at: margin)
+        return text + block("  else", depth: depth, at: margin)
+      case 17:
+        let number = next("switch")
+        var text = "\(margin)- id: b\(number)\n\(margin)  switch: \(self.number())\n\(margin)  cases:\n"
+        for key in 0...1 { text += block("    \(key)", depth: depth, at: margin) }
+        return text + block("  default", depth: depth, at: margin)
+      case 18:
+        let number = next("value")
+        if oneIn(2) { refused.append("f\(number)") }
+        hasWritten = true
+        let text =
+          "\(margin)- id: f\(number)\n\(margin)  uses: bench.compute\n\(margin)  with: { name: f\(number), value: 1 }\n"
+          + "\(margin)  onError:\n\(margin)    steps:\n\(handler(at: margin + "    "))"
+          + "\(margin)    value: { name: x, value: \"${{ \(self.number()) }}\" }\n"
+        names.append("steps.f\(number).value")
         return text
       case 12, 13:
         let number = next("block")
@@ -270,7 +290,7 @@ import Testing
       kinds.isSuperset(of: [
         "approve", "block", "call", "caught", "compute", "fail", "forEach", "let", "onError", "onItemError", "parallel",
         "post", "postKeyed", "postLooked", "put", "putShown", "putWithinHour", "read", "repeat", "retry", "timeout",
-        "wait", "where",
+        "wait", "where", "else", "switch", "value",
       ]))
     #expect(writes > 1000)
   }

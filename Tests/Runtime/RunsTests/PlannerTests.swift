@@ -116,6 +116,55 @@ import Testing
       ])
   }
 
+  @Test func `of several cases the one that is known is planned, or else each from the same beginning`() async throws {
+    try await expect(
+      """
+      steps:
+        - { id: known, uses: bench.read, with: { name: r, value: 1 } }
+        - if: steps.known.value > 1
+          steps: [{ id: never, uses: bench.putShown, with: { name: w0, value: 1 } }]
+          else: [{ id: always, uses: bench.putShown, with: { name: w1, value: 1 } }]
+        - { id: make, uses: bench.postKeyed, with: { name: w, value: 1 } }
+        - id: either
+          if: steps.make.value > 1
+          steps: [{ id: one, uses: bench.putShown, with: { name: w2, value: 2 } }, { wait: 1h }]
+          outputs: { n: 1, m: 1 }
+          else:
+            steps: [{ id: two, uses: bench.putShown, with: { name: w2, value: 3 } }]
+            outputs: { n: 2 }
+        - id: sort
+          switch: steps.make.name
+          cases:
+            a: [{ id: a, uses: bench.putShown, with: { name: w3, value: 4 } }]
+            b: [{ id: b, uses: bench.compute, with: { name: c } }]
+          default: []
+      outputs: { n: "${{ steps.either.n }}", m: "${{ has(steps.either.m) }}", late: "${{ string(now) }}" }
+      """,
+      gives: [])
+  }
+
+  @Test func `a value instead of an error is planned beside the other`() async throws {
+    try await expect(
+      """
+      steps:
+        - id: made
+          uses: bench.post
+          with: { name: w, value: 1 }
+          onError:
+            steps: [{ id: h, uses: bench.put, with: { name: w2 } }]
+            value: { name: none, value: 0 }
+        - { if: steps.made.value == 0, uses: bench.put, with: { name: w3 } }
+        - id: read
+          uses: bench.read
+          with: { name: refused }
+          onError: { value: { name: "${{ error.kind }}", value: 5 } }
+        - { if: steps.read.value == 5, uses: bench.put, with: { name: w4 } }
+      outputs: { made: "${{ steps.made.value }}", read: "${{ steps.read.name }}" }
+      """,
+      gives: [],
+      prepare: { $0.service.script("refused", [BenchService.Act](repeating: .fail(WalkTests.refusal), count: 9)) })
+  }
+
   @Test func `an unknown list is planned for any item it may have`() async throws {
     try await expect(
       """

@@ -264,7 +264,7 @@ struct SoundRecipeMaker {
   private mutating func step(depth: Int) -> String {
     let outer = (maker.place, steps)
     let id = newID()
-    switch Int.random(in: 0..<(depth < 2 ? 28 : 12), using: &maker.random) {
+    switch Int.random(in: 0..<(depth < 2 ? 31 : 12), using: &maker.random) {
     case 0, 1:
       let piece = hole("let")
       bind("v\(lastID)", piece.type, depth)
@@ -358,8 +358,20 @@ struct SoundRecipeMaker {
       let handled = handler()
       give(id, giveType, isOptional: true)
       return "{ id: \(id), uses: any.refuse, with: { seed: \(lastID) }\(retry), onError: \(handled) }"
-    case 24...:
+    case 24..<28:
       return real(id) ?? uses(id, onto: "")
+    case 28: return either(id, depth)
+    case 29: return chosen(id, depth)
+    case 30:
+      let handled = handler()
+      // The same expression twice is of the type that the step gives.
+      let piece = hole("onError.value", isKept: true)
+      let fails = "{ if: \"inputs.flag || \(expression("if", of: .bool))\", fail: no }"
+      leave(to: outer)
+      give(id, .object(ObjectType(fields: [.init("out", piece.type)])))
+      return
+        "{ id: \(id), onError: { steps: \(handled), value: { out: \(piece.text) } }, steps: [\(fails)], "
+        + "outputs: { out: \(piece.text) } }"
     case 22 where one(in: 4):
       return "{ uses: any.refuse, with: { seed: \(lastID) }\(retry()) }"
     default:
@@ -371,6 +383,53 @@ struct SoundRecipeMaker {
       return
         "{ id: \(id), uses: any.give, with: { \(fields) }, repeat: { until: \"(\(until)) || true\", every: 1m } }"
     }
+  }
+
+  /// A step with `else`.
+  private mutating func either(_ id: String, _ depth: Int) -> String {
+    let outer = (maker.place, steps)
+    let holds = condition("if")
+    var fields: [ObjectType.Field] = []
+    let (first, one) = content(depth, &fields)
+    leave(to: outer)
+    let (second, other) = content(depth, &fields)
+    leave(to: outer)
+    give(id, .object(ObjectType(fields: fields)))
+    return "{ id: \(id), if: \(holds), steps: [\(first)]\(one), else: { steps: [\(second)]\(other) } }"
+  }
+
+  /// The step of a case and its outputs, of which one is in all cases, and the other in its own.
+  private mutating func content(_ depth: Int, _ fields: inout [ObjectType.Field]) -> (step: String, outputs: String) {
+    let step = step(depth: depth + 1)
+    lastID += 1
+    let own = "own\(lastID)"
+    let piece = hole("outputs", isKept: true)
+    let same = quoted(expression("outputs", of: .int))
+    if fields.isEmpty { fields.append(.init("same", .int)) }
+    fields.append(.init(own, piece.type, isOptional: true))
+    return (step, ", outputs: { same: \(same), \(own): \(piece.text) }")
+  }
+
+  /// A step with `switch`.
+  private mutating func chosen(_ id: String, _ depth: Int) -> String {
+    let outer = (maker.place, steps)
+    let (type, keys) = pick([
+      (ValueType.int, ["0", "1"]), (.string, ["\"\"", "s"]), (.choice(["on", "off", "later"]), ["'on'", "later"]),
+    ])
+    let subject = expression("switch", of: type)
+    var fields: [ObjectType.Field] = []
+    var cases: [String] = []
+    for key in keys {
+      let (step, outputs) = content(depth, &fields)
+      leave(to: outer)
+      cases.append("\(key): { steps: [\(step)]\(outputs) }")
+    }
+    let (step, outputs) = content(depth, &fields)
+    leave(to: outer)
+    give(id, .object(ObjectType(fields: fields)))
+    return
+      "{ id: \(id), switch: \"\(subject)\", cases: { \(cases.joined(separator: ", ")) }, "
+      + "default: { steps: [\(step)]\(outputs) } }"
   }
 
   /// A step of an action that the program has, which needs no service.
