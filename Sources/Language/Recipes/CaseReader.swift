@@ -147,9 +147,11 @@ extension StepReader {
       findings.error(
         "'switch' over \(taken?.name ?? "") needs 'default' for all other values; default: [] does nothing", at: value)
     case .words(let words):
-      let missing = words.filter { word in
-        !cases.contains { $0.content.value?.isSameChoice(as: .string(word)) ?? false }
+      // A misspelt case stands for the one that is meant.
+      let given = cases.compactMap { $0.content.value?.string }.map { text in
+        words.contains { $0.hasSameScalars(as: text) } ? text : text.nearest(among: words) ?? text
       }
+      let missing = words.filter { word in !given.contains { $0.hasSameScalars(as: word) } }
       if missing.isEmpty { return }
       findings.error(
         "'switch' has no case for \(missing.map { "'\($0)'" }.joined(separator: ", ")); add one for each, or 'default' for "
@@ -288,6 +290,7 @@ extension StepReader {
       let isMisspelt = strays.contains { $0.nearest(among: names) == field.name }
       guard let type = field.type.declared(isWhole: true) else {
         if isGiven || !field.isOptional { ungivable.append("'\(field.name)'") }
+        fields.append(FieldSchema(field.name, .dyn, "", isOptional: true))
         continue
       }
       let mayBeMissing = field.isOptional || field.type.isOptionalValue

@@ -146,8 +146,8 @@ private let examples = {
     {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}
     A person or a program asked to cancel a run.
     {"event":"cancelRequested",\#(run),"reason":"wrong class"}
-    A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`. With `attempt`, an attempt begins too, as by `attemptBegan`; then `status` is left out if it is `running`, and `key` if it is the run's id, a slash and the step.
-    {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"baseline":{"mark":4},"status":"queued","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution)}
+    A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`, `case` the case that a step with `else` or `switch` chose. With `attempt`, an attempt begins too, as by `attemptBegan`; then `status` is left out if it is `running`, and `key` if it is the run's id, a slash and the step.
+    {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"baseline":{"mark":4},"status":"queued","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution),"case":"else"}
     An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first.
     {"event":"attemptBegan",\#(run),"step":"put","number":1,"baseline":{"mark":4}}
     An attempt ended. With `retryAt`, another follows.

@@ -117,6 +117,7 @@ extension StepRecord {
     map["attempts"] = attempts > 0 ? .int(attempts) : nil
     map["startedAt"] = .string("\(startedAt)")
     map["endedAt"] = endedAt.map { .string("\($0)") }
+    map["case"] = self.case.map { .string($0) }
     map["wait"] = status == .waiting ? wait?.encoded() : nil
     map["decision"] = decision?.encoded()
     map["error"] = error?.encoded()

@@ -121,13 +121,27 @@ extension RunFormatter {
           topic: .branch, text: "\(name(path, records[0]))was skipped\(times)\(why(records[0])).", step: records[0].path
         ))
     }
+    for (path, records) in groups(steps.filter { $0.case != nil }) {
+      guard let name = records[0].case, records.allSatisfy({ $0.case == name }),
+        let (label, condition) = conditions?.choice(name, at: records[0].path)
+      else { continue }
+      let times = records.count == 1 ? "" : " for \(records.count) items"
+      lines.append(
+        .init(
+          topic: .branch,
+          text:
+            "\(self.name(path, records[0]))ran '\(label.safe)'\(times), by `\(condition.text.safe)`\(told(condition)).",
+          step: records[0].path))
+    }
     for (path, records) in groups(caught) {
       let message = (records[0].error?.message ?? "").within
       let verb = records[0].status == .timedOut ? "timed out" : "failed"
       let times = records.count == 1 ? "" : " for \(records.count) items, the first of them"
       lines.append(
         .init(
-          topic: .branch, text: "'\(path.safe)' \(verb)\(times) (\(message)), and the run continued.",
+          topic: .branch,
+          text: "'\(path.safe)' \(verb)\(times) (\(message)), and the run continued"
+            + (records[0].output == nil ? "." : " with the value of its 'onError'."),
           step: records[0].path))
     }
     story.sentences += lines.prefix(RunFormatter.mostLines)
@@ -155,8 +169,13 @@ extension RunFormatter {
     guard let condition = conditions?.condition(at: record.path), !condition.text.isEmpty else {
       return ": its condition was false"
     }
+    return ": `\(condition.text.safe)` was false\(told(condition))"
+  }
+
+  /// What a condition read, in parentheses; empty if that is unknown.
+  private func told(_ condition: StepReplay.Condition) -> String {
     let reads = condition.values.map { "\($0.name.safe) = \($0.value?.excerpted ?? "absent")" }
-    return ": `\(condition.text.safe)` was false\(reads.isEmpty ? "" : " (\(reads.joined(separator: ", ")))")"
+    return reads.isEmpty ? "" : " (\(reads.joined(separator: ", ")))"
   }
 
   /// The failures that the recipe handled, the outermost of each.

@@ -68,7 +68,16 @@ package struct StepReplay {
 
   /// The condition of a step that has one.
   package func condition(at path: StepPath) -> Condition? {
-    guard let expression = recipe.step(at: path)?.condition else { return nil }
+    recipe.step(at: path)?.condition.map { condition($0, at: path) }
+  }
+
+  /// The case of a name, as people call it, and what chose it.
+  package func choice(_ name: String, at path: StepPath) -> (label: String, by: Condition)? {
+    guard case .cases(let cases)? = recipe.step(at: path)?.kind, let chosen = cases[name] else { return nil }
+    return (chosen.label == "if" ? "steps" : chosen.label, condition(cases.subject, at: path))
+  }
+
+  private func condition(_ expression: RecipeExpression, at path: StepPath) -> Condition {
     let reads = environment(at: path).map { environment in
       expression.reads(in: environment.slots).filter { !$0.name.hasPrefix("secrets") }
         .map { Condition.Read(name: $0.name, value: $0.value) }

@@ -194,8 +194,8 @@ import Testing
         return text + block("  else", depth: depth, at: margin)
       case 17:
         let number = next("switch")
-        var text = "\(margin)- id: b\(number)\n\(margin)  switch: \(self.number())\n\(margin)  cases:\n"
-        for key in 0...1 { text += block("    \(key)", depth: depth, at: margin) }
+        var text = "\(margin)- id: b\(number)\n\(margin)  switch: int(\(self.number()))\n\(margin)  cases:\n"
+        for key in 0...1 { text += "\(margin)    \(key):\n" + steps(2, depth: depth + 1, at: margin + "      ") }
         return text + block("  default", depth: depth, at: margin)
       case 18:
         let number = next("value")
@@ -257,7 +257,7 @@ import Testing
   {
     var kinds: Set<String> = []
     var writes = 0
-    for seed in 1...UInt64(250) {
+    for seed in 1...UInt64(320) {
       var generator = Generator(seed: seed)
       let text = generator.recipe()
       let bench: Bench

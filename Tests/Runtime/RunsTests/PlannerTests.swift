@@ -140,13 +140,27 @@ import Testing
           default: []
       outputs: { n: "${{ steps.either.n }}", m: "${{ has(steps.either.m) }}", late: "${{ string(now) }}" }
       """,
-      gives: [])
+      gives: [
+        "#2/#else/always bench.putShown: w1 0 → 1",
+        #"make bench.postKeyed {"name":"w","value":1}: bench.postKeyed cannot say beforehand what it changes"#,
+        "either/one <if `steps.make.value > 1` (known after 'make')> bench.putShown: w2 0 → 2",
+        "either/#2 <if `steps.make.value > 1` (known after 'make')>: would wait 1h",
+        "either/#else/two <unless `steps.make.value > 1` (known after 'make')> bench.putShown: w2 0 → 3",
+        "sort/#case1/a <if `steps.make.name` is \"a\" (known after 'make')> bench.putShown: w3 0 → 4",
+        "sort/#case2 <if `steps.make.name` is \"b\" (known after 'make')>: this may be done",
+        #"{"n":"(known after 'make')","m":"(known after 'make')","late":"(known after 'make')"}"#,
+      ])
   }
 
   @Test func `a value instead of an error is planned beside the other`() async throws {
     try await expect(
       """
       steps:
+        - id: read
+          uses: bench.read
+          with: { name: refused }
+          onError: { value: { name: "${{ error.kind }}", value: 5 } }
+        - { if: steps.read.value == 5, uses: bench.put, with: { name: w4 } }
         - id: made
           uses: bench.post
           with: { name: w, value: 1 }
@@ -154,14 +168,16 @@ import Testing
             steps: [{ id: h, uses: bench.put, with: { name: w2 } }]
             value: { name: none, value: 0 }
         - { if: steps.made.value == 0, uses: bench.put, with: { name: w3 } }
-        - id: read
-          uses: bench.read
-          with: { name: refused }
-          onError: { value: { name: "${{ error.kind }}", value: 5 } }
-        - { if: steps.read.value == 5, uses: bench.put, with: { name: w4 } }
       outputs: { made: "${{ steps.made.value }}", read: "${{ steps.read.name }}" }
       """,
-      gives: [],
+      gives: [
+        #"#2 bench.put {"name":"w4"}: bench.put cannot say beforehand what it changes"#,
+        #"made bench.post {"name":"w","value":1}: bench.post cannot say beforehand what it changes"#,
+        #"made!/h <if 'made' fails> bench.put {"name":"w2"}: bench.put cannot say beforehand what it changes"#,
+        "#4 <if `steps.made.value == 0` (known after 'made')> "
+          + #"bench.put {"name":"w3"}: bench.put cannot say beforehand what it changes"#,
+        #"{"made":"(known after 'made')","read":"conflict"}"#,
+      ],
       prepare: { $0.service.script("refused", [BenchService.Act](repeating: .fail(WalkTests.refusal), count: 9)) })
   }
 

@@ -364,14 +364,16 @@ struct SoundRecipeMaker {
     case 29: return chosen(id, depth)
     case 30:
       let handled = handler()
-      // The same expression twice is of the type that the step gives.
-      let piece = hole("onError.value", isKept: true)
+      let type = pick([
+        ValueType.int, .double, .string, .bool, .timestamp, .duration, .list(.int), .choice(["on", "off"]),
+      ])
+      let (given, instead) = (expression("outputs", of: type), expression("onError.value", of: type))
       let fails = "{ if: \"inputs.flag || \(expression("if", of: .bool))\", fail: no }"
       leave(to: outer)
-      give(id, .object(ObjectType(fields: [.init("out", piece.type)])))
+      give(id, .object(ObjectType(fields: [.init("out", type)])))
       return
-        "{ id: \(id), onError: { steps: \(handled), value: { out: \(piece.text) } }, steps: [\(fails)], "
-        + "outputs: { out: \(piece.text) } }"
+        "{ id: \(id), onError: { steps: \(handled), value: { out: \(quoted(instead)) } }, steps: [\(fails)], "
+        + "outputs: { out: \(quoted(given)) } }"
     case 22 where one(in: 4):
       return "{ uses: any.refuse, with: { seed: \(lastID) }\(retry()) }"
     default:
