@@ -106,7 +106,7 @@ struct StepReader {
       for member in other.value.map?.members ?? [] { scope.excuse(member.key) }
     }
     // What is done several times may be over in one and not in another.
-    let isDoneOnce = fields["forEach"] == nil && fields["retry"] == nil
+    let isDoneOnce = fields["forEach"] == nil && fields["retry"] == nil && fields["repeat"] == nil
     let element = value["id"]?.string ?? "#\(number)"
     let overInside = isDoneOnce ? over.inside(element) : .none
     let name = fields.text("name")
@@ -117,6 +117,10 @@ struct StepReader {
     var timeout = fields["timeout"].map(policies.timeout)
     var retry = fields["retry"].flatMap { policies.retry($0, scope: inner) }
     let onError = fields["onError"].flatMap { self.onError($0, scope: inner, over: overInside) }
+    let repeating = RepetitionReader(findings: findings, compiler: compiler)
+    // Whether it may stand here is said already.
+    let repeats = fields["repeat"].flatMap { ["uses", "steps", "call"].contains(kinds.first?.name ?? "") ? $0 : nil }
+    let carried = repeats.map { repeating.carried(in: $0, scope: &inner) } ?? []
 
     var (kind, type): (Step.Kind?, ValueType) = (nil, .dyn)
     if let member = kinds.first {
@@ -141,6 +145,17 @@ struct StepReader {
       }
     }
 
+    var repetition: Repetition?
+    let hasMemory = repeats.map { $0["carry"] != nil || $0["collect"] != nil } ?? false
+    if let repeats {
+      for case .block(let block, nil)? in [kind] {
+        for step in block.type.fields {
+          inner.explainAbsence(ofStep: step.name, "it is inside the block; write result.\(step.name)")
+        }
+      }
+      (repetition, type) = repeating.repetition(repeats, carried, output: type, scope: inner)
+      if repetition == nil { kind = nil }
+    }
     if fields["forEach"] != nil {
       // An item whose error was caught has no output, so the loop gives what became of each.
       let givesOutcomes = loop?.onItemError == .continue || onError != nil
@@ -151,15 +166,15 @@ struct StepReader {
     if let id, let word = kinds.first?.name, ["let", "fail"].contains(word) {
       scope.withdraw(step: id, "a '\(word)' step has no value")
     }
-    if let id, fields["repeat"] != nil, fields["if"] == nil, onError == nil, loop == nil {
+    if let id, repeats != nil, !hasMemory, fields["if"] == nil, onError == nil, loop == nil {
       // A step that repeats ends with its `until`.
-      let until: RecipeExpression? = if case .action(let call)? = kind { call.repetition?.until } else { nil }
-      scope.assume(until, of: "result", holdsFor: id)
+      scope.assume(repetition?.until, of: "result", holdsFor: id)
     }
     guard let kind else { return nil }
     return Step(
       id: id, name: name, element: id ?? "#\(number)", location: findings.location(of: value), condition: condition,
-      loop: loop, onError: onError, retry: retry, timeout: timeout ?? TimeLimits(), kind: kind)
+      loop: loop, onError: onError, retry: retry, timeout: timeout ?? TimeLimits(),
+      repetition: repetition, kind: kind)
   }
 
   /// A step of which only the record counts.

@@ -5,6 +5,11 @@ package import Basics
 /// The runs create it; the state treats it as an opaque key.
 package typealias StepPath = String
 
+extension StepPath {
+  /// Whether it is the path of the record of a step's current round.
+  package var isRound: Bool { utf8.suffix(7).elementsEqual("/#round".utf8) }
+}
+
 /// The record of one step of a run.
 package struct StepRecord: Sendable, Equatable {
   package var path: StepPath
@@ -21,6 +26,10 @@ package struct StepRecord: Sendable, Equatable {
   package private(set) var key: String?
   /// The list of a `forEach`, as it was when the loop began.
   @Apart package var items: StoredValue?
+  /// What a repeated step carries into the current round, an object of the names.
+  @Apart package var carried: StoredValue? = nil
+  /// The lists that the rounds of a repeated step gathered, until it succeeds with all of them.
+  package var collected = CollectedPieces()
   /// How many attempts the step had.
   package var attempts: Int
   /// How many of the earlier attempts may have had an effect, or ended with the program.
@@ -78,6 +87,8 @@ extension StepRecord {
     var step = self
     step.key = nil
     step.items = nil
+    step.carried = nil
+    step.collected = CollectedPieces()
     step.output = nil
     step.change = nil
     step.error = error?.erased
@@ -164,6 +175,8 @@ extension StepRecord: Record {
     let hasStandardKey = try member("action", record.map { $0.isAction && $0.key == nil }, default: false)
     isAction = hasStandardKey || key != nil
     items = try member("items", record?.items)
+    carried = try member("carried", record?.carried)
+    collected = try member("collected", record?.collected, default: CollectedPieces())
     attempts = try member("attempts", record?.attempts)
     doubts = try member("doubts", record?.doubts, default: 0)
     earlierAttempts = try member("earlierAttempts", record?.earlierAttempts, default: [])

@@ -223,11 +223,11 @@ private enum PathPlace {
         .map { .step($0, isHandler: part.last == "!") }
     case .step(let step, isHandler: true):
       if case .steps(let block)? = step.onError { PathPlace.block(block).inside(part) } else { nil }
+    case .step(let step, isHandler: false) where step.repetition != nil && part.hasPrefix("#round"): self
     case .step(let step, isHandler: false):
       switch step.kind {
       case .block(let block, _): PathPlace.block(block).inside(part)
       case .parallel(let branches): branches.first { $0.name == part }.map { .block($0.block) }
-      case .action(let call) where call.repetition != nil && part == "#round": .step(step, isHandler: false)
       case .call(let call): PathPlace.recipe(call.recipe).inside(part)
       default: nil
       }
