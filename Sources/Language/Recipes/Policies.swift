@@ -33,8 +33,9 @@ package struct Repetition: Sendable {
   package var jitter = TimeSpan.zero
   package var timeout: TimeSpan?
   package var maxRounds: Int?
-  /// What each round is given by the one before. The names are declared outside the step's own, in this order; `result`
-  /// comes after them.
+  /// What each round is given by the one before.
+  ///
+  /// The names are declared outside the step's own, in this order; `result` comes after them.
   package var carried: [CarriedValue] = []
   /// The carried values of the next round that differ; they see this round's and `result`.
   package var next: [NamedTemplate] = []

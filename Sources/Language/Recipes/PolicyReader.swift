@@ -55,7 +55,6 @@ struct PolicyReader {
     return limits
   }
 
-
   /// Reads `{name, limit, onLimit}`.
   func concurrency(_ value: Value) -> Recipe.ConcurrencyGroup? {
     let form = value.string.map { "concurrencyGroup: { name: \(JSON.quoted($0)) }" }

@@ -163,7 +163,8 @@ extension KeySet {
   ])
 
   static let repetition = KeySet([
-    Key("until", .expression, "A condition on 'result' and the carried values, asked after each round.", isRequired: true),
+    Key(
+      "until", .expression, "A condition on 'result' and the carried values, asked after each round.", isRequired: true),
     Key(
       "carry", .map(names: "name", isFilled: true),
       "Values that each round hands to the next, by name: a first value, or {type, first}."),

@@ -84,10 +84,10 @@ struct RepetitionReader {
     let fix: String
     switch template.constant?.content {
     case .list(let items)? where items.isEmpty:
-      fix = "an empty list tells none: { type: list(string), first: [] }; or gather with 'collect'"
+      fix = "an empty list has none: { type: list(string), first: [] }; or gather with 'collect'"
     case .map(let map)? where map.isEmpty:
-      fix = "an empty map tells none: { type: \"map(string, string)\", first: {} }; or gather with 'collect'"
-    case .null?: fix = "null tells none: { type: \"string?\" }"
+      fix = "an empty map has none: { type: \"map(string, string)\", first: {} }; or gather with 'collect'"
+    case .null?: fix = "null has none: { type: \"string?\" }"
     default:
       if let declared = wrapped.declared {
         return CarriedValue(name: name, first: template, isOptional: isOptional, type: declared)
@@ -133,7 +133,7 @@ struct RepetitionReader {
     default: break
     }
     findings.error(
-      "'\(key).\(name)' must be \(wanted.withArticle), as its first value is, but this is \(given.withArticle)\(fix)",
+      "'\(key).\(name)' must be \(wanted.withArticle), but this is \(given.withArticle)\(fix)",
       at: value)
     return nil
   }

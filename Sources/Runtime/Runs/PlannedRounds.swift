@@ -37,7 +37,11 @@ extension Planner {
       }
       after.bind(next.value ?? .null, otherwise: next.otherwise)
       if let carried = next.value {
-        if case .optional(let wrapped) = carried.content { value[name.name] = wrapped } else { value[name.name] = carried }
+        if case .optional(let wrapped) = carried.content {
+          value[name.name] = wrapped
+        } else {
+          value[name.name] = carried
+        }
       }
     }
     after.bind(result.value ?? .null, otherwise: result.otherwise)
@@ -64,13 +68,15 @@ extension Planner {
     }
     if let unknown = decision.otherwise {
       await suppose(after: unknown, at: path) { () async throws(StepInterruption) in
-        try await supposeRounds(repetition, step, in: PlannedEnvironment(environment.otherwise ?? environment.environment), at: path)
+        try await supposeRounds(
+          repetition, step, in: PlannedEnvironment(environment.otherwise ?? environment.environment), at: path)
       }
     }
     guard repetition.hasMemory else {
       return PlannedValue(result.value, otherwise: decision.otherwise == nil ? result.otherwise : open)
     }
-    let isOpen = decision.otherwise != nil || after.otherwise != nil && environment.otherwise == nil || result.otherwise != nil
+    let isOpen =
+      decision.otherwise != nil || after.otherwise != nil && environment.otherwise == nil || result.otherwise != nil
     return PlannedValue(.map(value), otherwise: isOpen ? open : nil)
   }
 

@@ -114,7 +114,7 @@ struct RecipeMaker {
 
   private mutating func step(depth: Int) -> String {
     if !isCalled, depth < 2, one(in: 12) { return call("../lib/\(pick(["one", "two"])).yaml") }
-    switch Int.random(in: 0..<(depth < 2 ? 20 : 13), using: &random) {
+    switch Int.random(in: 0..<(depth < 2 ? 21 : 13), using: &random) {
     case 0...5: return action()
     case 6: return "{ id: \(newID()), wait: \(pick(["20s", "50m", "9h", "2d"])) }"
     case 7: return "{ id: \(newID()), wait: { until: \"time.next(now, '03:30', 'Europe/Bucharest')\" } }"
@@ -140,6 +140,11 @@ struct RecipeMaker {
     case 18:
       return "{ id: \(newID()), retry: { maxAttempts: 2, initial: \(pick(["5s", "30m"])) }, "
         + "steps: [\(steps(depth: depth + 1))] }"
+    case 19:
+      let id = newID()
+      let every = pick(["", ", every: 25m"])
+      return "{ id: \(id), repeat: { carry: { \(id)n: 1 }, next: { \(id)n: \"${{ \(id)n + 1 }}\" }, "
+        + "collect: \"[\(id)n]\", until: \(id)n > 2\(every) }, steps: [\(steps(depth: depth + 1))] }"
     default:
       return "{ id: \(newID()), onError: \(pick(["continue", "[\(plain())]"])), steps: [\(steps(depth: depth + 1))] }"
     }
