@@ -172,6 +172,7 @@ struct RepetitionReader {
         if let member = fields.member(key) { findings.error("'\(key)' needs 'every' beside it", at: member.key) }
       }
     }
+    let factor = fields.number("factor")
     let maxEvery = fields.duration("maxEvery")
     let timeout = fields.duration("timeout")
     let jitter = fields.duration("jitter") ?? .zero
@@ -196,7 +197,7 @@ struct RepetitionReader {
     let limit = maxRounds ?? (fields["every"] == nil ? Repetition.mostRounds : nil)
     return (
       Repetition(
-        until: until, every: every, factor: fields.number("factor") ?? 1, maxEvery: maxEvery, jitter: jitter,
+        until: until, every: every, factor: factor ?? 1, maxEvery: maxEvery, jitter: jitter,
         timeout: timeout, maxRounds: limit, carried: carried, next: next, collect: collect,
         valueType: type), type
     )

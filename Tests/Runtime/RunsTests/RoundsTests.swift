@@ -61,7 +61,7 @@ import Testing
       steps: """
         - id: a
           uses: bench.read
-          with: { name: "${{ since }}" }
+          with: { name: "${{ string(since) }}" }
           repeat:
             carry: { since: { type: timestamp, first: "2026-01-01T00:00:00Z" } }
             next: { since: "${{ since + duration('24h') }}" }
@@ -107,7 +107,7 @@ import Testing
           maxParallel: 2
           repeat: { carry: { n: "${{ item }}" }, next: { n: "${{ n + item }}" }, until: n >= 3 * item }
           steps:
-            - { id: x, uses: bench.read, with: { name: "${{ item }}", value: "${{ n }}" } }
+            - { id: x, uses: bench.read, with: { name: "${{ string(item) }}", value: "${{ n }}" } }
         """, outputs: #"[{"n":3,"rounds":2},{"n":6,"rounds":2}]"#, asked: ["1", "1", "2", "2"]),
     Example(
       name: "each round of a block is tried again",
@@ -160,7 +160,7 @@ import Testing
             carry: { n: 1 }
             next: { n: "${{ json.parse('\\"text\\"') }}" }
             until: n > 5
-        """, status: .failed, error: "'next.n' must be an int, but found 'text'", asked: ["a"]),
+        """, status: .failed, error: "'next.n' must be an int, but found a string", asked: ["a"]),
     Example(
       name: "what collect gives is no list",
       steps: """
