@@ -362,6 +362,12 @@ extension ValueType {
     return joined
   }
 
+  /// Whether a value of another type may stand where one of this type is wanted.
+  package func accepts(_ given: ValueType) -> Bool {
+    var inference = Inference(isSound: true)
+    return inference.accepts(self, given)
+  }
+
   /// What is of one of several types.
   static func mixed(_ parts: [ValueType]) -> ValueType { .opaque(mixedName, parts) }
 

@@ -272,6 +272,20 @@ package struct KeyExample: Sendable {
             timeout: 20h
       """),
     KeyExample(
+      "Step", "repeat.carry repeat.next repeat.collect repeat.maxRounds",
+      """
+      steps:
+        - id: orders
+          uses: http.get
+          with: { url: "https://example.org/orders?page=${{ page }}" }
+          repeat:
+            carry: { page: 1 }
+            next: { page: "${{ page + 1 }}" }
+            collect: ${{ result.body.items }}
+            until: size(result.body.items) == 0
+            maxRounds: 100
+      """),
+    KeyExample(
       "Step", "wait wait.until wait.event wait.match wait.timeout wait.onTimeout",
       """
       steps:

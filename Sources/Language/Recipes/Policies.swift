@@ -1,5 +1,6 @@
 package import ActionKit
 package import Basics
+import Expressions
 
 /// When and how often a failed step is tried again.
 package struct RetryPolicy: Sendable {
@@ -21,15 +22,64 @@ package struct TimeLimits: Sendable {
   var ofEachAttempt: TimeLimits { TimeLimits(attempt: attempt ?? total) }
 }
 
-/// Doing an action again until its result is as wanted.
+/// Doing a step again until its result is as wanted.
 package struct Repetition: Sendable {
   package var until: RecipeExpression
-  package var every: TimeSpan
+  /// How long to wait before the next round; nil to begin it at once.
+  package var every: TimeSpan?
   package var factor = 1.0
   package var maxEvery: TimeSpan?
   /// By how much each wait is longer or shorter, by chance.
   package var jitter = TimeSpan.zero
   package var timeout: TimeSpan?
+  package var maxRounds: Int?
+  /// What each round is given by the one before.
+  ///
+  /// The names are declared outside the step's own, in this order; `result` comes after them.
+  package var carried: [CarriedValue] = []
+  /// The carried values of the next round that differ; they see this round's and `result`.
+  package var next: [NamedTemplate] = []
+  /// The list that each round adds to `collected`.
+  package var collect: RecipeExpression?
+  /// The type of what the step gives.
+  package var valueType = ValueType.dyn
+
+  /// Whether the step gives what it carried and gathered, and not its last result.
+  package var hasMemory: Bool { !carried.isEmpty || collect != nil }
+
+  /// The most rounds without `every` and `maxRounds`.
+  static let mostRounds = 1000
+}
+
+/// A value that a repeated step hands from one round to the next.
+package struct CarriedValue: Sendable {
+  package var name: String
+  package var first: ValueTemplate
+  /// Whether it may be absent, so that expressions see an optional.
+  package var isOptional: Bool
+  let type: FieldType
+
+  /// What expressions take it for.
+  package var valueType: ValueType { isOptional ? .optional(type.inputType) : type.inputType }
+
+  /// A value that an expression gave, as the next round sees it.
+  ///
+  /// - Parameter key: Where it was given: `carry` or `next`.
+  package func carried(_ value: Value, as key: String) throws(ValueError) -> Value {
+    switch value.content {
+    case .optional(let inner?): return try carried(inner, as: key)
+    case .null where isOptional, .optional(nil) where isOptional: return Value(.optional(nil))
+    default: break
+    }
+    // A plan carries what it doesn't know.
+    if value.firstUnknown != nil { return value }
+    let schema = ObjectSchema(fields: [FieldSchema(name, type, "")])
+    let given = Value.object([name: value])
+    let faults = schema.check(given, as: key).filter { $0.severity == .error }
+    guard faults.isEmpty else { throw ValueError(faults) }
+    let restored = schema.restored(given)[name] ?? value
+    return isOptional ? Value(.optional(restored)) : restored
+  }
 }
 
 /// What happens when a wait or an approval takes too long.

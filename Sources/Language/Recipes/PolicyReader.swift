@@ -1,7 +1,7 @@
 import ActionKit
 import Basics
 
-/// Reads `retry`, `timeout`, `repeat` and `concurrencyGroup`.
+/// Reads `retry`, `timeout` and `concurrencyGroup`.
 struct PolicyReader {
   let findings: Findings
   let compiler: ExpressionCompiler
@@ -53,29 +53,6 @@ struct PolicyReader {
         at: fields["attempt"] ?? value)
     }
     return limits
-  }
-
-  /// Reads `{until, every, factor, maxEvery, jitter, timeout}`; `result` is the action's output.
-  func repetition(_ value: Value, output: ValueType, scope: Scope) -> Repetition? {
-    guard let fields = Fields(value, of: "'repeat'", .repetition, findings) else { return nil }
-    var inner = scope
-    inner.declare("result", output)
-    let until = fields.require("until", "a condition on 'result', such as result.state == 'ready'").flatMap {
-      compiler.condition($0, of: "'until'", in: inner)
-    }
-    let every = fields.require("every", "how long to wait before doing it again, such as 10m").flatMap { _ in
-      fields.duration("every")
-    }
-    let factor = fields.number("factor")
-    let maxEvery = fields.duration("maxEvery")
-    let timeout = fields.duration("timeout")
-    let jitter = fields.duration("jitter") ?? .zero
-    guard let until, let every else { return nil }
-    if let value = fields["jitter"], jitter >= min(every, maxEvery ?? every) {
-      findings.error("'jitter' (\(jitter.spelled)) must be shorter than the time between two rounds", at: value)
-    }
-    return Repetition(
-      until: until, every: every, factor: factor ?? 1, maxEvery: maxEvery, jitter: jitter, timeout: timeout)
   }
 
   /// Reads `{name, limit, onLimit}`.

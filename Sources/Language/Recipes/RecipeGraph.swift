@@ -119,6 +119,7 @@ package struct RecipeGraph: Sendable {
       let element: ValueType = if case .list(let element) = loop.items.program.type { element } else { .dyn }
       names[loop.itemName] = Origin(node: number, type: element)
     }
+    for value in step.repetition?.carried ?? [] { names[value.name] = Origin(node: number, type: value.valueType) }
     if case .bindings(let made) = step.kind {
       nodes[number].gives = made.map { "\($0.name): \($0.template.type.brief)" }.joined(separator: ", ")
       for name in made { names[name.name] = Origin(node: number, type: name.template.type) }
@@ -248,6 +249,7 @@ extension Step {
   /// Whether a name is one that the step itself gives to some of its expressions.
   fileprivate func gives(_ name: String) -> Bool {
     if loop?.itemName == name || loop?.indexName == name { return true }
+    if let repetition, name == "result" || repetition.carried.contains(where: { $0.name == name }) { return true }
     if case .bindings(let made) = kind { return made.contains { $0.name == name } }
     return false
   }
@@ -266,13 +268,11 @@ extension Step {
     } else if let onError, onError.steps == nil {
       words.append("errors are passed over")
     }
+    if let repetition { words.append(repetition.words) }
     if let count = retry?.schedule.maxAttempts { words.append(count == 1 ? "one try" : "at most \(count) tries") }
     switch kind {
     case .action(let call):
       if id != nil || name != nil { words.append(call.action.id) }
-      if let repetition = call.repetition {
-        words.append("every \(repetition.every.spelled) until \(repetition.until.text)")
-      }
     case .wait(.duration(let expression)): words.append("for \(expression.text)")
     case .wait(.span(let span)): words.append("for \(span.spelled)")
     case .wait(.until(let expression)): words.append("until \(expression.text)")
@@ -285,6 +285,16 @@ extension Step {
     default: break
     }
     return words
+  }
+}
+
+extension Repetition {
+  /// How it is repeated: what it carries, how often, and until when.
+  fileprivate var words: String {
+    let names = carried.map(\.name).joined(separator: ", ")
+    let memory = names.isEmpty ? "" : "with \(names) "
+    let pace = every.map { "every \($0.spelled) " } ?? "again "
+    return memory + pace + "until \(until.text)"
   }
 }
 

@@ -132,7 +132,9 @@ extension KeySet {
     Key(
       "connection", .text(), "Another connection of errand.yaml than the one named after the plugin.", with: ["uses"]),
     Key("key", .text(), "The idempotency key, where the service honours one.", with: ["uses"]),
-    Key("repeat", .keys(.repetition), "Repeats the action until 'until' holds for 'result'.", with: ["uses"]),
+    Key(
+      "repeat", .keys(.repetition), "Repeats the step until 'until' holds for 'result'.",
+      with: ["uses", "steps", "call"]),
     Key("let", .values, "Names for values, for the later steps of the block.", isKind: true),
     Key(
       "wait", .when("object", then: .keys(.wait), else: .either([.duration(), .definition("template")])),
@@ -179,13 +181,27 @@ extension KeySet {
   ])
 
   static let repetition = KeySet([
-    Key("until", .expression, "A condition on 'result'.", isRequired: true),
     Key(
-      "every", .duration(atLeast: .milliseconds(1)), "How long to wait before the next round.", isRequired: true),
+      "until", .expression, "A condition on 'result' and the carried values, asked after each round.", isRequired: true),
+    Key(
+      "carry", .map(names: "name", isFilled: true),
+      "Values that each round hands to the next, by name: a first value, or {type, first}."),
+    Key("next", .values, "The carried values of the next round that differ."),
+    Key("collect", .expression, "A list of what to gather from the round's 'result'."),
+    Key(
+      "every", .duration(atLeast: .milliseconds(1)),
+      "How long to wait before the next round; with 'carry' or 'collect' it may be left out."),
     Key("factor", .number(1...100), "How much longer each time.", default: .int(1)),
     Key("maxEvery", .duration(), "The longest time between two rounds."),
     Key("jitter", .duration(), "How much longer or shorter, by chance."),
     Key("timeout", .duration(atLeast: .milliseconds(1)), "How long before it fails as timedOut."),
+    Key(
+      "maxRounds", .int(1...Int(Int32.max)), "How many rounds before it fails as timedOut; 1000 without 'every'."),
+  ])
+
+  static let carried = KeySet([
+    Key("type", .definition("type")),
+    Key("first", .any, "The value of the first round; absent if left out, for which the type ends in '?'."),
   ])
 
   static let wait = KeySet([

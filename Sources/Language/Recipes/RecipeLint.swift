@@ -106,6 +106,11 @@ private struct Linter {
   private mutating func lint(_ step: Step, _ value: Value, later: [ValueReference], _ around: Surroundings) {
     lintCondition(step, value)
     if let loop = step.loop { lintLoop(loop, step, value) }
+    if let repetition = step.repetition, repetition.timeout == nil, repetition.maxRounds == nil,
+      step.timeout.total == nil, let key = value.key("repeat")
+    {
+      hint("it is repeated for ever if 'until' never holds; say how long at most, such as timeout: 12h", at: key)
+    }
     switch step.kind {
     case .bindings(let names):
       lintNames(names, value["let"], later)
@@ -152,7 +157,8 @@ private struct Linter {
       case .block:
         inner = value["steps"]
         inside.isTriedAgain = around.isTriedAgain || step.isTriedAgain
-        inside.isGiven = gives(step, around)
+        // What repeats it may read any of its steps in 'result'.
+        inside.isGiven = gives(step, around) || step.repetition != nil
         if case .block(_, let outputs?) = step.kind {
           inside.after = outputs.flatMap(\.template.references)
           inside.isGiven = false
@@ -224,15 +230,11 @@ private struct Linter {
     if let name = uses.string, !name.hasSameScalars(as: call.action.id) {
       hint("'\(name)' is called '\(call.action.id)' now; write that", at: uses)
     }
-    if let repetition = call.repetition, let key = value.key("repeat") {
-      if repetition.timeout == nil, step.timeout.total == nil {
-        hint("it is repeated for ever if 'until' never holds; say how long at most, such as timeout: 12h", at: key)
-      }
-      if repetition.every < .seconds(1), call.action.effect != .pure {
-        hint(
-          "a service is asked every \(repetition.every.spelled); it may refuse that, so ask every 10s or more seldom",
-          at: key)
-      }
+    if let every = step.repetition?.every, every < .seconds(1), call.action.effect != .pure,
+      let key = value.key("repeat")
+    {
+      hint(
+        "a service is asked every \(every.spelled); it may refuse that, so ask every 10s or more seldom", at: key)
     }
     if around.isTriedAgain, let write = step.plainWrite {
       hint(
@@ -240,7 +242,7 @@ private struct Linter {
           + "take 'retry' to the steps that need it, or the write out of the block", at: uses)
     }
     let onlyReads = call.action.effect == .pure || call.action.effect == .read
-    if onlyReads, call.repetition == nil, !gives(step, around) {
+    if onlyReads, step.repetition == nil, !gives(step, around) {
       let how = step.id.map { "read it as steps.\($0)" } ?? "give it an 'id' and read it"
       hint(
         "nothing reads what '\(call.action.id)' gives, and it changes nothing; take the step away, or \(how)", at: uses)

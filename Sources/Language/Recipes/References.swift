@@ -27,6 +27,13 @@ extension ValueTemplate {
   }
 }
 
+extension Repetition {
+  fileprivate var references: [ValueReference] {
+    carried.flatMap(\.first.references) + next.flatMap(\.template.references) + (collect?.references ?? [])
+      + until.references
+  }
+}
+
 extension Step {
   /// What its own expressions read, without those of the steps inside it.
   package var ownReferences: [ValueReference] {
@@ -34,9 +41,10 @@ extension Step {
     found += loop?.items.references ?? []
     found += loop?.condition?.references ?? []
     found += retry?.condition?.references ?? []
+    found += repetition?.references ?? []
     switch kind {
     case .action(let call):
-      found += call.input.references + (call.key?.references ?? []) + (call.repetition?.until.references ?? [])
+      found += call.input.references + (call.key?.references ?? [])
     case .bindings(let names): found += names.flatMap(\.template.references)
     case .wait(.duration(let expression)), .wait(.until(let expression)): found += expression.references
     case .wait(.event(_, let match, _)): found += match?.references ?? []

@@ -26,11 +26,13 @@ package final class Step: Sendable {
   package let onError: ErrorHandling?
   package let retry: RetryPolicy?
   package let timeout: TimeLimits
+  package let repetition: Repetition?
   package let kind: Kind
 
   init(
     id: String?, name: String?, element: String, location: Diagnostic.Location?, condition: RecipeExpression?,
-    loop: Loop?, onError: ErrorHandling?, retry: RetryPolicy?, timeout: TimeLimits, kind: Kind
+    loop: Loop?, onError: ErrorHandling?, retry: RetryPolicy?, timeout: TimeLimits, repetition: Repetition? = nil,
+    kind: Kind
   ) {
     self.id = id
     self.name = name
@@ -41,6 +43,7 @@ package final class Step: Sendable {
     self.onError = onError
     self.retry = retry
     self.timeout = timeout
+    self.repetition = repetition
     self.kind = kind
   }
 
@@ -89,16 +92,12 @@ package final class ActionCall: Sendable {
   package let connection: String
   package let input: ValueTemplate
   package let key: ValueTemplate?
-  package let repetition: Repetition?
 
-  init(
-    action: ActionDescriptor, connection: String, input: ValueTemplate, key: ValueTemplate?, repetition: Repetition?
-  ) {
+  init(action: ActionDescriptor, connection: String, input: ValueTemplate, key: ValueTemplate?) {
     self.action = action
     self.connection = connection
     self.input = input
     self.key = key
-    self.repetition = repetition
   }
 }
 

@@ -12,7 +12,6 @@ extension StepReader {
     guard let name = findings.text(value, of: "'uses'"), let known = knownAction(name, at: value) else {
       // What is wrong inside it can be told without knowing the action.
       if let with = fields["with"] { _ = compiler.template(with, of: "'with'", in: scope) }
-      if let value = fields["repeat"] { _ = policies.repetition(value, output: .dyn, scope: scope) }
       return (nil, .dyn)
     }
     let with = inputs(of: known, fields, at: value)
@@ -51,10 +50,8 @@ extension StepReader {
       )
     }
     let output = action.outputType(for: with)
-    let repetition = fields["repeat"].flatMap { policies.repetition($0, output: output, scope: scope) }
     let call = input.map {
-      Step.Kind.action(
-        ActionCall(action: action, connection: connection, input: $0, key: key, repetition: repetition))
+      Step.Kind.action(ActionCall(action: action, connection: connection, input: $0, key: key))
     }
     return (call, output)
   }

@@ -102,7 +102,7 @@ struct StepReader {
       for member in other.value.map?.members ?? [] { scope.excuse(member.key) }
     }
     // What is done several times may be over in one and not in another.
-    let isDoneOnce = fields["forEach"] == nil && fields["retry"] == nil
+    let isDoneOnce = fields["forEach"] == nil && fields["retry"] == nil && fields["repeat"] == nil
     let element = value["id"]?.string ?? "#\(number)"
     let overInside = isDoneOnce ? over.inside(element) : .none
     let name = fields.text("name")
@@ -113,6 +113,10 @@ struct StepReader {
     var timeout = fields["timeout"].map(policies.timeout)
     var retry = fields["retry"].flatMap { policies.retry($0, scope: inner) }
     let handler = fields["onError"].flatMap { self.handler($0, scope: inner, over: overInside) }
+    let repeating = RepetitionReader(findings: findings, compiler: compiler)
+    // Whether it may stand here is said already.
+    let repeats = fields["repeat"].flatMap { ["uses", "steps", "call"].contains(kinds.first?.name ?? "") ? $0 : nil }
+    let carried = repeats.map { repeating.carried(in: $0, scope: &inner) } ?? []
 
     var (kind, type): (Step.Kind?, ValueType) = (nil, .dyn)
     if let member = kinds.first {
@@ -141,6 +145,17 @@ struct StepReader {
       }
     }
 
+    var repetition: Repetition?
+    let hasMemory = repeats.map { $0["carry"] != nil || $0["collect"] != nil } ?? false
+    if let repeats {
+      for case .block(let block, nil)? in [kind] {
+        for step in block.type.fields {
+          inner.explainAbsence(ofStep: step.name, "it is inside the block; write result.\(step.name)")
+        }
+      }
+      (repetition, type) = repeating.repetition(repeats, carried, output: type, scope: inner)
+      if repetition == nil { kind = nil }
+    }
     let onError = handler.map { ErrorHandling(steps: $0.steps, value: fallback($0, for: type)) }
     // Also one that is at fault, so that what reads the step's value is no second error.
     let givesValue = handler?.value != nil
@@ -163,16 +178,15 @@ struct StepReader {
     if let id, let word = kinds.first?.name, ["let", "fail"].contains(word) {
       scope.withdraw(step: id, "a '\(word)' step has no value")
     }
-    if let id, fields["repeat"] != nil, fields["if"] == nil, onError == nil, loop == nil {
+    if let id, repeats != nil, !hasMemory, fields["if"] == nil, onError == nil, loop == nil {
       // A step that repeats ends with its `until`.
-      let until: RecipeExpression? = if case .action(let call)? = kind { call.repetition?.until } else { nil }
-      scope.assume(until, of: "result", holdsFor: id)
+      scope.assume(repetition?.until, of: "result", holdsFor: id)
     }
     guard let kind else { return nil }
     return Step(
       id: id, name: name, element: id ?? "#\(number)", location: findings.location(of: value),
       condition: isAlternative ? nil : condition, loop: loop, onError: onError, retry: retry,
-      timeout: timeout ?? TimeLimits(), kind: kind)
+      timeout: timeout ?? TimeLimits(), repetition: repetition, kind: kind)
   }
 
   /// A step of which only the record counts.

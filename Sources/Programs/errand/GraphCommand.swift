@@ -52,8 +52,7 @@ extension NodeState {
   static func all(of run: RunRecord, in graph: RecipeGraph, at now: Timestamp) -> [String: NodeState] {
     var records: [String: [StepRecord]] = [:]
     for record in run.stepsInOrder {
-      let path = record.path.ofEveryItem
-      records[path.node, default: []].append(record)
+      records[record.path.ofEveryItem, default: []].append(record)
     }
     var states: [String: NodeState] = [:]
     for node in graph.nodes where !node.path.isEmpty {
@@ -98,15 +97,11 @@ extension NodeState {
 extension String {
   /// The path of a record without the numbers of items, tries and rounds.
   var ofEveryItem: String {
-    split(separator: "/").map { part in
+    split(separator: "/").filter { !$0.hasPrefix("#round") }.map { part in
       let element = part.prefix { $0 != "[" && $0 != "~" && $0 != "!" }
       return part.hasSuffix("!") ? "\(element)!" : "\(element)"
     }.joined(separator: "/")
   }
-
-  /// The path of the node of a record: a round of a repeated step, or a step of a called recipe, has no node of its
-  /// own.
-  var node: String { hasSuffix("/#round") ? String(dropLast(7)) : self }
 }
 
 /// The Graphviz program that draws.

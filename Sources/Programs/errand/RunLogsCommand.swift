@@ -51,7 +51,7 @@ struct RunLogsCommand: DispatchedCommand {
     for step in steps {
       guard let last = step.lastAttempt else { continue }
       var lines = byStep.removeValue(forKey: step.path) ?? []
-      let action = actions[step.path.ofEveryItem.node]
+      let action = actions[step.path.ofEveryItem]
       for attempt in step.earlierAttempts {
         let isUncertain = attempt.error == nil || attempt.error?.kind == .uncertain
         let status: StepStatus = isUncertain ? .uncertain : .failed

@@ -61,7 +61,8 @@ struct RunStepReport: DispatchedCommand {
     console.out("began    \(clock.date(step.startedAt))")
     if let ended = step.endedAt {
       let took = ended.span(since: step.startedAt)?.spoken ?? ""
-      let attempts = step.attempts > 1 ? ", in \(step.attempts) attempts" : ""
+      let isRepeated = shown.run.steps.status(of: "\(step.path)/#round") != nil
+      let attempts = step.attempts > 1 ? ", in \(step.attempts) \(isRepeated ? "rounds" : "attempts")" : ""
       console.out("ended    \(clock.date(ended))  (after \(took)\(attempts))")
     }
     if let error = step.error { console.out("error    \(error.text(colour: console.colourOut))") }

@@ -34,7 +34,8 @@ struct Timeline {
   /// - Parameter width: The columns of the terminal; nil without a limit.
   func lines(width: Int?, colour: Bool) -> [String] {
     let failures = steps.failuresOfItems
-    let rows = steps.map { row($0, failures[$0.path] ?? 0) }
+    let repeated = Set(steps.filter(\.path.isRound).map { String($0.path.dropLast("/#round".count)) })
+    let rows = steps.map { row($0, failures[$0.path] ?? 0, isRepeated: repeated.contains($0.path)) }
     func widest(_ heading: String, _ text: (Row) -> String) -> Int {
       rows.reduce(heading.displayWidth) { max($0, text($1).displayWidth) }
     }
@@ -85,7 +86,7 @@ struct Timeline {
   // MARK: Rows
 
   /// - Parameter failures: How many items of the step failed.
-  private func row(_ step: StepRecord, _ failures: Int) -> Row {
+  private func row(_ step: StepRecord, _ failures: Int, isRepeated: Bool) -> Row {
     let from = max(.zero, step.startedAt.span(since: began) ?? .zero)
     let to = (step.endedAt ?? ended).span(since: began) ?? from
     let change = step.attempts > 1 ? step.lastAttempt?.startedAt.span(since: began) ?? from : from
@@ -101,13 +102,13 @@ struct Timeline {
       cells: (
         step.path.safe + (step.hasValues ? " \(Timeline.valueMark)" : ""), "+\(from.spoken)",
         step.status == .skipped ? "" : max(.zero, to - from).spoken,
-        status(of: step) + (failures > 0 ? ", \(failures) failed" : "")
+        status(of: step, isRepeated: isRepeated) + (failures > 0 ? ", \(failures) failed" : "")
       ), bar: (part(from), step.wait?.kind == .poll ? part(to) : part(max(from, change)), part(max(from, to)), isWait),
       style: style, error: step.error.map { "\($0.kind.rawValue): \($0.message.safe)" })
   }
 
   /// The status with its attempts and waits.
-  private func status(of step: StepRecord) -> String {
+  private func status(of step: StepRecord, isRepeated: Bool) -> String {
     var words = [step.status.rawValue]
     if let wait = step.wait {
       let isOver = step.status != .waiting
@@ -124,7 +125,9 @@ struct Timeline {
     } else if let next = step.lastAttempt?.retryAt, step.status == .retrying {
       words.append("again \(clock.fromNow(next))")
     }
-    if step.attempts > 1, step.wait?.kind != .poll { words.append("\(step.attempts) tries") }
+    if step.attempts > 1, step.wait?.kind != .poll {
+      words.append("\(step.attempts) \(isRepeated ? "rounds" : "tries")")
+    }
     return words.joined(separator: ", ")
   }
 

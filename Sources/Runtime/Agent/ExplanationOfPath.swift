@@ -209,7 +209,9 @@ extension RunFormatter {
   func tellAttempts(_ story: inout Explanation) {
     let tried = steps.filter { $0.attempts > 1 && $0.status != .retrying && $0.status != .uncertain }
     for step in tried.prefix(RunFormatter.mostLines) {
-      story.say(.attempts, "'\(step.path.safe)' took \(step.attempts) attempts.", step: step.path)
+      let isRepeated = run.steps.status(of: "\(step.path)/#round") != nil
+      let count = "\(step.attempts) \(isRepeated ? "rounds" : "attempts")"
+      story.say(.attempts, "'\(step.path.safe)' took \(count).", step: step.path)
     }
     if tried.count > RunFormatter.mostLines {
       story.say(.attempts, "\(tried.count - RunFormatter.mostLines) more steps took several attempts.")

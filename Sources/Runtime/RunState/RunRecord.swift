@@ -80,6 +80,8 @@ extension RunRecord {
       if run.steps.count == RunRecord.mostListed { break }
       var step = step
       step.items = nil
+      step.carried = nil
+      step.collected = CollectedPieces()
       step.output = nil
       step.change = nil
       step.lastAttempt?.baseline = nil

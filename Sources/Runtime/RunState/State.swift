@@ -303,8 +303,10 @@ extension RunRecord {
   fileprivate mutating func apply(_ event: StepBegan) {
     // A step that starts again keeps its place in the order.
     let before = steps[event.step]
+    // The steps of the round before go with it, so that a run doesn't grow with its rounds.
+    if before != nil, event.step.isRound { steps.removeRounds(of: event.step) }
     var record = StepRecord(
-      path: event.step, ordinal: before?.ordinal ?? steps.count, status: event.status, now: event.now,
+      path: event.step, ordinal: before?.ordinal ?? steps.nextOrdinal, status: event.status, now: event.now,
       startedAt: event.at, isAction: event.key != nil,
       key: event.key == StepRecord.standardKey(of: event.step, in: event.run) ? nil : event.key, items: event.items)
     record.resolution = event.resolution ?? before?.resolution
@@ -329,7 +331,7 @@ extension RunRecord {
     if isKnown != nil { return }
     steps.put(
       StepRecord(
-        path: event.step, ordinal: steps.count, status: .waiting, now: event.now, startedAt: event.at,
+        path: event.step, ordinal: steps.nextOrdinal, status: .waiting, now: event.now, startedAt: event.at,
         wait: event.wait))
   }
 
@@ -337,7 +339,7 @@ extension RunRecord {
     now = max(now, event.now ?? now)
     if steps.change(event.step, { $0.apply(event) }) != nil { return }
     var record = StepRecord(
-      path: event.step, ordinal: steps.count, status: event.status, now: event.now ?? now, startedAt: event.at)
+      path: event.step, ordinal: steps.nextOrdinal, status: event.status, now: event.now ?? now, startedAt: event.at)
     record.apply(event)
     steps.put(record)
   }
@@ -356,6 +358,8 @@ extension StepRecord {
     error = event.error
     endedAt = event.status.isEnded ? event.at : nil
     if event.status.isEnded { change = nil }
+    // A success gives them, and `runs retry` of a failure needs them.
+    if event.status == .succeeded { collected = CollectedPieces() }
     resolution = event.resolution ?? resolution
   }
 
@@ -364,6 +368,8 @@ extension StepRecord {
     if let lastAttempt, lastAttempt.endedAt == nil { doubts += 1 }
     status = .running
     attempts = max(attempts, event.number)
+    if let values = event.carried { carried = values }
+    for piece in event.collected { collected.append(piece) }
     keepAttempts(of: self)
     lastAttempt = AttemptRecord(number: event.number, startedAt: event.at, baseline: event.baseline)
   }

@@ -221,13 +221,22 @@ package struct AttemptBegan: Record, Equatable {
   /// From 1.
   package var number: Int
   package var baseline: StoredValue?
+  /// Of a round: what the step carries into it, an object of the names.
+  @Apart package var carried: StoredValue?
+  /// Of a round: the lists that the rounds since the last event gathered.
+  package var collected: [StoredValue]
 
-  package init(run: String, at: Timestamp, step: StepPath, number: Int, baseline: StoredValue? = nil) {
+  package init(
+    run: String, at: Timestamp, step: StepPath, number: Int, baseline: StoredValue? = nil,
+    carried: StoredValue? = nil, collected: [StoredValue] = []
+  ) {
     self.run = run
     self.at = at
     self.step = step
     self.number = number
     self.baseline = baseline
+    self.collected = collected
+    self.carried = carried
   }
 
   @inline(__always)
@@ -237,6 +246,8 @@ package struct AttemptBegan: Record, Equatable {
     step = try member("step", record?.step)
     number = try member("number", record?.number)
     baseline = try member("baseline", record?.baseline)
+    carried = try member("carried", record?.carried)
+    collected = try member("collected", record?.collected, default: [])
   }
 }
 

@@ -5,6 +5,11 @@ package import Basics
 /// The runs create it; the state treats it as an opaque key.
 package typealias StepPath = String
 
+extension StepPath {
+  /// Whether it is the path of the record of a step's current round.
+  package var isRound: Bool { utf8.suffix(7).elementsEqual("/#round".utf8) }
+}
+
 /// The record of one step of a run.
 package struct StepRecord: Sendable, Equatable {
   package var path: StepPath
@@ -23,6 +28,10 @@ package struct StepRecord: Sendable, Equatable {
   @Apart package var items: StoredValue?
   /// The case that it chose, of a step with several.
   @Apart package var `case`: String? = nil
+  /// What a repeated step carries into the current round, an object of the names.
+  @Apart package var carried: StoredValue? = nil
+  /// The lists that the rounds of a repeated step gathered, until it succeeds with all of them.
+  package var collected = CollectedPieces()
   /// How many attempts the step had.
   package var attempts: Int
   /// How many of the earlier attempts may have had an effect, or ended with the program.
@@ -80,6 +89,8 @@ extension StepRecord {
     var step = self
     step.key = nil
     step.items = nil
+    step.carried = nil
+    step.collected = CollectedPieces()
     step.output = nil
     step.change = nil
     step.error = error?.erased
@@ -166,6 +177,8 @@ extension StepRecord: Record {
     let hasStandardKey = try member("action", record.map { $0.isAction && $0.key == nil }, default: false)
     isAction = hasStandardKey || key != nil
     items = try member("items", record?.items)
+    carried = try member("carried", record?.carried)
+    collected = try member("collected", record?.collected, default: CollectedPieces())
     attempts = try member("attempts", record?.attempts)
     doubts = try member("doubts", record?.doubts, default: 0)
     earlierAttempts = try member("earlierAttempts", record?.earlierAttempts, default: [])

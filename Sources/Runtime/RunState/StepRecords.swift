@@ -53,6 +53,41 @@ package struct StepRecords: Sendable {
     if count * 4 > (mask + 1) * 3 { widen() } else { enter(place) }
   }
 
+  /// The place in the order for a step that begins next: after all that there are, also where some were removed.
+  var nextOrdinal: Int { isEmpty ? 0 : looking(at: count - 1) { $0.pointee.ordinal } + 1 }
+
+  /// Removes the steps inside the rounds of a step, given the path of its round's own record.
+  ///
+  /// They began after it, and are mostly the last ones.
+  mutating func removeRounds(of round: StepPath) {
+    guard let first = place(of: round) else { return }
+    let beginning = Array(round.utf8)
+    func isInside(_ place: Int) -> Bool {
+      looking(at: place) {
+        $0.pointee.path.utf8.count > beginning.count && $0.pointee.path.utf8.starts(with: beginning)
+      }
+    }
+    while count > first + 1, isInside(count - 1) { removeLast() }
+    guard (first + 1..<count).contains(where: isInside) else { return }
+    // Other steps began between them.
+    var kept = StepRecords()
+    for place in indices where place <= first || !isInside(place) { kept.put(self[place]) }
+    self = kept
+  }
+
+  private mutating func removeLast() {
+    let place = count - 1
+    leave(place)
+    count = place
+    if item(place) > 0 {
+      chapters[chapter(place)][page(place)].removeLast()
+    } else if page(place) > 0 {
+      chapters[chapter(place)].removeLast()
+    } else {
+      chapters.removeLast()
+    }
+  }
+
   /// Holds the records of another copy in place of its own equal ones, a page at a time, around a step that ended.
   package mutating func share(_ path: StepPath, of other: StepRecords) {
     guard let place = place(of: path), place < other.count else { return }
@@ -99,6 +134,23 @@ package struct StepRecords: Sendable {
     let inPage = 1 << StepRecords.tableBits - 1
     while table[slot >> StepRecords.tableBits][slot & inPage] != 0 { slot = (slot + 1) & mask }
     table[slot >> StepRecords.tableBits][slot & inPage] = UInt32(truncatingIfNeeded: place + 1)
+  }
+
+  /// Takes the path of a record out of the table, and moves those that it stood in the way of.
+  private mutating func leave(_ place: Int) {
+    func entry(_ slot: Int) -> UInt32 { table[slot >> StepRecords.tableBits][slot & (1 << StepRecords.tableBits - 1)] }
+    var hole = path(at: place).hashValue & mask
+    while Int(entry(hole)) != place + 1 { hole = (hole + 1) & mask }
+    var slot = (hole + 1) & mask
+    while entry(slot) != 0 {
+      let home = path(at: Int(entry(slot)) - 1).hashValue & mask
+      if (slot - home) & mask >= (slot - hole) & mask {
+        table[hole >> StepRecords.tableBits][hole & (1 << StepRecords.tableBits - 1)] = entry(slot)
+        hole = slot
+      }
+      slot = (slot + 1) & mask
+    }
+    table[hole >> StepRecords.tableBits][hole & (1 << StepRecords.tableBits - 1)] = 0
   }
 
   /// Makes the table twice as wide, with all paths.

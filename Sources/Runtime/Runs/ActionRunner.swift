@@ -28,8 +28,9 @@ struct ActionRunner {
   /// The record's path.
   let path: StepPath
   let scope: CancelScope
-  /// For a repeated action: the step, the round from 1, and what is recorded of the round's beginning.
-  var round: (of: StepPath, number: Int, began: StateEvent)?
+  /// For a repeated action: the step, the round from 1, and what is recorded of the round's beginning, unless that is
+  /// recorded already.
+  var round: (of: StepPath, number: Int, began: StateEvent?)?
 
   /// The path as people and the action see it.
   private var name: StepPath { round?.of ?? path }
@@ -95,7 +96,10 @@ struct ActionRunner {
       try scope.check()
       // A step begins with its first attempt, in one event; a round begins here, because the one before it has the
       // same path.
-      if let round { journal.hold([round.began, try stepBegan(work, at: work.startedAt)]) }
+      if let round {
+        let began = try stepBegan(work, at: work.startedAt)
+        journal.hold(round.began.map { [$0, began] } ?? [began])
+      }
     } else if let last = known?.lastAttempt {
       var baseline: Value?
       if let kept = last.baseline { baseline = try await journal.value(kept, as: "what was there before '\(name)'") }

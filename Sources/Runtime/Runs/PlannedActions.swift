@@ -32,7 +32,6 @@ extension Planner {
     case .consume:
       try check(input, missing, of: call, step, at: path)
       note(.notCalled(shown), at: path)
-      noteRounds(of: call, at: path)
       // What it creates on this machine, such as a file.
       let changed = footprint(of: call, input, at: path).changes.filter { $0 != .everything }
       noteChanges(changed, by: name(of: step, path), of: call, told: nil)
@@ -42,6 +41,11 @@ extension Planner {
     case .read:
       if let missing {
         note(.notRead(shown, Plan.Reason("its input is \(missing.reason)")), at: path)
+        return later
+      }
+      if let laterRound {
+        try check(input, missing, of: call, step, at: path)
+        note(.notRead(shown, Plan.Reason("what is there then is \(laterRound.reason)")), at: path)
         return later
       }
       let reads = footprint(of: call, input, at: path).reads
@@ -68,13 +72,7 @@ extension Planner {
       plan.reads.append(
         Plan.Read(path: path, call: shown, output: try hashes(of: masked(action.output.withoutVolatile(output)))))
     }
-    let planned = PlannedValue(output, otherwise: doubt.map { Unknown($0.reason).value(of: action.outputType) })
-    guard let repetition = call.repetition else { return planned }
-    var inner = environment.environment
-    inner.bind(output)
-    if case .known(true) = try holds(repetition.until, in: inner, at: path) { return planned }
-    noteRounds(of: call, at: path)
-    return later
+    return PlannedValue(output, otherwise: doubt.map { Unknown($0.reason).value(of: action.outputType) })
   }
 
   /// What an action touches, as far as its input is known.
@@ -98,11 +96,6 @@ extension Planner {
       error.place(at: step.location)
       throw .failed(error)
     }
-  }
-
-  private func noteRounds(of call: ActionCall, at path: StepPath) {
-    guard let repetition = call.repetition else { return }
-    note(.pause("would be done every \(repetition.every.spelled) until `\(repetition.until.text)`"), at: path)
   }
 
   private func hashes(of output: Value) throws(StepInterruption) -> Value {
@@ -132,7 +125,6 @@ extension Planner {
       preview = try await self.preview(of: call, step, input, footprint, at: path)
     }
     note(.write(shown(call, input), preview), at: path)
-    noteRounds(of: call, at: path)
     noteChanges(footprint.changes, by: name(of: step, path), of: call, told: preview.changes)
   }
 

@@ -11,6 +11,9 @@
 // `onFailure`) and continues another way, the plan shows both: what follows if nothing fails and, marked with the
 // failure, what follows from it (`PlannedEnvironment`).
 //
+// A repeated step is planned for its first round and, unless that is the last one, once for any later round
+// (`PlannedRounds`).
+//
 // A plan skips waits, and takes approvals for given. Its clock moves only by the waits it skipped; after a wait of
 // unknown length, `now` is unknown.
 import ActionKit
@@ -48,6 +51,8 @@ package final class Planner {
   var latest: Timestamp
   /// Why the time is unknown from here on.
   var lost: Unknown?
+  /// When what is read in a later round of a repeated step is known; nil outside of one.
+  var laterRound: Unknown?
   /// Whether a request made for the plan failed, which may succeed in the run.
   var wasRefused = false
 
@@ -334,7 +339,7 @@ package final class Planner {
     _ step: Step, in environment: PlannedEnvironment, at path: StepPath
   ) async throws(StepInterruption) -> (planned: PlannedValue, caught: RunError?) {
     let planned: PlannedValue
-    do throws(StepInterruption) { planned = try await tried(step, in: environment, at: path) } catch {
+    do throws(StepInterruption) { planned = try await repeated(step, in: environment, at: path) } catch {
       guard let failure = error.catchable, let onError = step.onError else { throw error }
       var inner = environment
       inner.bind(value(of: failure))

@@ -223,6 +223,7 @@ private enum PathPlace {
         .map { .step($0, isHandler: part.last == "!") }
     case .step(let step, isHandler: true):
       step.onError?.steps.flatMap { PathPlace.block($0).inside(part) }
+    case .step(let step, isHandler: false) where step.repetition != nil && part.hasPrefix("#round"): self
     case .step(let step, isHandler: false):
       switch step.kind {
       case .block(let block, _): PathPlace.block(block).inside(part)
@@ -230,7 +231,6 @@ private enum PathPlace {
         (cases.list.first { $0.element.map { $0 == part } ?? false }).map { .block($0.block) }
           ?? cases["if"].flatMap { PathPlace.block($0.block).inside(part) }
       case .parallel(let branches): branches.first { $0.name == part }.map { .block($0.block) }
-      case .action(let call) where call.repetition != nil && part == "#round": .step(step, isHandler: false)
       case .call(let call): PathPlace.recipe(call.recipe).inside(part)
       default: nil
       }

@@ -117,7 +117,8 @@ package struct StepReplay {
     }
     // Each attempt of a round has the round's own instant.
     let round = record.steps["\(path)/#round"]
-    guard var environment = environment(at: path, hasSecrets: true) else { return .unknown }
+    guard var environment = environment(at: path, hasSecrets: true), bindCarried(of: step, known, &environment)
+    else { return .unknown }
     if let round { environment.now = round.now }
     guard let value = try? template.evaluate(in: environment.slots) else { return .unknown }
     return .value(template.replacingSecrets(in: value) { _ in .string(MaskedText.mark) })
@@ -216,6 +217,14 @@ package struct StepReplay {
     return true
   }
 
+  /// Binds what the current round of a repeated step was given; false if that is missing.
+  private func bindCarried(of step: Step, _ known: StepRecord?, _ environment: inout Environment) -> Bool {
+    guard let names = step.repetition?.carried, !names.isEmpty else { return true }
+    guard case .inline(let values)? = known?.carried else { return false }
+    for name in names { environment.bind(values[name.name] ?? Value(.optional(nil))) }
+    return true
+  }
+
   /// The block inside a step that a path continues in.
   private func enter(
     _ step: Step, _ part: Substring, _ known: StepRecord?, _ parts: inout ArraySlice<Substring>, _ prefix: inout String,
@@ -228,6 +237,12 @@ package struct StepReplay {
       }
       environment.bind(error.value)
       return block
+    }
+    if step.repetition != nil {
+      guard bindCarried(of: step, record.steps[String(prefix.dropLast())], &environment), let round = parts.popFirst()
+      else { return nil }
+      environment.now = record.steps["\(prefix)#round"]?.now ?? environment.now
+      prefix += "\(round)/"
     }
     switch step.kind {
     case .block(let block, _): return block

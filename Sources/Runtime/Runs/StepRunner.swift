@@ -9,10 +9,14 @@
 // Paths name the records: `book`, `#2` (the second step of a block, if it has no id), `put[3]/write` (inside an item),
 // `fan/left/a` (inside a branch), `put~2/write` (inside the second try of a block), `book!/note` (inside `onError`),
 // `price/#else/full` (inside `else`; `price/cut` is inside `steps`), `sort/#case2/write` (inside the second of the cases of
-// `switch`, as the recipe lists them), `sort/#default/write`, `#finally/note` (inside `finally`), `#outputs`.
+// `switch`, as the recipe lists them), `sort/#default/write`, `poll/#round` (the current round of a repeated step),
+// `poll/#round3/ask` and `poll/#round3~2/ask` (inside the third round of a block or a call, and inside the second try of
+// that round), `#finally/note` (inside `finally`), `#outputs`.
 //
-// Of a step with several cases, the record's beginning holds which one runs (`StepBegan.case`), so it is decided once. A
-// step whose `onError` gives a value is `failed`, with its error and that value as its output, written together.
+// The number in a round's paths gives each round keys, instants and printed lines of its own; the records of a round go
+// when the next one begins. Of a step with several cases, the record's beginning holds which one runs
+// (`StepBegan.case`), so it is decided once. A step whose `onError` gives a value is `failed`, with its error and that
+// value as its output, written together.
 import ActionKit
 import Basics
 import Recipes
@@ -218,11 +222,11 @@ struct StepRunner {
   private func tried(
     _ step: Step, in environment: Environment, at path: StepPath, known: StepRecord?
   ) async throws(StepInterruption) -> Value {
+    if let repetition = step.repetition {
+      return try await repeated(step, repetition, in: environment, at: path, known: known)
+    }
     switch step.kind {
     case .action(let call):
-      if let repetition = call.repetition {
-        return try await repeated(step, call, repetition, in: environment, at: path, known: known)
-      }
       return try await ActionRunner(run: run, step: step, call: call, path: path, scope: scope)
         .output(in: environment, known: known)
     case .failure(let message):
@@ -278,26 +282,39 @@ struct StepRunner {
 
   @inline(never)
   private func repeated(
-    _ step: Step, _ call: ActionCall, _ repetition: Repetition, in environment: Environment, at path: StepPath,
-    known: StepRecord?
+    _ step: Step, _ repetition: Repetition, in environment: Environment, at path: StepPath, known: StepRecord?
   ) async throws(StepInterruption) -> Value {
-    try await RoundRunner(
-      run: run, step: step, call: call, repetition: repetition, path: path, depth: depth, scope: scope
-    ).output(in: environment, known: known)
+    try await RoundRunner(steps: self, step: step, repetition: repetition, path: path)
+      .output(in: environment, known: known)
+  }
+
+  /// A round of a step that holds steps.
+  struct Round {
+    /// What the paths of the steps inside begin with.
+    var prefix: StepPath
+    /// What is recorded of its beginning, unless that is recorded already.
+    var began: StateEvent?
+    /// When the first round began, from which the step's total time limit counts.
+    var startedAt: Timestamp
   }
 
   /// Runs the steps inside a step, again as often as `retry` says.
+  ///
+  /// - Parameter round: If it is repeated, its round; `path` is that of the round's record.
   @inline(never)
-  private func triedWhole(
-    _ step: Step, in environment: Environment, at path: StepPath, known: StepRecord?
+  func triedWhole(
+    _ step: Step, in environment: Environment, at path: StepPath, known: StepRecord?, round: Round? = nil
   ) async throws(StepInterruption) -> Value {
-    let startedAt = known?.startedAt ?? run.time.now()
+    let beganAt = known?.startedAt ?? run.time.now()
+    let startedAt = round?.startedAt ?? beganAt
     if known == nil {
-      journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: environment.now))])
+      let began = StateEvent.stepBegan(StepBegan(run: run.id, at: beganAt, step: path, now: environment.now))
+      journal.hold(round?.began.map { [$0, began] } ?? [began])
     }
+    let prefix = round?.prefix ?? path
     var number = max(known?.attempts ?? 0, 1)
     /// When the current attempt began.
-    var triedAt = step.retry == nil ? startedAt : nil
+    var triedAt = step.retry == nil ? beganAt : nil
     if let last = known?.lastAttempt {
       if let due = last.retryAt {
         try await run.pause(until: due, for: "'\(path)' is tried again", in: scope)
@@ -313,7 +330,7 @@ struct StepRunner {
       }
       do throws(StepInterruption) {
         // The first attempt has the step's own path, so that a step without `retry` looks like one that needed none.
-        let inner = number == 1 ? path : "\(path)~\(number)"
+        let inner = number == 1 ? prefix : "\(prefix)~\(number)"
         return try await limited(step, in: environment, at: path, inner: inner, startedAt: startedAt, triedAt: began)
       } catch .failed(var error) {
         guard StepInterruption.failed(error).catchable != nil, error.effect != .done || error.retryable,

@@ -6,8 +6,9 @@
 //
 //     passed    it succeeded, was skipped, or failed and `onError` caught that: kept with its value, without what is
 //               inside it
-//     open      it holds steps and didn't end: kept as begun, with its list, its case, its `now` and as many rounds as
-//               finished; its time limit begins anew, and what is inside is judged in turn
+//     open      it holds steps and didn't end: kept as begun, with its list, its case, its `now`, and the number of its
+//               round with what that was given and what the rounds before it gathered; its time limit begins anew, and
+//               what is inside is judged in turn
 //     handled   its handler didn't end: kept with the failure that led there, and what is inside the handler is judged
 //               in turn; so the step itself isn't tried again (unless there are no handling steps, and only the value of
 //               `onError` failed)
@@ -129,36 +130,55 @@ private struct TakingOver {
       adopt(handler, "\(path)!/")
       return
     }
-    switch step.kind {
-    case .action(let call): if call.repetition != nil { takeRounds(record) }
-    case .cases(let cases):
+    if case .cases(let cases) = step.kind {
       // One that chose none is undone.
       guard let chosen = record.case.flatMap({ cases[$0] }) else { return }
       takeOpen(record)
       adopt(chosen.block, path + chosen.prefix)
-    case .block, .parallel, .call:
+    } else if step.repetition != nil {
+      takeRounds(step, record)
+    } else if holdsSteps(step) {
       // A new attempt is a new scope.
       if step.retry != nil { return }
       takeOpen(record)
-      switch step.kind {
-      case .block(let block, _): adopt(block, "\(path)/")
-      case .parallel(let branches): for branch in branches { adopt(branch.block, "\(path)/\(branch.name)/") }
-      case .call(let call): adopt(call.recipe, "\(path)/")
-      default: break
-      }
-    case .bindings, .wait, .approval, .failure: break
+      adopt(inside: step, path)
     }
   }
 
-  /// A repeated step continues with the round that didn't finish, or with what followed from the last one.
-  private mutating func takeRounds(_ record: StepRecord) {
-    let round = old.steps["\(record.path)/#round"]
-    let isFinished = round?.status == .succeeded
-    let rounds = isFinished ? record.attempts : record.attempts - 1
-    guard rounds > 0 else { return }
+  private func holdsSteps(_ step: Step) -> Bool {
+    switch step.kind {
+    case .block, .parallel, .call: true
+    case .action, .bindings, .wait, .approval, .failure, .cases: false
+    }
+  }
+
+  private mutating func adopt(inside step: Step, _ path: StepPath) {
+    switch step.kind {
+    case .block(let block, _): adopt(block, "\(path)/")
+    case .parallel(let branches): for branch in branches { adopt(branch.block, "\(path)/\(branch.name)/") }
+    case .call(let call): adopt(call.recipe, "\(path)/")
+    case .action, .bindings, .wait, .approval, .failure, .cases: break
+    }
+  }
+
+  /// A repeated step continues in the round that didn't finish, with what that was given, or with what followed from the
+  /// last one.
+  private mutating func takeRounds(_ step: Step, _ record: StepRecord) {
+    guard record.attempts > 0 else { return }
     takeOpen(record)
-    events.append(.attemptBegan(AttemptBegan(run: run, at: start, step: record.path, number: rounds)))
-    if let round, isFinished { takePassed(round) }
+    events.append(
+      .attemptBegan(
+        AttemptBegan(
+          run: run, at: start, step: record.path, number: record.attempts, carried: record.carried,
+          collected: record.collected.all)))
+    let path = "\(record.path)/#round"
+    guard let round = old.steps[path] else { return }
+    if round.status == .succeeded {
+      takePassed(round)
+    } else if holdsSteps(step), step.retry == nil {
+      takeOpen(round)
+      adopt(inside: step, "\(path)\(record.attempts)")
+    }
   }
 
   /// The failure of a step itself, where its record holds the failure of its handler.

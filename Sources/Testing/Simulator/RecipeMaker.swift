@@ -114,7 +114,7 @@ struct RecipeMaker {
 
   private mutating func step(depth: Int) -> String {
     if !isCalled, depth < 2, one(in: 12) { return call("../lib/\(pick(["one", "two"])).yaml") }
-    switch Int.random(in: 0..<(depth < 2 ? 23 : 13), using: &random) {
+    switch Int.random(in: 0..<(depth < 2 ? 24 : 13), using: &random) {
     case 0...5: return action()
     case 6: return "{ id: \(newID()), wait: \(pick(["20s", "50m", "9h", "2d"])) }"
     case 7: return "{ id: \(newID()), wait: { until: \"time.next(now, '03:30', 'Europe/Bucharest')\" } }"
@@ -149,6 +149,11 @@ struct RecipeMaker {
     case 21:
       return "{ id: \(newID()), onError: { steps: [\(plain())], value: { n: \"${{ error.message.size() }}\" } }, "
         + "outputs: { n: 1 }, steps: [\(steps(depth: depth + 1))] }"
+    case 22:
+      let id = newID()
+      let every = pick(["", ", every: 25m"])
+      return "{ id: \(id), repeat: { carry: { \(id)n: 1 }, next: { \(id)n: \"${{ \(id)n + 1 }}\" }, "
+        + "collect: \"[\(id)n]\", until: \(id)n > 2\(every) }, steps: [\(steps(depth: depth + 1))] }"
     default:
       return "{ id: \(newID()), onError: \(pick(["continue", "[\(plain())]"])), steps: [\(steps(depth: depth + 1))] }"
     }

@@ -2,8 +2,8 @@ import Testing
 
 @Suite struct `Checking recipes` {
   @Test(arguments: [
-    "toplevel", "inputs", "steps", "actions", "expressions", "blocks", "calls", "schedules", "notations",
-    "cases",
+    "toplevel", "inputs", "steps", "actions", "expressions", "blocks", "calls", "rounds", "cases", "schedules",
+    "notations",
   ])
   func `Each fault is said once, at its place`(_ table: String) throws {
     try CaseFile(table).expect(\.diagnostics)

@@ -159,6 +159,10 @@ import Testing
         StepBegan(run: "r", at: instant(0), step: "#2", now: instant(0), status: .waiting, key: "k", items: .blob(blob))
       ),
       .attemptBegan(AttemptBegan(run: "r", at: instant(0), step: "a", number: 3, baseline: .inline(.list([])))),
+      .attemptBegan(
+        AttemptBegan(
+          run: "r", at: instant(0), step: "a", number: 4, carried: .inline(.object(["page": .int(2)])),
+          collected: [.inline(.list([.int(1)])), .inline(.list([]))])),
       .attemptEnded(
         AttemptEnded(
           run: "r", at: instant(0), step: "a", number: 3,

@@ -34,6 +34,29 @@ import Testing
     #expect(records[3].status == .failed)
   }
 
+  @Test(arguments: [0, 1, 7, 8, 500, 1000], [0, 3])
+  func `the steps of a round go with it`(count: Int, others: Int) {
+    func record(_ path: String, _ ordinal: Int) -> StepRecord {
+      StepRecord(path: path, ordinal: ordinal, status: .running, now: instant(0), startedAt: instant(0))
+    }
+    var records = StepRecordsTests.records(count)
+    let before = records
+    records.put(record("a", records.nextOrdinal))
+    records.put(record("a/#round", records.nextOrdinal))
+    for number in 0..<600 {
+      records.put(record("a/#round1/b[\(number)]", records.nextOrdinal))
+      if number < others { records.put(record("other[\(number)]", records.nextOrdinal)) }
+    }
+    records.removeRounds(of: "a/#round")
+    #expect(records.count == count + 2 + others)
+    #expect(records.prefix(count).elementsEqual(before))
+    for place in records.indices { #expect(records[records[place].path]?.ordinal == records[place].ordinal) }
+    #expect(records.map(\.ordinal) == records.map(\.ordinal).sorted())
+    #expect(records["a/#round1/b[5]"] == nil)
+    records.put(record("a/#round2/b", records.nextOrdinal))
+    #expect(records.last?.path == "a/#round2/b")
+  }
+
   @Test func `a change of one copy leaves the other as it is`() {
     let before = StepRecordsTests.records(1000)
     var after = before

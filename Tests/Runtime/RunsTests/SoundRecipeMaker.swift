@@ -376,6 +376,23 @@ struct SoundRecipeMaker {
         + "outputs: { out: \(quoted(given)) } }"
     case 22 where one(in: 4):
       return "{ uses: any.refuse, with: { seed: \(lastID) }\(retry()) }"
+    case 23 where one(in: 2):
+      let type = pick([ValueType.int, .string, .bool, .double, .timestamp, .duration])
+      let first = expression("repeat.carry", of: type)
+      let name = "c\(lastID)"
+      maker.declare(name, type)
+      let fields = input()
+      maker.declare("result", giveType)
+      let next = expression("repeat.next", of: type)
+      let collect = expression("repeat.collect", of: .list(.int))
+      let collected = maker.program(collect)?.type ?? .list(.dyn)
+      let until = expression("repeat.until", of: .bool)
+      leave(to: outer)
+      give(
+        id, .object(ObjectType(fields: [.init(name, type), .init("rounds", .int), .init("collected", collected)])))
+      return
+        "{ id: \(id), uses: any.give, with: { \(fields) }, repeat: { carry: { \(name): \(quoted(first)) }, "
+        + "next: { \(name): \(quoted(next)) }, collect: \"\(collect)\", until: \"(\(until)) || true\" } }"
     default:
       let fields = input()
       maker.declare("result", giveType)

@@ -1,0 +1,33 @@
+package import Basics
+
+/// What the rounds of a repeated step gathered: a stored list each, in their order.
+///
+/// A run may have ten thousand rounds, and its record several holders. So the pieces are in chunks, and adding one
+/// copies a chunk and the list of chunks, never all pieces.
+package struct CollectedPieces: Sendable, Equatable {
+  private var chunks: [[StoredValue]] = []
+
+  private static let mostInChunk = 64
+
+  package init() {}
+
+  package init(_ pieces: some Sequence<StoredValue>) { for piece in pieces { append(piece) } }
+
+  package var isEmpty: Bool { chunks.isEmpty }
+
+  package var all: [StoredValue] { chunks.flatMap(\.self) }
+
+  package mutating func append(_ piece: StoredValue) {
+    if let last = chunks.indices.last, chunks[last].count < CollectedPieces.mostInChunk {
+      chunks[last].append(piece)
+    } else {
+      chunks.append([piece])
+    }
+  }
+}
+
+extension CollectedPieces: Recordable {
+  package func encoded() -> Value { all.encoded() }
+  package func write(to text: inout RecordText) { all.write(to: &text) }
+  package init(reading value: Value) throws(RecordError) { self.init(try [StoredValue](reading: value)) }
+}
