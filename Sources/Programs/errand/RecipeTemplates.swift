@@ -30,7 +30,7 @@ enum RecipeTemplates {
       "nightly-backup",
       #"""
       recipe: nightly-backup
-      summary: Packs a folder each night with a command, tries again if that fails, and tells your phone how it went.
+      summary: Packs a folder each night with a command, tries again if that fails, and says how it went.
 
       # In errand.yaml: the topic of ntfy that your phone subscribes to.
       #
@@ -41,6 +41,7 @@ enum RecipeTemplates {
       inputs:
         folder: { type: string, default: notes, summary: The folder that is packed. }
         to: { type: string, default: backups, summary: The folder of the archives. }
+        report: { type: string, choices: [phone, file, none], default: phone, summary: Where a backup is reported. }
 
       on:
         - cron: "30 2 * * *"
@@ -60,12 +61,20 @@ enum RecipeTemplates {
           retry: { maxAttempts: 3, initial: 1m }
           timeout: 30m
 
-        - uses: notify.ntfy
-          with:
-            title: Backup done
-            message: ${{ archive }} is written.
-            priority: low
+        - switch: inputs.report
+          cases:
+            phone:
+              - uses: notify.ntfy
+                with:
+                  title: Backup done
+                  message: ${{ archive }} is written.
+                  priority: low
+            file:
+              - uses: file.append
+                with: { path: "${{ inputs.to }}/log.txt", text: "${{ archive }}\n" }
+            none: []
 
+      # A failure always goes to the phone.
       onFailure:
         - uses: notify.ntfy
           with:
