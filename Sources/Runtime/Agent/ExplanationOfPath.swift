@@ -210,8 +210,10 @@ extension RunFormatter {
     let tried = steps.filter { $0.attempts > 1 && $0.status != .retrying && $0.status != .uncertain }
     for step in tried.prefix(RunFormatter.mostLines) {
       let isRepeated = run.steps.status(of: "\(step.path)/#round") != nil
+      let isInRound = isRepeated && !step.status.isEnded
       let count = "\(step.attempts) \(isRepeated ? "rounds" : "attempts")"
-      story.say(.attempts, "'\(step.path.safe)' took \(count).", step: step.path)
+      let fact = isInRound ? "is in round \(step.attempts)" : "took \(count)"
+      story.say(.attempts, "'\(step.path.safe)' \(fact).", step: step.path)
     }
     if tried.count > RunFormatter.mostLines {
       story.say(.attempts, "\(tried.count - RunFormatter.mostLines) more steps took several attempts.")

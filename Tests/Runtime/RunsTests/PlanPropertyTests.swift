@@ -212,7 +212,15 @@ import Testing
         var text = "\(margin)- id: b\(number)\n\(guarded(margin))"
         if oneIn(3) { text += "\(margin)  retry: { maxAttempts: 2, initial: 1s, on: [conflict] }\n" }
         if oneIn(3) { text += "\(margin)  outputs: { n: \"${{ \(self.number()) }}\" }\n" }
+        let carried = "m\(number)"
+        if oneIn(4) {
+          kinds.insert("rounds")
+          let next = "next: { \(carried): \"${{ \(carried) + 1 }}\" }, until: \(carried) > 0"
+          text += "\(margin)  repeat: { carry: { \(carried): \(below(9)) }, \(next) }\n"
+          names.append(carried)
+        }
         let inner = block("  steps", depth: depth, at: margin)
+        names.removeAll { $0 == carried }
         // A time limit would pass while the step waits for a person.
         if oneIn(3), !["wait:", "approve:", "call:"].contains(where: { inner.contains($0) }) {
           text += "\(margin)  timeout: 400s\n"

@@ -262,6 +262,38 @@ import Testing
       ])
   }
 
+  @Test func `of a repeated block the first round is planned, and once what any later round may do`() async throws {
+    try await expect(
+      """
+      steps:
+        - id: a
+          repeat: { carry: { n: 1 }, next: { n: "${{ n + 1 }}" }, collect: "[n]", until: result.look.value > 1, every: 1m }
+          steps:
+            - { id: look, uses: bench.ask, with: { name: state } }
+            - { if: steps.look.value > 1, uses: bench.putShown, with: { name: w ready } }
+            - { id: put, uses: bench.putShown, with: { name: "w ${{ n }}" } }
+        - { id: after, uses: bench.putShown, with: { name: "w after ${{ steps.a.rounds }}" } }
+      """,
+      gives: [
+        "a/#round1/#2 bench.putShown: left out",
+        "a/#round1/put bench.putShown: w 1 0 → 0",
+        "a: would be done every 1m until `result.look.value > 1`",
+        "a/#round*/look: bench.ask can only be called in the run",
+      ])
+  }
+
+  @Test func `a repeat that is over after the first round is planned as that`() async throws {
+    try await expect(
+      """
+      steps:
+        - id: a
+          repeat: { carry: { n: 1 }, next: { n: "${{ n + 1 }}" }, collect: "[result.look.value]", until: n == 2 }
+          steps: [{ id: look, uses: bench.ask, with: { name: state } }]
+        - { id: after, uses: bench.putShown, with: { name: "w ${{ steps.a.n }} ${{ steps.a.collected[0] }}" } }
+      """,
+      gives: ["after bench.putShown: w 2 1 0 → 0", "null"])
+  }
+
   @Test func `a guard that holds ends the plan as it would the run`() async throws {
     try await expect(
       """

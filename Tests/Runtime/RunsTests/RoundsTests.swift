@@ -221,6 +221,48 @@ import Testing
     #expect(replay.input(at: "a/#round") == .value(.object(["name": .string("page 3"), "value": .int(3)])))
   }
 
+  @Test func `a round may wait for an event and for a person`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - id: a
+          repeat: { collect: "[result.got.event]", until: result.ask.approved }
+          steps:
+            - { id: got, wait: { event: go, timeout: 2d } }
+            - { id: ask, approve: { prompt: "Is ${{ string(steps.got.event) }} the last?", onReject: continue } }
+      outputs: { a: "${{ steps.a }}" }
+      """)
+    try await bench.create()
+    #expect(try await bench.resume().status == .waiting)
+    try await bench.send("go", id: "e1", .int(1))
+    try await bench.send("go", id: "e2", .int(2))
+    var run = try await bench.resume()
+    #expect(run.steps["a/#round1/ask"]?.wait?.prompt == "Is 1 the last?")
+    try await bench.decide("a/#round1/ask", false)
+    run = try await bench.resume()
+    #expect(run.steps["a/#round2/ask"]?.wait?.prompt == "Is 2 the last?")
+    #expect(run.steps["a/#round1/ask"] == nil)
+    try await bench.decide("a/#round2/ask", true)
+    run = try await bench.resume()
+    #expect(run.outputText == #"{"a":{"rounds":2,"collected":[1,2]}}"#)
+  }
+
+  @Test func `a total time limit ends a wait inside a round`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - id: a
+          timeout: { total: 90m }
+          repeat: { until: "false", every: 20m }
+          steps: [{ wait: 1h }]
+      """)
+    try await bench.create()
+    let (run, woke) = try await bench.driven()
+    #expect(run.status == .timedOut)
+    #expect(run.error?.message == "'a' took longer than 1h30m")
+    #expect(woke == [.seconds(3600), .seconds(4800), .seconds(5400)])
+  }
+
   // MARK: Crashes
 
   private static let crashing = """
