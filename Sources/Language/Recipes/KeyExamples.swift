@@ -257,6 +257,15 @@ package struct KeyExample: Sendable {
             timeout: 20h
       """),
     KeyExample(
+      "Step", "shape",
+      """
+      steps:
+        - id: jobs
+          uses: http.get
+          with: { url: /jobs }
+          shape: { body: [{ id: int, state: "choice(ready, failed)", doneAt: "timestamp?" }] }
+      """),
+    KeyExample(
       "Step", "wait wait.until wait.event wait.match wait.timeout wait.onTimeout",
       """
       steps:

@@ -131,6 +131,9 @@ extension KeySet {
       "connection", .text(), "Another connection of errand.yaml than the one named after the plugin.", with: ["uses"]),
     Key("key", .text(), "The idempotency key, where the service honours one.", with: ["uses"]),
     Key("repeat", .keys(.repetition), "Repeats the action until 'until' holds for 'result'.", with: ["uses"]),
+    Key(
+      "shape", .map(of: .definition("type"), isFilled: true), "The types of the output's fields that are dyn.",
+      with: ["uses"]),
     Key("let", .values, "Names for values, for the later steps of the block.", isKind: true),
     Key(
       "wait", .when("object", then: .keys(.wait), else: .either([.duration(), .definition("template")])),

@@ -13,7 +13,8 @@ package struct Block: Sendable {
 
 /// One step: what it does, and the modifiers around it.
 ///
-/// The modifiers are nested from the outside in: `if`, `forEach`, `onError`, `retry`, `timeout`, `repeat`.
+/// The modifiers are nested from the outside in: `if`, `forEach`, `onError`, `timeout.total`, `repeat`,
+/// `retry`, `timeout.attempt`, `shape`.
 package final class Step: Sendable {
   package let id: String?
   package let name: String?
@@ -87,16 +88,22 @@ package final class ActionCall: Sendable {
   package let input: ValueTemplate
   package let key: ValueTemplate?
   package let repetition: Repetition?
+  package let shape: Shape?
 
   init(
-    action: ActionDescriptor, connection: String, input: ValueTemplate, key: ValueTemplate?, repetition: Repetition?
+    action: ActionDescriptor, connection: String, input: ValueTemplate, key: ValueTemplate?, repetition: Repetition?,
+    shape: Shape?
   ) {
     self.action = action
     self.connection = connection
     self.input = input
     self.key = key
     self.repetition = repetition
+    self.shape = shape
   }
+
+  /// The type of each output.
+  package var outputType: ValueType { shape?.type ?? action.outputType }
 }
 
 /// Another recipe, run as one step.

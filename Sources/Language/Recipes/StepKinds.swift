@@ -13,6 +13,7 @@ extension StepReader {
       // What is wrong inside it can be told without knowing the action.
       if let with = fields["with"] { _ = compiler.template(with, of: "'with'", in: scope) }
       if let value = fields["repeat"] { _ = policies.repetition(value, output: .dyn, scope: scope) }
+      if let value = fields["shape"] { _ = TypeReader(findings: findings).read(value, of: "'shape'") }
       return (nil, .dyn)
     }
     let with = inputs(of: known, fields, at: value)
@@ -50,11 +51,15 @@ extension StepReader {
         "'\(action.id)' must not be repeated: it is a plain write, and each round would do it once more", at: member.key
       )
     }
-    let output = action.outputType(for: with)
+    let declared = action.outputType(for: with)
+    let shape = fields["shape"].flatMap {
+      ShapeReader(findings: findings, action: action.id).read($0, output: declared)
+    }
+    let output = shape?.type ?? declared
     let repetition = fields["repeat"].flatMap { policies.repetition($0, output: output, scope: scope) }
     let call = input.map {
       Step.Kind.action(
-        ActionCall(action: action, connection: connection, input: $0, key: key, repetition: repetition))
+        ActionCall(action: action, connection: connection, input: $0, key: key, repetition: repetition, shape: shape))
     }
     return (call, output)
   }

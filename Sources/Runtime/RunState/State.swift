@@ -355,6 +355,8 @@ extension StepRecord {
     error = event.error
     endedAt = event.status.isEnded ? event.at : nil
     if event.status.isEnded { change = nil }
+    // What doesn't fit is looked at again by a retry of the run.
+    if event.status == .succeeded { lastAttempt?.answer = nil }
     resolution = event.resolution ?? resolution
   }
 
@@ -374,6 +376,7 @@ extension StepRecord {
     lastAttempt?.error = event.error
     lastAttempt?.retryAt = event.retryAt
     lastAttempt?.exchanges = event.exchanges
+    if let answer = event.answer { lastAttempt?.answer = answer }
   }
 }
 

@@ -8,6 +8,8 @@
 //               inside it
 //     open      it holds steps and didn't end: kept as begun, with its list, its `now` and as many rounds as finished;
 //               its time limit begins anew, and what is inside is judged in turn
+//     answered  its action was done, and the answer didn't fit its `shape`: kept with the answer, which is looked at
+//               again
 //     handled   its handler didn't end: kept with the failure that led there, and what is inside the handler is judged
 //               in turn; so the step itself isn't tried again
 //     undone    anything else, such as an action that failed or was cancelled: left out, so that it begins anew
@@ -123,7 +125,7 @@ private struct TakingOver {
       return
     }
     switch step.kind {
-    case .action(let call): if call.repetition != nil { takeRounds(record) }
+    case .action(let call): if call.repetition != nil { takeRounds(record) } else { takeAnswered(record) }
     case .block, .parallel, .call:
       // A new attempt is a new scope.
       if step.retry != nil { return }
@@ -138,15 +140,31 @@ private struct TakingOver {
     }
   }
 
+  /// Keeps an answer that didn't fit.
+  private mutating func takeAnswered(_ record: StepRecord) {
+    guard let last = record.lastAttempt, let answer = last.answer else { return }
+    events.append(
+      .stepBegan(
+        StepBegan(
+          run: run, at: last.startedAt, step: record.path, now: record.now, attempt: last.number,
+          key: old.key(of: record))))
+    events.append(
+      .attemptEnded(
+        AttemptEnded(
+          run: run, at: last.endedAt ?? last.startedAt, step: record.path, number: last.number,
+          exchanges: last.exchanges, answer: answer)))
+  }
+
   /// A repeated step continues with the round that didn't finish, or with what followed from the last one.
   private mutating func takeRounds(_ record: StepRecord) {
     let round = old.steps["\(record.path)/#round"]
-    let isFinished = round?.status == .succeeded
+    let isAnswered = round?.lastAttempt?.answer != nil
+    let isFinished = isAnswered || round?.status == .succeeded
     let rounds = isFinished ? record.attempts : record.attempts - 1
     guard rounds > 0 else { return }
     takeOpen(record)
     events.append(.attemptBegan(AttemptBegan(run: run, at: start, step: record.path, number: rounds)))
-    if let round, isFinished { takePassed(round) }
+    if let round, isAnswered { takeAnswered(round) } else if let round, isFinished { takePassed(round) }
   }
 
   /// The failure of a step itself, where its record holds the failure of its handler.

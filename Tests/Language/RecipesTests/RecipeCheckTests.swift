@@ -2,7 +2,7 @@ import Testing
 
 @Suite struct `Checking recipes` {
   @Test(arguments: [
-    "toplevel", "inputs", "steps", "actions", "expressions", "blocks", "calls", "schedules", "notations",
+    "toplevel", "inputs", "steps", "actions", "expressions", "blocks", "calls", "schedules", "notations", "shapes",
   ])
   func `Each fault is said once, at its place`(_ table: String) throws {
     try CaseFile(table).expect(\.diagnostics)
