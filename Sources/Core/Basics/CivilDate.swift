@@ -17,6 +17,15 @@ public struct CivilDate: Hashable, Sendable {
     self.day = day
   }
 
+  /// The date that a text such as `2026-11-22` names, or nil.
+  public init?(written text: String) {
+    let parts = text.utf8.split(separator: ASCII.minus, omittingEmptySubsequences: false)
+    guard parts.map(\.count) == [4, 2, 2] else { return nil }
+    let numbers = parts.compactMap { part in part.allSatisfy(ASCII.digits.contains) ? Int(Substring(part)) : nil }
+    guard numbers.count == 3 else { return nil }
+    self.init(year: numbers[0], month: numbers[1], day: numbers[2])
+  }
+
   /// The date that many days after 1970-01-01.
   public init(daysSinceEpoch days: Int) {
     // Days are counted from 0000-03-01, so that a leap day ends its year.

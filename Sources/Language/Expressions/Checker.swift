@@ -67,12 +67,19 @@ struct Checker {
 
   /// The whole expression, with the type that it has as far as the faults leave no doubt of it.
   mutating func program(
-    _ syntax: Syntax, expecting: ValueType?, takesOptional: Bool = true
+    _ syntax: Syntax, expecting: ValueType?, takesOptional: Bool = true, leavesOutAbsent: Bool = false
   ) -> (CompiledExpression, ValueType?) {
     var result = check(syntax)
     result.type = inference.resolved(result.type)
-    if let expecting { expect(expecting, &result, syntax) }
-    if !takesOptional, case .optional = unsealed(result.type).type {
+    if let expecting {
+      if leavesOutAbsent, let held = inference.applied(result.type).heldIfPresent {
+        var inner = Result(result.node, held)
+        expect(expecting, &inner, syntax)
+      } else {
+        expect(expecting, &result, syntax)
+      }
+    }
+    if !takesOptional, !leavesOutAbsent, case .optional = unsealed(result.type).type {
       fault(
         "a value is needed here, but this is \(show(result.type))"
           + suggestion("\(receiver(syntax)).orValue(…)", for: syntax), syntax.range)
@@ -292,10 +299,13 @@ struct Checker {
     let isSecret = expectBool(test, condition, "the condition of `?`")
     let saved = facts
     facts.formUnion(test.whenTrue)
-    let one = check(first)
+    var one = check(first)
     facts = saved.union(test.whenFalse)
-    let other = check(second)
+    var other = check(second)
     facts = saved
+    if let wide = widened(one, first, (inference.resolved(one.type), inference.resolved(other.type)), other, second) {
+      (one, other) = wide
+    }
     let node = ConditionalNode(test.node, one.node, other.node, syntax.range)
     guard let type = inference.join(one.type, other.type) else {
       var message = "`? :` gives one type, and these are \(show(one.type)) and \(show(other.type))"
@@ -422,6 +432,17 @@ struct Checker {
     var mapped = Result(node, result.type)
     mapped.isLookup = receiver.isLookup && result.isLookup
     return sealed(mapped, if: isSecret)
+  }
+}
+
+extension ValueType {
+  /// The type of what an optional holds; nil for any other type.
+  package var heldIfPresent: ValueType? {
+    switch self {
+    case .optional(let held): held
+    case .secret(let of): of.heldIfPresent.map { .secret($0) }
+    default: nil
+    }
   }
 }
 

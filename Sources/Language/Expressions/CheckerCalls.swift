@@ -74,27 +74,18 @@ extension Checker {
       if holds { isSecret = true }
       types.append(inference.resolved(type))
     }
-    let nodes =
-      switch name {
-      // What these hand on is read with a guard of its own.
-      case "or", "orValue", "dyn": results.map(\.node)
-      case "size": results.map { known($0.node, .keys) }
-      default: results.map { known($0.node, .whole) }
-      }
+    var nodes = handed(results, to: name)
     guard isChecked else {
       return Result(
         CallNode(name, forms, nodes, isExact: false, syntax.range, mark: syntax.mark), .dyn)
     }
 
-    let isExact = types.allSatisfy(isKnown)
-    var fitting: [FunctionDeclaration] = []
-    var result: ValueType?
-    for form in forms where form.accepts(count: types.count) {
-      guard let found = fit(form, types) else { continue }
-      fitting.append(form)
-      result = result.map { common($0, found) } ?? found
-      if isExact { break }
+    var (fitting, result) = fitting(forms, types)
+    if fitting.isEmpty, widen(&results, &types, parts, to: forms) {
+      nodes = handed(results, to: name)
+      (fitting, result) = self.fitting(forms, types)
     }
+    let isExact = types.allSatisfy(isKnown)
     guard var result, let form = fitting.first else {
       return faulty(
         mismatchMessage(name, forms, receiver, arguments, types, syntax), syntax.range, type: commonResult(forms))
@@ -126,6 +117,32 @@ extension Checker {
       call.isLookup = name == "or" ? results.contains(where: \.isLookup) : name != "optional.none"
     }
     return sealed(call, if: isSecret)
+  }
+
+  /// The nodes of a call's arguments, with guards against what is not known yet.
+  private func handed(_ results: [Result], to name: String) -> [any Node] {
+    switch name {
+    // What these hand on is read with a guard of its own.
+    case "or", "orValue", "dyn": results.map(\.node)
+    case "size": results.map { known($0.node, .keys) }
+    default: results.map { known($0.node, .whole) }
+    }
+  }
+
+  /// The forms that take arguments of these types, and the type of what they give.
+  private mutating func fitting(
+    _ forms: [FunctionDeclaration], _ types: [ValueType]
+  ) -> (forms: [FunctionDeclaration], result: ValueType?) {
+    let isExact = types.allSatisfy(isKnown)
+    var fitting: [FunctionDeclaration] = []
+    var result: ValueType?
+    for form in forms where form.accepts(count: types.count) {
+      guard let found = fit(form, types) else { continue }
+      fitting.append(form)
+      result = result.map { common($0, found) } ?? found
+      if isExact { break }
+    }
+    return (fitting, result)
   }
 
   /// The type of what two forms give of which only the run knows the one that is meant.
@@ -178,6 +195,10 @@ extension Checker {
     if case .optional = form.receiver, nodes.count == 2, name == "or" || name == "orValue" {
       return OptionalElseNode(nodes[0], nodes[1], unwraps: name == "orValue", syntax.range)
     }
+    if form.takesZone {
+      let nodes = nodes + [LiteralNode(.string(scope.zone), syntax.range)]
+      return CallNode(name, [form], nodes, isExact: true, syntax.range, mark: syntax.mark)
+    }
     if name == "matches", nodes.count == 2, let text = constants[1]?.string, let pattern = try? Pattern(text) {
       return MatchesNode(nodes[0], pattern, syntax.range)
     }
@@ -213,6 +234,31 @@ extension Checker {
     if form.isGeneric { return inference.applied(result) }
     // CEL itself has no mixtures.
     return !isSound && result.mixedParts != nil ? .dyn : result
+  }
+
+  /// Makes doubles of int literals among arguments that no form takes as they are; false if none takes them then.
+  private mutating func widen(
+    _ results: inout [Result], _ types: inout [ValueType], _ parts: [Syntax], to forms: [FunctionDeclaration]
+  ) -> Bool {
+    guard isSound else { return false }
+    for form in forms where form.accepts(count: types.count) {
+      let mark = inference.mark
+      defer { inference.undo(to: mark) }
+      let parameters = form.isGeneric ? inference.instantiate(form.allParameters) : form.allParameters
+      var wide = results
+      let fits = types.indices.allSatisfy { index in
+        let parameter = parameters[min(index, parameters.count - 1)]
+        if inference.accepts(parameter, types[index]) { return true }
+        guard let result = widened(results[index], parts[index], to: inference.applied(parameter)) else { return false }
+        wide[index] = result
+        return true
+      }
+      guard fits else { continue }
+      results = wide
+      types = wide.map { inference.resolved(disclosed($0.type).type) }
+      return true
+    }
+    return false
   }
 
   /// The type that all forms give, so that what is around a wrong call is checked too.
@@ -399,6 +445,10 @@ extension Checker {
       return
     }
     if inference.accepts(wanted, given) { return }
+    if let wide = widened(result, syntax, to: wanted) {
+      result = wide
+      return
+    }
     if inference.holdsSecret(given), inference.accepts(wanted, inference.applied(given).disclosed) {
       return faults.append(ExpressionFault(secret: "this", at: syntax.range))
     }

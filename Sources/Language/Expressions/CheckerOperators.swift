@@ -21,11 +21,15 @@ extension Checker {
   }
 
   mutating func checkBinary(_ symbol: BinaryOperator, _ left: Syntax, _ right: Syntax, _ syntax: Syntax) -> Result {
-    let one = check(left)
-    let other = check(right)
+    var one = check(left)
+    var other = check(right)
     let (leftType, leftSecret) = disclosed(one.type)
     let (rightType, rightSecret) = disclosed(other.type)
-    let types = (inference.resolved(leftType), inference.resolved(rightType))
+    var types = (inference.resolved(leftType), inference.resolved(rightType))
+    if let wide = widened(one, left, types, other, right, of: symbol) {
+      (one, other) = wide
+      types = (inference.resolved(disclosed(one.type).type), inference.resolved(disclosed(other.type).type))
+    }
     let result: Result
     switch symbol {
     case .add, .subtract, .multiply, .divide, .remainder:

@@ -34,12 +34,13 @@ package struct CompiledExpression: Sendable {
 
   static func compile(
     _ text: [UInt8], _ range: Range<Int>, in scope: ExpressionScope, expecting: ValueType? = nil,
-    takesOptional: Bool = true
+    takesOptional: Bool = true, leavesOutAbsent: Bool = false
   ) -> Result<CompiledExpression, ExpressionError> {
     let (syntax, faults) = Parser.parse(text, range: range)
     var checker = Checker(text, range, scope)
     guard let syntax else { return .failure(ExpressionError(checker.suggesting(faults))) }
-    let (program, type) = checker.program(syntax, expecting: expecting, takesOptional: takesOptional)
+    let (program, type) = checker.program(
+      syntax, expecting: expecting, takesOptional: takesOptional, leavesOutAbsent: leavesOutAbsent)
     let all = faults.isEmpty ? checker.faults : checker.suggesting(faults) + checker.faults
     return all.isEmpty ? .success(program) : .failure(ExpressionError(all, type: type))
   }

@@ -20,6 +20,8 @@ package struct ExpressionScope: Sendable {
   package let rules: Rules
   /// The namespace in which names are looked up first: `a.b` makes `x` try `a.b.x`, `a.x`, `x`.
   package let container: String
+  /// The zone of functions of times that are given none.
+  package var zone = "UTC"
   /// Whether values may be unknown, as in a plan: then reading one is an error of its own kind (`Unknown`).
   package let mayMeetUnknowns: Bool
   private var variables = LayeredMap<Variable>()

@@ -27,6 +27,8 @@ package final class FunctionDeclaration: Sendable {
   let literalCheck: LiteralCheck?
   let typeCheck: TypeCheck?
   let resultType: ResultType?
+  /// Whether the zone of the scope is passed after the arguments.
+  let takesZone: Bool
   let body: Body
   /// Receiver and parameters, as the body sees them.
   let allParameters: [ValueType]
@@ -55,7 +57,7 @@ package final class FunctionDeclaration: Sendable {
   package init(
     _ name: String, receiver: ValueType? = nil, parameters: [ValueType], isVariadic: Bool = false, result: ValueType,
     summary: String, example: String = "", literalCheck: LiteralCheck? = nil, typeCheck: TypeCheck? = nil,
-    resultType: ResultType? = nil, body: @escaping Body
+    resultType: ResultType? = nil, takesZone: Bool = false, body: @escaping Body
   ) {
     self.name = name
     self.receiver = receiver
@@ -67,9 +69,18 @@ package final class FunctionDeclaration: Sendable {
     self.literalCheck = literalCheck
     self.typeCheck = typeCheck
     self.resultType = resultType
+    self.takesZone = takesZone
     self.body = body
     allParameters = receiver.map { [$0] + parameters } ?? parameters
     isGeneric = result.hasParameter || allParameters.contains { $0.hasParameter }
+  }
+
+  /// The form that is given no zone, of one whose last argument is a zone.
+  var withoutZone: FunctionDeclaration {
+    FunctionDeclaration(
+      name, parameters: parameters.dropLast(), result: result,
+      summary: summary.replacing(" in a zone", with: " in the recipe's zone"),
+      literalCheck: literalCheck, takesZone: true, body: body)
   }
 
   /// Whether the form is called with so many arguments, the receiver included.

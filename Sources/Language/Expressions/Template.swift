@@ -103,13 +103,15 @@ package struct Template: Sendable {
   /// Checks the expressions.
   ///
   /// `expecting` is the type that the place wants, which a text of several parts is only if that
-  /// is a string; `takesOptional` says whether a place that takes anything takes what may not be there.
+  /// is a string; `takesOptional` says whether a place that takes anything takes what may not be there, and
+  /// `leavesOutAbsent` whether an optional is taken for what it holds, because its absence leaves the place out.
   package func compile(
-    in scope: ExpressionScope, expecting: ValueType? = nil, takesOptional: Bool = true
+    in scope: ExpressionScope, expecting: ValueType? = nil, takesOptional: Bool = true, leavesOutAbsent: Bool = false
   ) -> Result<CompiledTemplate, ExpressionError> {
     if case .expression(let range) = segments[0], segments.count == 1 {
-      return CompiledExpression.compile(text, range, in: scope, expecting: expecting, takesOptional: takesOptional)
-        .map { CompiledTemplate(single: $0) }
+      return CompiledExpression.compile(
+        text, range, in: scope, expecting: expecting, takesOptional: takesOptional, leavesOutAbsent: leavesOutAbsent
+      ).map { CompiledTemplate(single: $0) }
     }
     var parts: [CompiledTemplate.Part] = []
     var faults: [ExpressionFault] = []

@@ -4,7 +4,7 @@ import Basics
 extension KeySet {
   static let configuration = KeySet([
     Key("state", .text(), "The folder of the state, from this file's folder; .errand if left out."),
-    Key("zone", .zone, "The zone of schedules that name none."),
+    Key("zone", .zone, "The zone of recipes that name none: of their schedules and functions of times."),
     Key("recipes", .texts, "The folders of the recipes; recipes if left out."),
     Key("secrets", .keys(.secrets), "Where secrets come from."),
     Key("connections", .definition("connections")),

@@ -7,17 +7,21 @@ import YAMLReader
 /// Compiles the expressions of one file, with every fault at its place in it.
 struct ExpressionCompiler {
   let findings: Findings
+  /// The zone of functions of times that are given none.
+  let zone: String
   private let secretsRead = SecretsRead()
   private let evaluated: EvaluatedPlaces
 
-  init(findings: Findings) {
+  init(findings: Findings, zone: String = "UTC") {
     self.findings = findings
+    self.zone = zone
     evaluated = EvaluatedPlaces()
   }
 
   /// A compiler for a part of the same file, which tells which secrets that part reads.
   init(ofPartOf whole: ExpressionCompiler) {
     findings = whole.findings
+    zone = whole.zone
     evaluated = whole.evaluated
   }
 
@@ -51,6 +55,13 @@ struct ExpressionCompiler {
     }
   }
 
+  /// The names of a scope, with the zone of the file.
+  fileprivate func expressions(_ scope: Scope) -> ExpressionScope {
+    var expressions = scope.expressions
+    expressions.zone = zone
+    return expressions
+  }
+
   // MARK: Places that want an expression
 
   /// A condition: bare CEL, or one `${{ … }}`, of type bool.
@@ -74,7 +85,7 @@ struct ExpressionCompiler {
       findings.error("\(what) takes an expression without braces; write \(inner)", at: value)
       return nil
     }
-    let compiled = Template.parseExpression(text).flatMap { $0.compile(in: scope.expressions, expecting: expecting) }
+    let compiled = Template.parseExpression(text).flatMap { $0.compile(in: expressions(scope), expecting: expecting) }
     switch compiled {
     case .failure(let faults):
       report(faults, placing, value)
@@ -315,14 +326,19 @@ private struct Compilation {
   /// The types of the other expressions, by where they stand.
   private(set) var computed: [Int: ValueType] = [:]
 
-  /// - Parameter field: The declared field that the value is given for, if it is one's.
-  mutating func template(_ value: Value, expecting: ValueType?, field: ObjectType.Field? = nil) -> ValueTemplate {
+  /// - Parameters:
+  ///   - field: The declared field that the value is given for, if it is one's.
+  ///   - mayBeLeftOut: Whether it is a member of a map that may do without it.
+  mutating func template(
+    _ value: Value, expecting: ValueType?, field: ObjectType.Field? = nil, mayBeLeftOut: Bool = false
+  ) -> ValueTemplate {
     guard value.holdsExpression else {
       compiler.warnOfForeignExpressions(in: value, scope, isScript: field?.name == "script")
       return .literal(value, expecting ?? value.inferredType)
     }
     switch value.content {
-    case .string(let text): return expression(text, value, expecting: expecting, field: field)
+    case .string(let text):
+      return expression(text, value, expecting: expecting, field: field, mayBeLeftOut: mayBeLeftOut)
     case .list(let items):
       let templates = items.map { template($0, expecting: expecting?.element) }
       return .list(templates, .list(ValueType.common(templates.map(\.type)) ?? .dyn))
@@ -331,13 +347,16 @@ private struct Compilation {
   }
 
   private mutating func expression(
-    _ text: String, _ value: Value, expecting: ValueType?, field: ObjectType.Field?
+    _ text: String, _ value: Value, expecting: ValueType?, field: ObjectType.Field?, mayBeLeftOut: Bool
   ) -> ValueTemplate {
     let placing = compiler.placing(of: value)
     compiler.noteEvaluated(value)
     let takesAnything = field?.type.unsealed == .dyn
     switch Template.parse(text).flatMap({
-      $0.compile(in: scope.expressions, expecting: expecting, takesOptional: !takesAnything)
+      $0.compile(
+        in: compiler.expressions(scope), expecting: expecting, takesOptional: !takesAnything,
+        leavesOutAbsent: mayBeLeftOut
+      )
     }) {
     case .failure(let faults):
       compiler.report(faults, placing, value, secretHint: secretHint)
@@ -347,11 +366,16 @@ private struct Compilation {
       compiler.note(template, placing)
       if let offset = value.place.offset {
         let constant = template.constant
-        if let constant, constant.isPlain { constants[offset] = constant } else { computed[offset] = template.type }
+        if let constant, constant.isPlain {
+          constants[offset] = constant
+        } else {
+          computed[offset] = mayBeLeftOut ? template.type.heldIfPresent ?? template.type : template.type
+        }
       }
       return .template(
         ValueTemplate.LocatedTemplate(
-          template: template, placing: placing, keepsNull: takesAnything && field?.isOptional == false))
+          template: template, placing: placing, keepsNull: takesAnything && field?.isOptional == false,
+          leavesOutAbsent: mayBeLeftOut))
     }
   }
 
@@ -361,10 +385,12 @@ private struct Compilation {
     for member in map.members {
       let name = member.name ?? member.key.plainText
       let wanted = if case .object(let object)? = expecting { object[name] } else { nil as ObjectType.Field? }
-      let template = template(member.value, expecting: expecting?.member(name), field: wanted)
+      let template = template(
+        member.value, expecting: expecting?.member(name), field: wanted, mayBeLeftOut: wanted?.isOptional ?? true)
       members.append((member.key, template))
       var field = ObjectType.Field(name, template.type)
-      if case .template = template {
+      if case .template(let located) = template {
+        if located.leavesOutAbsent, located.template.type.heldIfPresent != nil { field.isOptional = true }
         // A null that an expression gives is an absent field.
         switch template.type {
         case .wrapper(let wrapped): (field.type, field.isOptional) = (wrapped, true)

@@ -31,7 +31,7 @@ struct InputReader {
     let summary = fields.text("summary") ?? ""
     let isSecret = fields.bool("secret") ?? false
     let type =
-      fields.require("type", "int, double, bool, string, bytes, timestamp, duration, list(T) or map(string, T)")
+      fields.require("type", TypeReader.all)
       .flatMap { TypeReader(findings: findings).read($0, of: "the type of '\(name)'") }
     // A faulty type is one error; the values can be read by no type.
     guard let type else {

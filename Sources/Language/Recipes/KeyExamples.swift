@@ -286,6 +286,15 @@ package struct KeyExample: Sendable {
             maxRounds: 100
       """),
     KeyExample(
+      "Step", "shape",
+      """
+      steps:
+        - id: jobs
+          uses: http.get
+          with: { url: /jobs }
+          shape: { body: [{ id: int, state: "choice(ready, failed)", doneAt: "timestamp?" }] }
+      """),
+    KeyExample(
       "Step", "wait wait.until wait.event wait.match wait.timeout wait.onTimeout",
       """
       steps:

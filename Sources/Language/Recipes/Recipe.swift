@@ -26,12 +26,16 @@ package final class Recipe: Sendable {
   package let called: [Recipe]
   /// What `steps` holds at the end, for the calling recipe.
   package let outputType: ValueType
+  /// The zone of functions of times that are given none.
+  package let zone: String
+  /// The zone of recipes that name none, which a run's record keeps; UTC if there is none.
+  package let folderZone: String?
 
   init(
     name: String, summary: String, source: Source, inputs: [Input], triggers: [Trigger],
     concurrency: ConcurrencyGroup?, steps: Block, outputs: [NamedTemplate], onFailure: Block?, finally: Block?,
     secrets: [(name: String, location: Diagnostic.Location?)], topLevelNames: Int, called: [Recipe],
-    outputType: ValueType
+    outputType: ValueType, zone: String, folderZone: String?
   ) {
     self.name = name
     self.summary = summary
@@ -47,6 +51,8 @@ package final class Recipe: Sendable {
     self.topLevelNames = topLevelNames
     self.called = called
     self.outputType = outputType
+    self.zone = zone
+    self.folderZone = folderZone
   }
 }
 

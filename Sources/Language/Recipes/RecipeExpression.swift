@@ -94,6 +94,11 @@ package indirect enum ValueTemplate: Sendable {
     let placing: Placing
     /// Whether null is a value like any other here, because a field that takes anything has to be given.
     var keepsNull = false
+    /// Whether an optional stands for what it holds, and an absent one leaves its key out.
+    var leavesOutAbsent = false
+
+    /// The type of a value that isn't left out.
+    var type: ValueType { leavesOutAbsent ? template.type.heldIfPresent ?? template.type : template.type }
 
     func evaluate(
       in environment: [Value], limits: EvaluationLimits = EvaluationLimits()
@@ -108,7 +113,7 @@ package indirect enum ValueTemplate: Sendable {
   package var type: ValueType {
     switch self {
     case .literal(_, let type), .list(_, let type), .map(_, let type): type
-    case .template(let located): located.template.type
+    case .template(let located): located.type
     }
   }
 
@@ -123,7 +128,8 @@ package indirect enum ValueTemplate: Sendable {
     try whole { located throws(LocatedEvaluationError) in
       do throws(LocatedEvaluationError) { return try located.evaluate(in: environment) } catch {
         guard var unknown = error.unknown else { throw error }
-        let type = located.template.type
+        let type = located.type
+        if located.leavesOutAbsent, located.template.type.heldIfPresent != nil { unknown.mayBeAbsent = true }
         // A null that an expression gives is an absent field.
         switch type {
         case .dyn, .null, .wrapper: unknown.mayBeAbsent = true
@@ -161,7 +167,12 @@ package indirect enum ValueTemplate: Sendable {
     case .map(let members, _):
       var map = ValueMap()
       for member in members {
-        let value = try member.value.value(evaluate)
+        var value = try member.value.value(evaluate)
+        if case .template(let located) = member.value, located.leavesOutAbsent, case .optional(let held) = value.content
+        {
+          guard let held else { continue }
+          value = held
+        }
         // A null that an expression gives is an absent field, as one that is written.
         if value.isNull, case .template(let located) = member.value, !located.keepsNull { continue }
         map[member.key] = value
@@ -192,7 +203,7 @@ package indirect enum ValueTemplate: Sendable {
   package func replacingSecrets(in value: Value, with replacement: (Value) -> Value) -> Value {
     switch (self, value.content) {
     case (.literal, _): return value
-    case (.template(let located), _): return located.template.type.replacingSecrets(in: value, with: replacement)
+    case (.template(let located), _): return located.type.replacingSecrets(in: value, with: replacement)
     case (.list(let templates, _), .list(let items)):
       return .list(zip(templates, items).map { $0.replacingSecrets(in: $1, with: replacement) })
     case (.map(let members, _), .map(var map)):

@@ -135,6 +135,9 @@ extension KeySet {
     Key(
       "repeat", .keys(.repetition), "Repeats the step until 'until' holds for 'result'.",
       with: ["uses", "steps", "call"]),
+    Key(
+      "shape", .map(of: .definition("type"), isFilled: true), "The types of the output's fields that are dyn.",
+      with: ["uses"]),
     Key("let", .values, "Names for values, for the later steps of the block.", isKind: true),
     Key(
       "wait", .when("object", then: .keys(.wait), else: .either([.duration(), .definition("template")])),

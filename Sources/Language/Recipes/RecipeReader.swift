@@ -12,6 +12,7 @@
 
 package import ActionKit
 package import Basics
+import Calendars
 import Expressions
 import YAMLReader
 
@@ -25,7 +26,7 @@ package struct RecipeEnvironment: Sendable {
   package var settings: [String: Set<String>]?
   /// What an action refuses for certain of the literals that a step gives it on a connection; nil for nothing.
   package var refusals: (@Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal])?
-  /// The zone that entries of `on` have if nothing else says so.
+  /// The zone of recipes that name none: that of errand.yaml, or of a run that continues.
   package var zone: String?
   /// Reads a file that a recipe names, another recipe or a calendar, by a path relative to the working folder.
   package var read: @Sendable (_ path: String) throws(FileError) -> Source
@@ -160,7 +161,8 @@ struct RecipeReader {
     self.findings = findings
     self.environment = environment
     self.calls = calls
-    compiler = ExpressionCompiler(findings: findings)
+    let own = findings.document.root["zone"]?.string.flatMap { try? TimeZoneDatabase.system.rules(named: $0) }
+    compiler = ExpressionCompiler(findings: findings, zone: own?.name ?? environment.zone ?? "UTC")
     policies = PolicyReader(findings: findings, compiler: compiler)
   }
 
@@ -209,7 +211,7 @@ struct RecipeReader {
       name: name, summary: summary, source: findings.source, inputs: inputs, triggers: triggers,
       concurrency: concurrency, steps: block, outputs: outputs, onFailure: onFailure, finally: finally,
       secrets: compiler.secrets, topLevelNames: scope.size - first.size, called: steps.called.recipes,
-      outputType: outputType)
+      outputType: outputType, zone: compiler.zone, folderZone: environment.zone)
   }
 
   private func defaults(_ value: Value?) -> StepDefaults {

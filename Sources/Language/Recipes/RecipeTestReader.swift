@@ -22,6 +22,9 @@ package import Basics
 import YAMLReader
 
 extension RecipeTestFile {
+  /// Whether a file is a test by its name, so that it is no recipe where it stands among them.
+  package static func isName(_ path: String) -> Bool { path.hasSuffix(".test.yaml") || path.hasSuffix(".test.yml") }
+
   /// Reads and checks a test file and the recipe that it names.
   package static func check(
     _ source: Source, in environment: RecipeEnvironment
@@ -33,7 +36,8 @@ extension RecipeTestFile {
     var cases: [RecipeTest] = []
     if let recipe {
       let reader = RecipeTestReader(
-        findings: findings, compiler: ExpressionCompiler(findings: findings), recipe: recipe, environment: environment)
+        findings: findings, compiler: ExpressionCompiler(findings: findings, zone: recipe.zone), recipe: recipe,
+        environment: environment)
       cases = reader.read(document.root)
       reader.compiler.refuseUnevaluated(in: document.root, sparing: "expect")
     }

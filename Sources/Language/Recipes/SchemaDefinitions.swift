@@ -36,11 +36,11 @@ let recipeDefinitions = #"""
       "description": "The steps, which run one after another."
     },
     "type": {
-      "description": "int, double, bool, string, bytes, timestamp, duration, list(T), map(string, T), or the fields of an object.",
+      "description": "int, double, bool, string, date, bytes, timestamp, duration, choice(A, B), list(T), map(string, T), dyn, or the fields of an object.",
       "anyOf": [
         {
           "type": "string",
-          "pattern": "^ *((list *\\(|map *\\( *string *,) *)*(int|double|bool|string|bytes|timestamp|duration)[ )]*\\??$"
+          "pattern": "^ *((list *\\(|map *\\( *string *,) *)*(int|double|bool|string|date|bytes|timestamp|duration|dyn|choice *\\([^()]+\\))[ )]*\\??$"
         },
         {"type": "object", "additionalProperties": {"$ref": "#/definitions/type"}},
         {"type": "array", "minItems": 1, "maxItems": 1, "items": {"$ref": "#/definitions/type"}}

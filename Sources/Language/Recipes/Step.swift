@@ -92,13 +92,18 @@ package final class ActionCall: Sendable {
   package let connection: String
   package let input: ValueTemplate
   package let key: ValueTemplate?
+  package let shape: Shape?
 
-  init(action: ActionDescriptor, connection: String, input: ValueTemplate, key: ValueTemplate?) {
+  init(action: ActionDescriptor, connection: String, input: ValueTemplate, key: ValueTemplate?, shape: Shape?) {
     self.action = action
     self.connection = connection
     self.input = input
     self.key = key
+    self.shape = shape
   }
+
+  /// The type of each output.
+  package var outputType: ValueType { shape?.type ?? action.outputType }
 }
 
 /// Blocks of which one runs: those of `if` and `else`, or those of `switch`.

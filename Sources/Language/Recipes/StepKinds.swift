@@ -12,6 +12,7 @@ extension StepReader {
     guard let name = findings.text(value, of: "'uses'"), let known = knownAction(name, at: value) else {
       // What is wrong inside it can be told without knowing the action.
       if let with = fields["with"] { _ = compiler.template(with, of: "'with'", in: scope) }
+      if let value = fields["shape"] { _ = TypeReader(findings: findings).read(value, of: "'shape'") }
       return (nil, .dyn)
     }
     let with = inputs(of: known, fields, at: value)
@@ -49,9 +50,13 @@ extension StepReader {
         "'\(action.id)' must not be repeated: it is a plain write, and each round would do it once more", at: member.key
       )
     }
-    let output = action.outputType(for: with)
+    let declared = action.outputType(for: with)
+    let shape = fields["shape"].flatMap {
+      ShapeReader(findings: findings, action: action.id).read($0, output: declared)
+    }
+    let output = shape?.type ?? declared
     let call = input.map {
-      Step.Kind.action(ActionCall(action: action, connection: connection, input: $0, key: key))
+      Step.Kind.action(ActionCall(action: action, connection: connection, input: $0, key: key, shape: shape))
     }
     return (call, output)
   }

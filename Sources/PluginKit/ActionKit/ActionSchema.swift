@@ -59,6 +59,9 @@ extension FieldType {
     case .int: schema["type"] = .string("integer")
     case .double: schema["type"] = .string("number")
     case .string: schema["type"] = .string("string")
+    case .date:
+      schema["type"] = .string("string")
+      schema["format"] = .string("date")
     case .bytes:
       schema["type"] = .string("string")
       schema["contentEncoding"] = .string("base64")

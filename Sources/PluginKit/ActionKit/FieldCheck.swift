@@ -158,7 +158,8 @@ private struct FieldCheck {
     let found: String
     switch (type, value.content) {
     case (.double, .double): return fault("'\(path)' must be finite, but is \(value.written)", at: value)
-    case (.choice, .string), (.timestamp, .string), (.duration, .string), (.bytes, .string): found = value.written
+    case (.choice, .string), (.date, .string), (.timestamp, .string), (.duration, .string), (.bytes, .string):
+      found = value.written
     default: found = value.kindName
     }
     fault("'\(path)' must be \(type.wanted), but found \(found)\(hint(value, type))", at: value)
@@ -222,6 +223,7 @@ extension FieldType {
     case .int: "an int"
     case .double: "a double"
     case .string: "a string"
+    case .date: "a date such as 2026-11-20"
     case .bytes: "bytes in base64"
     case .timestamp: "a timestamp such as 2026-11-20T09:30:00Z"
     case .duration: "a duration such as 1h30m"
@@ -235,13 +237,14 @@ extension FieldType {
   }
 
   /// Whether a restored scalar is of the type.
-  func holds(_ value: Value) -> Bool {
+  package func holds(_ value: Value) -> Bool {
     switch (self, value.content) {
     case (.double, .double(let number)): number.isFinite
     case (.bool, .bool), (.int, .int), (.string, .string), (.bytes, .bytes),
       (.timestamp, .timestamp), (.duration, .duration):
       true
     case (.choice(let options), .string(let text)): options.contains { $0.hasSameScalars(as: text) }
+    case (.date, .string(let text)): CivilDate(written: text) != nil
     default: false
     }
   }

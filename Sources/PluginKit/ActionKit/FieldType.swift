@@ -10,6 +10,8 @@ public indirect enum FieldType: Sendable {
   case double
   /// A text.
   case string
+  /// A day, written like `2026-11-22`; a text to expressions.
+  case date
   /// Octets, written as base64.
   case bytes
   /// An instant, written as RFC 3339.
@@ -37,6 +39,7 @@ extension FieldType {
   public var name: String {
     switch self {
     case .bool, .int, .double, .string, .bytes, .timestamp, .duration, .dyn, .choice: inputType.description
+    case .date: "date"
     case .list(let element): "list(\(element.name))"
     case .map(let value): "map(string, \(value.name))"
     case .object: "object"
@@ -57,13 +60,16 @@ extension FieldType {
   /// The type that an expression must have to be given for a value of this type.
   public var inputType: ValueType { valueType(isGiven: true) }
 
+  /// The type of a value of this type that an expression gets.
+  package var outputType: ValueType { valueType(isGiven: false) }
+
   /// The type for the checker of expressions; `isGiven` for values that recipes give, against those they get.
   func valueType(isGiven: Bool) -> ValueType {
     switch self {
     case .bool: .bool
     case .int: .int
     case .double: .double
-    case .string: .string
+    case .string, .date: .string
     case .bytes: .bytes
     case .timestamp: .timestamp
     case .duration: .duration
@@ -79,7 +85,7 @@ extension FieldType {
   }
 
   /// The value with the kinds that a file cannot write brought back: instants, lengths of time, octets, doubles.
-  func restored(_ value: Value) -> Value {
+  package func restored(_ value: Value) -> Value {
     switch (self, value.content) {
     case (.optional(let wrapped), _), (.secret(let wrapped), _): return wrapped.restored(value)
     case (.double, .int(let number)): return Value(.double(Double(number)), at: value.place)

@@ -140,8 +140,8 @@ private let examples = {
   let resolution =
     #"{"choice":"retry","by":"ada","at":"2026-11-20T09:00:00Z","doubt":"the program stopped during the attempt"}"#
   return #"""
-    A run was accepted.
-    {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2}
+    A run was accepted. `zone` is that of errand.yaml then, for recipes that name none.
+    {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2,"zone":"Europe/Berlin"}
     A run began, continued, or stopped without having ended.
     {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}
     A person or a program asked to cancel a run.
@@ -150,8 +150,8 @@ private let examples = {
     {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"baseline":{"mark":4},"status":"queued","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution),"case":"else"}
     An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first. Of a round of a repeated step, `carried` is what it is given, and `collected` has the lists that rounds before it gathered and no event has yet.
     {"event":"attemptBegan",\#(run),"step":"put","number":1,"baseline":{"mark":4},"carried":{"page":2},"collected":[["a","b"]]}
-    An attempt ended. With `retryAt`, another follows.
-    {"event":"attemptEnded",\#(run),"step":"put","number":1,"error":\#(error),"retryAt":"2026-11-20T09:00:02Z","exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":504}]}
+    An attempt ended. With `retryAt`, another follows. `answer` is what a write gave whose step has a `shape`, before it is looked at.
+    {"event":"attemptEnded",\#(run),"step":"put","number":1,"error":\#(error),"retryAt":"2026-11-20T09:00:02Z","exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":504}],"answer":{"body":{"id":7}}}
     A step ended, became uncertain, or was resolved. `now` is there if it never began. With `attempt`, an attempt ended well too, and made the requests in `exchanges`; then `status` is left out if it is `succeeded`.
     {"event":"stepEnded",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"status":"failed","output":{"mark":5},"error":\#(error),"exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":200}],"resolution":\#(resolution)}
     A run ended, and moves to the history with the next snapshot.

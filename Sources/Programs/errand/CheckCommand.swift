@@ -22,7 +22,7 @@ extension Dispatch {
   ) async throws(RuntimeError) -> (found: Diagnostics, failure: ExitCode?) {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
-    let paths = try workspace.recipeFiles(of: given)
+    let paths = try workspace.recipeFiles(of: given, hasTests: true)
     let secrets = workspace.secretSources()
     var found: [Diagnostic] = []
     var recipes: [Recipe?] = []
@@ -30,7 +30,14 @@ extension Dispatch {
     for path in paths {
       let environment = workspace.environmentOfChecks(of: path)
       do throws(FileError) {
-        let checked = Recipe.check(try environment.read(path), in: environment)
+        let source = try environment.read(path)
+        if RecipeTestFile.isName(path) {
+          // The faults of the recipe itself are told where it is checked.
+          found += RecipeTestFile.check(source, in: environment).diagnostics
+            .filter { $0.location.map { $0.source.name == path } ?? true }
+          continue
+        }
+        let checked = Recipe.check(source, in: environment)
         recipes.append(checked.recipe)
         found += await findings(checked, secrets)
       } catch {
@@ -44,7 +51,7 @@ extension Dispatch {
       found.append(fault)
     }
     let faults = Diagnostics(found)
-    show(faults, of: paths.count, nothing)
+    show(faults, of: paths.count { !RecipeTestFile.isName($0) }, nothing)
     return (faults, !faults.hasErrors ? nil : isMissing && paths.count == 1 ? .noInput : .invalid)
   }
 

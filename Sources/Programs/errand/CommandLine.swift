@@ -182,6 +182,15 @@ private let newCommand = Command(
       arguments: [.required("recipe", "The recipe's file.", .file)],
       examples: [.init("new test recipes/weekly.yaml", "Writes recipes/tests/weekly.test.yaml.")]),
     Command(
+      "shape", "Prints the types of samples of JSON, to put under 'shape' of a step.",
+      arguments: [
+        .repeated("file", "Files with a JSON document each; - for standard input.", .file, atLeast: 1)
+      ],
+      examples: [
+        .init("new shape jobs.json jobs-empty.json", "Finds what may be absent by comparing two answers."),
+        .init("new shape -", "Reads what a program such as curl pipes into it."),
+      ]),
+    Command(
       "folder", "Makes a folder for recipes: errand.yaml, a first recipe with its test, and schemas for editors.",
       arguments: [.optional("dir", "The folder; this one if left out.", .folder)],
       examples: [.init("new folder errands", "Makes the folder 'errands'.")]),

@@ -32,6 +32,7 @@ struct Dispatch {
       case "new":
         switch parsed.command.last {
         case "test": return try await NewTestCommand(dispatch: self).run()
+        case "shape": return try NewShapeCommand(dispatch: self).run()
         case "folder": return try NewFolderCommand(dispatch: self).run()
         default: return try NewRecipeCommand(dispatch: self).run()
         }

@@ -104,6 +104,7 @@ extension Recipe.Input {
     case .list: .list([])
     case .map, .object: .map(ValueMap())
     case .duration: .string("1m")
+    case .date: .string("2026-01-01")
     case .timestamp: .string("2026-01-01T00:00:00Z")
     default: .string("x")
     }

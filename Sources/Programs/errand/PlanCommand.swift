@@ -36,7 +36,11 @@ extension RunCommand {
     let factory = session.access.factory(standIns: sandboxes?.settings ?? [:])
     let texts = Value.map(request.recipe.texts)
     // Checked again, so that its expressions can handle values that are not known yet.
-    guard let recipe = factory.check(request.path, among: texts, isForPlan: true).recipe else {
+    guard
+      let recipe = factory.check(
+        request.path, among: texts, zone: request.recipe.folderZone, isForPlan: true
+      ).recipe
+    else {
       throw RuntimeError(.invalid, "'\(request.path)' cannot be planned")
     }
     let snapshot = Snapshot()

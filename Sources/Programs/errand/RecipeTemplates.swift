@@ -43,13 +43,14 @@ enum RecipeTemplates {
         to: { type: string, default: backups, summary: The folder of the archives. }
         report: { type: string, choices: [phone, file, none], default: phone, summary: Where a backup is reported. }
 
+      zone: Europe/Berlin
+
       on:
         - cron: "30 2 * * *"
-          zone: Europe/Berlin
 
       steps:
         - let:
-            archive: ${{ inputs.to }}/${{ time.format(now, '%Y-%m-%d', 'Europe/Berlin') }}.tar.gz
+            archive: ${{ inputs.to }}/${{ time.format(now, '%Y-%m-%d') }}.tar.gz
 
         # The archive appears under its name only when it is whole, so that doing it twice does no harm.
         - id: pack
@@ -160,14 +161,16 @@ enum RecipeTemplates {
         from: { type: string, default: Reports <reports@example.org>, summary: Who sends it. }
         to: { type: list(string), default: [ana@example.org], summary: Who gets it. }
 
+      zone: Europe/Berlin
+
       on:
         - cron: "0 7 * * MON"
-          zone: Europe/Berlin
 
       steps:
         - id: items
           uses: http.getAll
           with: { url: /items, query: { limit: 2 } }
+          shape: { items: [{ id: int, name: string, price: double }] }
 
         - id: table
           uses: text.table
@@ -188,7 +191,7 @@ enum RecipeTemplates {
           with:
             from: ${{ inputs.from }}
             to: ${{ inputs.to }}
-            subject: ${{ steps.items.items.size() }} items, ${{ time.format(now, '%-d %B %Y', 'Europe/Berlin') }}
+            subject: ${{ steps.items.items.size() }} items, ${{ time.format(now, '%-d %B %Y') }}
             text: ${{ steps.table.text }}
             attachments: [{ path: reports/items.csv }]
 
@@ -390,9 +393,10 @@ enum RecipeTemplates {
         url: { type: string, default: /files/report.zip, summary: What is downloaded. }
         keep: { type: int, default: 7, min: 1, max: 1000, summary: How many archives are kept. }
 
+      zone: UTC
+
       on:
         - cron: "15 4 * * *"
-          zone: UTC
 
       steps:
         # The file appears whole and checked, or not at all; an interrupted download continues.
@@ -400,7 +404,7 @@ enum RecipeTemplates {
           uses: http.download
           with:
             url: ${{ inputs.url }}
-            to: archives/${{ time.format(now, '%Y-%m-%d', 'UTC') }}.zip
+            to: archives/${{ time.format(now, '%Y-%m-%d') }}.zip
             verify: zip
           retry: { maxAttempts: 5, initial: 30s, on: [timeout, network, server] }
 
@@ -672,18 +676,19 @@ enum RecipeTemplates {
       recipe: markbook-backup
       summary: Schedules a backup of this year's markbooks each Sunday and downloads it the next day.
 
+      zone: Australia/Sydney
+
       on:
         - cron: "0 16 * * SUN"
-          zone: Australia/Sydney
 
       steps:
         - id: ask
           uses: markbook.scheduleBackup
-          with: { matching: "${{ time.format(now, '%Y', 'Australia/Sydney') }}" }
+          with: { matching: "${{ time.format(now, '%Y') }}" }
 
         # It is built at about 1 AM.
         - id: night
-          wait: { until: "time.next(now, '02:00', 'Australia/Sydney')" }
+          wait: { until: "time.next(now, '02:00')" }
 
         # Asks for the address and downloads at once, and again at once if that fails, because the zip is deleted an hour after
         # the first request. A server that is down may take longer to come back than the first tries last. It gives up
@@ -693,7 +698,7 @@ enum RecipeTemplates {
           repeat: { until: "result.state != 'pending'", every: 1h, timeout: 20h }
           retry: { maxAttempts: 16, initial: 1s, maxInterval: 1h, jitter: none, on: [timeout, network, server] }
           with:
-            to: backups/markbooks-${{ time.format(now, '%Y-%m-%d', 'Australia/Sydney') }}.zip
+            to: backups/markbooks-${{ time.format(now, '%Y-%m-%d') }}.zip
             verify: zip
 
         - if: "!has(steps.backup.path)"

@@ -123,7 +123,7 @@ struct RunCommand: DispatchedCommand {
       folder: request.path.hasPrefix("/") ? nil : Workspace.workingFolder,
       texts: .inline(.map(request.recipe.texts)), inputs: .map(request.inputs), overrides: request.overrides,
       sandbox: request.isSandbox || request.isReplay, program: version, language: LanguageVersion.current,
-      group: request.recipe.group)
+      group: request.recipe.group, zone: request.recipe.folderZone)
   }
 
   // MARK: Recordings

@@ -23,11 +23,13 @@ struct RunStepReport: DispatchedCommand {
       for (name, blob) in facts.missingValues(at: step.path, upTo: RunStepReport.mostBytes) {
         facts.values[name] = try await requests.value(.blob(blob))
       }
-      return (facts, step, step.output == nil ? nil : try await requests.value(step.output))
+      // Of a write whose answer didn't fit its shape, the answer.
+      let given = step.output ?? step.lastAttempt?.answer
+      return (facts, step, given == nil ? nil : try await requests.value(given))
     }
     let book = await session.workspace.secretBook(session.workspace.secretSources())
     let facts = await seen.restored(by: book)
-    let recipe = session.workspace.recipe(facts.run.origin.file, among: facts.texts).recipe
+    let recipe = session.workspace.recipe(facts.run.origin.file, among: facts.texts, of: facts.run.origin).recipe
     let replay = recipe.map { recipe in
       StepReplay(of: recipe, facts.run, output: { facts.output(of: $0) }, items: { facts.items(of: $0) })
     }
@@ -83,7 +85,7 @@ struct RunStepReport: DispatchedCommand {
     }
     if let output = shown.output {
       console.out("")
-      console.show(output.shown, named: "output", hint: hint)
+      console.show(output.shown, named: shown.outputName, hint: hint)
     }
     if step.items != nil {
       console.say("\nIts items have inputs of their own: errand runs show \(shown.run.id) '\(step.path)[0]'")
@@ -99,6 +101,9 @@ struct RunStepReport: DispatchedCommand {
     var input: StepReplay.Input
     var output: Value?
 
+    /// What the action gave is an output only if it fitted the step's shape.
+    var outputName: String { step.output == nil ? "answer" : "output" }
+
     func asJSON(_ console: Console) {
       var document = step.summary.map ?? ValueMap()
       document["run"] = .string(run.id)
@@ -110,8 +115,8 @@ struct RunStepReport: DispatchedCommand {
       }
       if case .unknown = input { document["isInputUnknown"] = .bool(true) }
       if case .kept = input { document["keptFrom"] = run.origin.cause.run.map { .string($0) } }
-      document["output"] = output
-      masked += output?.maskedPaths.map { "output.\($0)" } ?? []
+      document[outputName] = output
+      masked += output?.maskedPaths.map { "\(outputName).\($0)" } ?? []
       if !masked.isEmpty { document["masked"] = .list(masked.map { .string($0) }) }
       console.out(json: .map(document))
     }

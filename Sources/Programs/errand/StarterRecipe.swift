@@ -48,7 +48,7 @@ extension Recipe.Input {
   /// Whether its values are written as texts.
   fileprivate var isText: Bool {
     switch declaration.type {
-    case .string, .choice, .timestamp, .duration, .bytes: true
+    case .string, .choice, .date, .timestamp, .duration, .bytes: true
     default: false
     }
   }

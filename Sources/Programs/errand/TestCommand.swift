@@ -42,9 +42,9 @@ struct TestCommand: DispatchedCommand {
     let given = parsed["file"].texts
     if !given.isEmpty { return given }
     var paths: [String] = []
-    for folder in workspace.recipeFolders where Files.exists("\(folder)/tests") {
+    for folder in workspace.recipeFolders.flatMap({ [$0, "\($0)/tests"] }) where Files.exists(folder) {
       do throws(FileError) {
-        paths += try Files.list("\(folder)/tests").filter { $0.hasSuffix(".test.yaml") }.map { "\(folder)/tests/\($0)" }
+        paths += try Files.list(folder).filter { $0.hasSuffix(".test.yaml") }.map { "\(folder)/\($0)" }
       } catch {
         throw RuntimeError(.noInput, error.description)
       }

@@ -71,7 +71,8 @@ struct WhyCommand: DispatchedCommand {
     let book = await workspace.secretBook(workspace.secretSources())
     // The values that conditions read; secrets are masked in what is shown.
     let seen = await facts.restored(by: book)
-    let conditions = workspace.recipe(facts.run.origin.file, among: seen.texts).recipe.map { recipe in
+    let conditions = workspace.recipe(facts.run.origin.file, among: seen.texts, of: facts.run.origin).recipe.map {
+      recipe in
       StepReplay(of: recipe, seen.run) { seen.output(of: $0) }
     }
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone

@@ -123,6 +123,7 @@ package struct RecipeRegistry {
   private mutating func list(_ folder: String, _ news: inout [News]) -> [String] {
     do throws(FileError) {
       let names = try disk.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
+        .filter { !RecipeTestFile.isName($0) }
       unlisted[folder] = nil
       return names.map { "\(folder)/\($0)" }
     } catch {

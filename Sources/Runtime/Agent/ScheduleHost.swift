@@ -231,8 +231,8 @@ package actor ScheduleHost {
       if reason == nil { reason = await refusal(recipe, inputs) }
       let plan = SchedulePlan(
         recipe: recipe.name, file: item.file, texts: texts, inputs: inputs,
-        computed: StartingInputs(trigger, of: recipe), group: recipe.group, program: program, trigger: trigger,
-        refusal: reason)
+        computed: StartingInputs(trigger, of: recipe), group: recipe.group, zone: recipe.folderZone, program: program,
+        trigger: trigger, refusal: reason)
       if let reason { tell(.refuses(schedule: ScheduleEntry(plan).id, reason: reason)) }
       plans.append(plan)
     }
@@ -504,7 +504,8 @@ extension ScheduleHost {
     if let reason = await refusal(recipe, .map(inputs)) { throw RequestRefusedError(.configuration, reason) }
     let run = RunCreated(
       run: id, at: time.now(), recipe: recipe.name, file: item.file, texts: .inline(.map(item.texts)),
-      inputs: .map(inputs), program: program, language: LanguageVersion.current, group: recipe.group)
+      inputs: .map(inputs), program: program, language: LanguageVersion.current, group: recipe.group,
+      zone: recipe.folderZone)
     let given = recipe.inputs.compactMap { $0.isSecret ? inputs[$0.name]?["secret"]?.string : nil }
     return (run, recipe.allSecrets.map(\.name) + given)
   }

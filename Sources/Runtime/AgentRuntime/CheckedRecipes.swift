@@ -44,9 +44,11 @@ package final class CheckedRecipes: Sendable {
   private let content = Mutex(Content())
 
   /// The recipe of a file among texts, if it was checked before.
-  func recipe(_ file: String, among texts: Value) -> Recipe? {
+  func recipe(_ file: String, among texts: Value, zone: String?) -> Recipe? {
     let key = Key(file, texts[file]?.string ?? "")
-    guard let recipe = content.withLock({ $0.known[key]?.recipe }), Value.map(recipe.texts) == texts else { return nil }
+    guard let recipe = content.withLock({ $0.known[key]?.recipe }), recipe.folderZone == zone,
+      Value.map(recipe.texts) == texts
+    else { return nil }
     content.withLock { $0.use(recipe, as: key) }
     return recipe
   }

@@ -51,7 +51,7 @@ package struct FailureHandler: Sendable {
     return RunCreated(
       run: UUID7(at: now, using: &random).description, at: now, recipe: recipe.name, file: file, texts: texts,
       inputs: .map(inputs), program: program, language: LanguageVersion.current, cause: RunCause(.failure, run: run.id),
-      group: recipe.group)
+      group: recipe.group, zone: recipe.folderZone)
   }
 }
 

@@ -90,14 +90,15 @@ package struct RunFactory: Sendable {
   private func checkedRecipe(of record: RunRecord, among texts: Value) throws(Diagnostics) -> Recipe {
     let file = record.origin.file
     let language = record.origin.language
+    let zone = record.origin.zone
     let isCurrent = language == LanguageVersion.current
-    if isCurrent, let recipe = workspace.checkedRecipes.recipe(file, among: texts) { return recipe }
-    if let recipe = check(file, among: texts, language).recipe {
+    if isCurrent, let recipe = workspace.checkedRecipes.recipe(file, among: texts, zone: zone) { return recipe }
+    if let recipe = check(file, among: texts, language, zone: zone).recipe {
       if isCurrent { workspace.checkedRecipes.keep(recipe) }
       return recipe
     }
     // Finished steps need not fit this program; such a recipe belongs to this run alone.
-    let checked = check(file, among: texts, language) { record.steps[$0]?.status.isEnded ?? false }
+    let checked = check(file, among: texts, language, zone: zone) { record.steps[$0]?.status.isEnded ?? false }
     guard let recipe = checked.recipe else {
       throw Diagnostics(checked.diagnostics.filter { $0.severity == .error })
     }
@@ -117,12 +118,16 @@ package struct RunFactory: Sendable {
   }
 
   /// Checks a recipe whose texts are kept; finished steps need not fit.
+  ///
+  /// - Parameter zone: The zone of recipes that name none, as the run's record has it.
   package func check(
-    _ file: String, among texts: Value, _ language: Int = LanguageVersion.current, isForPlan: Bool = false,
+    _ file: String, among texts: Value, _ language: Int = LanguageVersion.current, zone: String?,
+    isForPlan: Bool = false,
     isOver: @escaping @Sendable (StepPath) -> Bool = { _ in false }
   ) -> CheckedRecipe {
     var environment = workspace.environment
     environment.language = language
+    environment.zone = zone
     environment.isForPlan = isForPlan
     // The trigger that started the run no longer matters.
     environment.passesOverTriggers = true

@@ -1,15 +1,21 @@
 package import Basics
 import Glibc
 package import Recipes
+package import RunState
 
 extension Workspace {
   /// The folders whose recipes are served.
   package var recipeFolders: [String] { configuration.recipeFolders.map { Workspace.absolute($0, in: root) } }
 
   /// Reads a recipe from kept texts or from disk, or returns why it cannot be read.
-  package func recipe(_ file: String, among texts: Value) -> (recipe: Recipe?, fault: String?) {
+  ///
+  /// - Parameter run: The run whose recipe it is, with the zone that held when it began.
+  package func recipe(
+    _ file: String, among texts: Value, of run: RunCreated? = nil
+  ) -> (recipe: Recipe?, fault: String?) {
     let onDisk = environment.read
     var environment = self.environment
+    if let run { environment.zone = run.zone }
     environment.read = { path throws(FileError) in
       if let text = texts[path]?.string { return Source(name: path, text: text) }
       return try onDisk(path)
@@ -22,7 +28,9 @@ extension Workspace {
 
   /// The recipes that a command line names, directly or by their folder; those of the configured folders if it names
   /// none.
-  package func recipeFiles(of given: [String] = []) throws(RuntimeError) -> [String] {
+  ///
+  /// - Parameter hasTests: Whether test files that stand among the recipes are named too.
+  package func recipeFiles(of given: [String] = [], hasTests: Bool = false) throws(RuntimeError) -> [String] {
     var paths: [String] = []
     for path in given.isEmpty ? recipeFolders : given {
       guard given.isEmpty || Workspace.isFolder(path) else {
@@ -34,6 +42,7 @@ extension Workspace {
         paths += try Files.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
           // The configuration may be in the same folder.
           .filter { given.isEmpty || $0 != "errand.yaml" }
+          .filter { hasTests || !RecipeTestFile.isName($0) }
           .map { folder == "." ? $0 : "\(folder)/\($0)" }
       } catch {
         let fix = "; 'errand new recipe' makes one there, and 'recipes' in errand.yaml names other folders"

@@ -85,6 +85,7 @@ extension RunRecord {
       step.output = nil
       step.change = nil
       step.lastAttempt?.baseline = nil
+      step.lastAttempt?.answer = nil
       step.lastAttempt?.exchanges = []
       run.steps.put(step)
     }

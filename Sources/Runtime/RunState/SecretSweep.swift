@@ -22,7 +22,7 @@ struct SecretSweep {
   }
 
   private static let values: Set<String> = [
-    "texts", "inputs", "items", "baseline", "output", "outputs", "value", "data",
+    "texts", "inputs", "items", "baseline", "answer", "output", "outputs", "value", "data",
   ]
   private static let namedValues: Set<String> = ["values", "notes", "overrides"]
   private static let namedRecords: Set<String> = ["steps", "runs", "events", "schedules"]

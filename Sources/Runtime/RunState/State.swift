@@ -360,6 +360,8 @@ extension StepRecord {
     if event.status.isEnded { change = nil }
     // A success gives them, and `runs retry` of a failure needs them.
     if event.status == .succeeded { collected = CollectedPieces() }
+    // What doesn't fit is looked at again by a retry of the run.
+    if event.status == .succeeded { lastAttempt?.answer = nil }
     resolution = event.resolution ?? resolution
   }
 
@@ -381,6 +383,7 @@ extension StepRecord {
     lastAttempt?.error = event.error
     lastAttempt?.retryAt = event.retryAt
     lastAttempt?.exchanges = event.exchanges
+    if let answer = event.answer { lastAttempt?.answer = answer }
   }
 }
 

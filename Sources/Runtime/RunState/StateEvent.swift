@@ -67,11 +67,14 @@ package struct RunCreated: Record, Equatable {
   package var group: RunGroup?
   /// From 1; a retry of an ended run has the next number.
   package var attempt: Int
+  /// The zone of recipes that name none, as it was in errand.yaml.
+  package var zone: String?
 
   package init(
     run: String, at: Timestamp, recipe: String, file: String, folder: String? = nil, texts: StoredValue, inputs: Value,
     overrides: [String: Value] = [:], sandbox: Bool = false, program: String, language: Int = 1,
-    cause: RunCause = RunCause(.manual), group: RunGroup? = nil, attempt: Int = 1
+    cause: RunCause = RunCause(.manual), group: RunGroup? = nil, attempt: Int = 1,
+    zone: String? = nil
   ) {
     self.language = language
     self.run = run
@@ -87,6 +90,7 @@ package struct RunCreated: Record, Equatable {
     self.cause = cause
     self.group = group
     self.attempt = attempt
+    self.zone = zone
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -104,6 +108,7 @@ package struct RunCreated: Record, Equatable {
     cause = try member("cause", record?.cause, default: RunCause(.manual))
     group = try member("group", record?.group)
     attempt = try member("attempt", record?.attempt, default: 1)
+    zone = try member("zone", record?.zone)
   }
 }
 
@@ -261,10 +266,12 @@ package struct AttemptEnded: Record, Equatable {
   /// When the next attempt is due, if there is one; the step is `retrying` until then.
   package var retryAt: Timestamp?
   package var exchanges: [Value]
+  /// The action's answer, of a write whose step has a `shape`: kept before it is looked at.
+  @Apart package var answer: StoredValue?
 
   package init(
     run: String, at: Timestamp, step: StepPath, number: Int, error: RunError? = nil, retryAt: Timestamp? = nil,
-    exchanges: [Value] = []
+    exchanges: [Value] = [], answer: StoredValue? = nil
   ) {
     self.run = run
     self.at = at
@@ -273,6 +280,7 @@ package struct AttemptEnded: Record, Equatable {
     self.error = error
     self.retryAt = retryAt
     self.exchanges = exchanges
+    self.answer = answer
   }
 
   @inline(__always)
@@ -284,6 +292,7 @@ package struct AttemptEnded: Record, Equatable {
     error = try member("error", record?.error)
     retryAt = try member("retryAt", record?.retryAt)
     exchanges = try member("exchanges", record?.exchanges, default: [])
+    answer = try member("answer", record?.answer)
   }
 }
 

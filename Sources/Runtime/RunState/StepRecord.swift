@@ -115,6 +115,7 @@ extension StepRecord {
     guard var last = before.lastAttempt else { return }
     // Only the last attempt needs it.
     last.baseline = nil
+    last.answer = nil
     earlierAttempts = Array((before.earlierAttempts + [last]).suffix(StepRecord.mostEarlierAttempts))
   }
 
@@ -139,6 +140,8 @@ package struct AttemptRecord: Sendable, Equatable {
   @Apart package var retryAt: Timestamp?
   /// The HTTP requests made: method, redacted URL, status, bytes, time; never bodies.
   package var exchanges: [Value]
+  /// The answer of a write whose step has a `shape`, unless it fitted.
+  @Apart package var answer: StoredValue? = nil
 
   package init(
     number: Int, startedAt: Timestamp, endedAt: Timestamp? = nil, baseline: StoredValue? = nil, error: RunError? = nil,
@@ -159,6 +162,7 @@ extension AttemptRecord {
   fileprivate var erased: AttemptRecord {
     var attempt = self
     attempt.baseline = nil
+    attempt.answer = nil
     attempt.error = error?.erased
     attempt.exchanges = []
     return attempt
@@ -202,5 +206,6 @@ extension AttemptRecord: Record {
     error = try member("error", record?.error)
     retryAt = try member("retryAt", record?.retryAt)
     exchanges = try member("exchanges", record?.exchanges, default: [])
+    answer = try member("answer", record?.answer)
   }
 }

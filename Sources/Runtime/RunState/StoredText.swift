@@ -84,7 +84,7 @@ extension StateEvent {
       event.texts.isTooDeep || event.inputs.isTooDeep || event.overrides.values.contains(where: \.isTooDeep)
     case .stepBegan(let event): [event.items, event.baseline].contains { $0?.isTooDeep == true }
     case .attemptBegan(let event): event.baseline?.isTooDeep ?? false
-    case .attemptEnded(let event): event.exchanges.contains(where: \.isTooDeep)
+    case .attemptEnded(let event): event.answer?.isTooDeep == true || event.exchanges.contains(where: \.isTooDeep)
     case .stepEnded(let event): event.output?.isTooDeep == true || event.exchanges.contains(where: \.isTooDeep)
     case .runEnded(let event): event.outputs?.isTooDeep ?? false
     case .runNoted(let event): event.value.isTooDeep

@@ -12,6 +12,10 @@
 // that of its effect. A write that may be repeated but has no attempt left is uncertain too, because it may have been
 // done. A write that was done although it failed (its answer made no sense) is looked up if the action can do so, and
 // else fails for good. The journal has every attempt with its error and the instant of the next one.
+//
+// A step's `shape` is the last part of an attempt. An answer of a read that doesn't fit is a failure that did nothing.
+// The answer of anything else is on disk before it is looked at; if it doesn't fit, the step fails for good, and a retry
+// of the run looks at the kept answer again.
 import ActionKit
 import Basics
 import Calendars
@@ -55,6 +59,10 @@ struct ActionRunner {
     var startedAt: Timestamp
     var baseline: Value?
     let log: AttemptLog
+    /// The requests that the record of an attempt that ended before has.
+    var kept: [Value] = []
+
+    var exchanges: [Value] { kept.isEmpty ? log.requests() : kept }
   }
 
   /// What may follow from an attempt without output.
@@ -103,11 +111,14 @@ struct ActionRunner {
     } else if let last = known?.lastAttempt {
       var baseline: Value?
       if let kept = last.baseline { baseline = try await journal.value(kept, as: "what was there before '\(name)'") }
-      let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline, log: log(work))
+      let attempt = Attempt(
+        number: number, startedAt: last.startedAt, baseline: baseline, log: log(work), kept: last.exchanges)
       if let due = last.retryAt, let error = last.error {
         if let output = try await paused(until: due, after: error, attempt, work) { return output }
       } else if last.endedAt == nil {
         if let output = try await settled(attempt, lost(number), work) { return output }
+      } else if let answer = last.answer {
+        return try await shaped(attempt, try await journal.value(answer, as: "the answer of '\(name)'"), work)
       }
     }
     while true {
@@ -116,7 +127,9 @@ struct ActionRunner {
       var attempt = Attempt(number: number, startedAt: run.time.now(), log: log(work))
       var error: RunError
       switch try await result(of: &attempt, work) {
-      case .success(let output): return try await succeeded(attempt, output)
+      case .success(let output):
+        guard let misfit = misfit(in: output, attempt, work) else { return try await succeeded(attempt, output, work) }
+        error = misfit
       case .failure(let failure): error = runError(failure, attempt: number, work)
       }
       if let reason = journal.takeRefusal(of: path) {
@@ -127,7 +140,7 @@ struct ActionRunner {
       }
       var isDoubtful = false
       switch try await verdict(error, work, attempt) {
-      case .done(let output): return try await succeeded(attempt, output)
+      case .done(let output): return try await succeeded(attempt, output, work)
       case .again(let isKnown):
         if isKnown { error.effect = .none }
         // That this attempt did nothing says nothing about earlier ones.
@@ -184,7 +197,7 @@ struct ActionRunner {
   @inline(never)
   private func settled(_ attempt: Attempt, _ error: RunError, _ work: Work) async throws(StepInterruption) -> Value? {
     switch try await verdict(error, work, attempt) {
-    case .done(let output): return try await succeeded(attempt, output)
+    case .done(let output): return try await succeeded(attempt, output, work)
     case .again(let isKnown):
       // Recorded first, so that the attempt leaves no doubt when the next one begins.
       if isKnown, journal.step(path)?.isInFlight == true {
@@ -420,15 +433,54 @@ struct ActionRunner {
         key: try journal.kept(work.key, of: name)))
   }
 
-  private func ended(_ attempt: Attempt, _ error: RunError?, retryAt: Timestamp? = nil) -> StateEvent {
+  private func ended(
+    _ attempt: Attempt, _ error: RunError?, retryAt: Timestamp? = nil, answer: StoredValue? = nil
+  ) -> StateEvent {
     .attemptEnded(
       AttemptEnded(
         run: run.id, at: run.time.now(), step: path, number: attempt.number, error: error, retryAt: retryAt,
-        exchanges: attempt.log.requests()))
+        exchanges: attempt.exchanges, answer: answer))
   }
 
   private func ended(_ status: StepStatus, error: RunError? = nil) -> StateEvent {
     .stepEnded(StepEnded(run: run.id, at: run.time.now(), step: path, status: status, error: error))
+  }
+
+  /// Records that the action was done, with its output as the step's `shape` has it.
+  private func succeeded(_ attempt: Attempt, _ output: Value, _ work: Work) async throws(StepInterruption) -> Value {
+    guard call.shape != nil else { return try await succeeded(attempt, output) }
+    if !action.effect.onlyReads {
+      let answer: StoredValue
+      do throws(StepInterruption) { answer = try await journal.stored(output) } catch .failed(let error) {
+        return try await failed(attempt, error)
+      }
+      try await journal.commit([ended(attempt, nil, answer: answer)])
+    }
+    return try await shaped(attempt, output, work)
+  }
+
+  /// Ends the step with an answer that is kept, or that need not be.
+  @inline(never)
+  private func shaped(_ attempt: Attempt, _ answer: Value, _ work: Work) async throws(StepInterruption) -> Value {
+    switch call.fitted(answer, redacting: work.redactor.redact) {
+    case .success(let output): return try await succeeded(attempt, output)
+    case .failure(let misfits): return try await failed(attempt, runError(misfits, attempt, work, effect: .done))
+    }
+  }
+
+  /// The error of a read whose answer doesn't fit the step's `shape`.
+  @inline(never)
+  private func misfit(in answer: Value, _ attempt: Attempt, _ work: Work) -> RunError? {
+    guard call.shape != nil, action.effect.onlyReads,
+      case .failure(let misfits) = call.fitted(answer, redacting: work.redactor.redact)
+    else { return nil }
+    return runError(misfits, attempt, work, effect: .none)
+  }
+
+  private func runError(
+    _ misfits: Shape.Misfits, _ attempt: Attempt, _ work: Work, effect: ActionError.Effect
+  ) -> RunError {
+    runError(ActionError(.validation, misfits.message, effect: effect), attempt: attempt.number, work)
   }
 
   /// Records a success.
@@ -443,7 +495,7 @@ struct ActionRunner {
       .stepEnded(
         StepEnded(
           run: run.id, at: run.time.now(), step: path, attempt: attempt.number, status: .succeeded, output: stored,
-          exchanges: attempt.log.requests()))
+          exchanges: attempt.exchanges))
     ])
     return output
   }
@@ -474,6 +526,26 @@ struct ActionRunner {
     var error = RunError(error, step: name, attempt: attempt, redactedBy: work.redactor)
     run.place(&error, at: step.location)
     return error
+  }
+}
+
+extension ActionCall {
+  /// An output with the values of the step's `shape`.
+  func fitted(_ output: Value, redacting redact: @escaping (String) -> String) -> Result<Value, Shape.Misfits> {
+    guard let shape else { return .success(output) }
+    do throws(Shape.Misfits) { return .success(try shape.fitted(output, redacting: redact)) } catch {
+      return .failure(error)
+    }
+  }
+}
+
+extension Effect {
+  /// Whether doing it again changes and uses up nothing, so that its answer need not be kept before it is looked at.
+  fileprivate var onlyReads: Bool {
+    switch self {
+    case .pure, .read: true
+    case .consume, .idempotentWrite, .write: false
+    }
   }
 }
 

@@ -19,7 +19,7 @@ extension Planner {
     /// What leaves the input open if something fails before.
     var doubt = missing == nil ? given.otherwise?.firstUnknown : nil
     let shown = shown(call, input)
-    let later = PlannedValue(Unknown("known after '\(name(of: step, path))'").value(of: action.outputType))
+    let later = PlannedValue(Unknown("known after '\(name(of: step, path))'").value(of: call.outputType))
     switch action.effect {
     case .write, .idempotentWrite:
       try await write(call, step, input, missing, at: path)
@@ -37,7 +37,7 @@ extension Planner {
       noteChanges(changed, by: name(of: step, path), of: call, told: nil)
       return later
     case .pure:
-      if let missing { return PlannedValue(Unknown(missing.reason).value(of: action.outputType)) }
+      if let missing { return PlannedValue(Unknown(missing.reason).value(of: call.outputType)) }
     case .read:
       if let missing {
         note(.notRead(shown, Plan.Reason("its input is \(missing.reason)")), at: path)
@@ -64,15 +64,28 @@ extension Planner {
         doubt = doubt ?? Unknown(reason)
       }
     }
-    let output = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
+    func known(_ output: Value) -> Value {
+      output.replacingMasked { Unknown("known when '\($0.secretNames.first ?? "")' is the secret that it was").value }
+    }
+    let answer = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
       try await action.run(input, on: service, in: context)
     }
-    .replacingMasked { Unknown("known when '\($0.secretNames.first ?? "")' is the secret that it was").value }
     if action.effect == .read {
       plan.reads.append(
-        Plan.Read(path: path, call: shown, output: try hashes(of: masked(action.output.withoutVolatile(output)))))
+        Plan.Read(path: path, call: shown, output: try hashes(of: masked(action.output.withoutVolatile(known(answer)))))
+      )
     }
-    return PlannedValue(output, otherwise: doubt.map { Unknown($0.reason).value(of: action.outputType) })
+    let output: Value
+    switch call.fitted(answer, redacting: redactor.adding(call.input.secrets(in: input)).redact) {
+    case .success(let fitted): output = known(fitted)
+    case .failure(let misfits):
+      var error = RunError(
+        ActionError(.validation, misfits.message, effect: ActionError.Effect.none), step: path, attempt: 1,
+        redactedBy: redactor.adding(call.input.secrets(in: input)))
+      error.place(at: step.location)
+      throw .failed(error)
+    }
+    return PlannedValue(output, otherwise: doubt.map { Unknown($0.reason).value(of: call.outputType) })
   }
 
   /// What an action touches, as far as its input is known.

@@ -149,7 +149,10 @@ extension Recipe {
       throw ResolutionError(
         "\(call.action.id) gives a different output: \(faults.map(\.message).joined(separator: "; "))")
     }
-    return call.action.output.restored(value)
+    switch call.fitted(call.action.output.restored(value), redacting: { $0 }) {
+    case .success(let output): return output
+    case .failure(let misfits): throw ResolutionError(misfits.message)
+    }
   }
 
   /// The template of the output that a person gives for an action; nil where none is needed.
@@ -198,7 +201,7 @@ extension FieldType {
     case .optional(let wrapped), .secret(let wrapped): wrapped.template
     case .choice(let words): .string(words.joined(separator: "|"))
     case .dyn: .null
-    case .string, .bytes, .timestamp, .duration: .string("…")
+    case .string, .date, .bytes, .timestamp, .duration: .string("…")
     }
   }
 }

@@ -9,6 +9,8 @@
 //     open      it holds steps and didn't end: kept as begun, with its list, its case, its `now`, and the number of its
 //               round with what that was given and what the rounds before it gathered; its time limit begins anew, and
 //               what is inside is judged in turn
+//     answered  its action was done, and the answer didn't fit its `shape`: kept with the answer, which is looked at
+//               again
 //     handled   its handler didn't end: kept with the failure that led there, and what is inside the handler is judged
 //               in turn; so the step itself isn't tried again (unless there are no handling steps, and only the value of
 //               `onError` failed)
@@ -137,12 +139,29 @@ private struct TakingOver {
       adopt(chosen.block, path + chosen.prefix)
     } else if step.repetition != nil {
       takeRounds(step, record)
+    } else if case .action = step.kind {
+      takeAnswered(record)
     } else if holdsSteps(step) {
       // A new attempt is a new scope.
       if step.retry != nil { return }
       takeOpen(record)
       adopt(inside: step, path)
     }
+  }
+
+  /// Keeps an answer that didn't fit.
+  private mutating func takeAnswered(_ record: StepRecord) {
+    guard let last = record.lastAttempt, let answer = last.answer else { return }
+    events.append(
+      .stepBegan(
+        StepBegan(
+          run: run, at: last.startedAt, step: record.path, now: record.now, attempt: last.number,
+          key: old.key(of: record))))
+    events.append(
+      .attemptEnded(
+        AttemptEnded(
+          run: run, at: last.endedAt ?? last.startedAt, step: record.path, number: last.number,
+          exchanges: last.exchanges, answer: answer)))
   }
 
   private func holdsSteps(_ step: Step) -> Bool {
@@ -173,7 +192,9 @@ private struct TakingOver {
           collected: record.collected.all)))
     let path = "\(record.path)/#round"
     guard let round = old.steps[path] else { return }
-    if round.status == .succeeded {
+    if round.lastAttempt?.answer != nil {
+      takeAnswered(round)
+    } else if round.status == .succeeded {
       takePassed(round)
     } else if holdsSteps(step), step.retry == nil {
       takeOpen(round)

@@ -274,7 +274,7 @@ struct ScheduleEvaluation {
         RunCreated(
           run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: inputs,
           overrides: plan.overrides, program: plan.program, language: LanguageVersion.current, cause: cause,
-          group: plan.group)))
+          group: plan.group, zone: plan.zone)))
     effects.append(.start(run: run))
     current.open.append(run)
     flush()

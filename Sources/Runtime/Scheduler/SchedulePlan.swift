@@ -19,6 +19,8 @@ package final class SchedulePlan: Sendable {
   package let computed: StartingInputs?
   package let overrides: [String: Value]
   package let group: RunGroup?
+  /// The zone of recipes that name none.
+  package let zone: String?
   /// The version of Errand that accepts the runs.
   package let program: String
   package let trigger: Trigger
@@ -27,7 +29,8 @@ package final class SchedulePlan: Sendable {
 
   package init(
     recipe: String, file: String, texts: StoredValue, inputs: Value, computed: StartingInputs? = nil,
-    overrides: [String: Value] = [:], group: RunGroup? = nil, program: String, trigger: Trigger, refusal: String? = nil
+    overrides: [String: Value] = [:], group: RunGroup? = nil, zone: String? = nil, program: String, trigger: Trigger,
+    refusal: String? = nil
   ) {
     self.recipe = recipe
     self.file = file
@@ -36,6 +39,7 @@ package final class SchedulePlan: Sendable {
     self.computed = computed
     self.overrides = overrides
     self.group = group
+    self.zone = zone
     self.program = program
     self.trigger = trigger
     self.refusal = refusal

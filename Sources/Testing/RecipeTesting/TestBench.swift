@@ -292,7 +292,7 @@ actor TestBench {
       try await agent.host.create(
         RunCreated(
           run: id, at: time.now(), recipe: recipe.name, file: recipe.source.name, texts: .inline(.object([:])),
-          inputs: .map(inputs), sandbox: true, program: "test", group: recipe.group))
+          inputs: .map(inputs), sandbox: true, program: "test", group: recipe.group, zone: recipe.folderZone))
     }
     do throws(RunRefusedError) { try await agent.host.carryOn(id) } catch { throw TestError(message: error.message) }
     try await settle()

@@ -171,6 +171,6 @@ final class World {
     for input in recipe.inputs where input.isSecret { inputs[input.name] = .object(["secret": .string("TOKEN")]) }
     return RunCreated(
       run: id, at: time, recipe: name, file: file, texts: .inline(.map(recipe.texts)), inputs: .map(inputs),
-      program: "simulated", group: recipe.group)
+      program: "simulated", group: recipe.group, zone: recipe.folderZone)
   }
 }

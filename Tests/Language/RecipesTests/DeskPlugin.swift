@@ -6,6 +6,7 @@ enum DeskPlugin: Plugin {
   static let summary = "Files papers."
   static let actions: [any Action<Desk>.Type] = [
     Find.self, Read.self, File.self, Post.self, Stamp.self, Copy.self, Weigh.self,
+    Fetch.self,
   ]
 
   struct Configuration: FieldSet {
@@ -129,6 +130,31 @@ enum Copy: ReconcilingAction {
   static func reconcile(
     _ input: Input, with baseline: Baseline, startedAt: Timestamp, on desk: Desk, in context: ActionContext
   ) async throws -> Reconciliation<Output> { try never() }
+}
+
+enum Fetch: Action {
+  static let name = "fetch"
+  static let summary = "Fetches what other desks have."
+  static let effect = Effect.read
+  static let examples = [Example("All", "")]
+  typealias Input = Nothing
+
+  struct Output: FieldSet {
+    @Field("How many there are.") var count: Int
+    @Field("What came.") var body: Value
+    @Field("What came beside it.") var rest: Value?
+    @Field("Line by line.") var lines: [Value]
+    @Field("By name.") var named: [String: Value]
+    @Field("The parcel.") var parcel: Parcel
+    @Field("What opens it.") var key: Secret<String>
+  }
+
+  struct Parcel: FieldSet {
+    @Field("The weight.") var weight: Double
+    @Field("What is inside.") var inside: Value
+  }
+
+  static func run(_ input: Input, on desk: Desk, in context: ActionContext) async throws -> Output { try never() }
 }
 
 enum Weigh: RenamedAction {

@@ -10,7 +10,7 @@ enum AnythingPlugin: Plugin {
   static let name = "any"
   static let summary = "Gives values of every type."
   static let actions: [any Action<AnythingService>.Type] =
-    [Give.self, Refuse.self] + everyPlugin.flatMap { standIns(for: $0) }
+    [Give.self, Open.self, Refuse.self] + everyPlugin.flatMap { standIns(for: $0) }
 
   struct Configuration: FieldSet {}
 
@@ -91,6 +91,63 @@ enum Give: KeyedAction {
 
   static func run(_ input: Input, on service: AnythingService, in context: ActionContext) async throws -> Output {
     try made(input.seed)
+  }
+}
+
+/// Gives values as a service sends them, in fields of no known type.
+enum Open: Action {
+  static let name = "open"
+  static let summary = "Gives values of no known type."
+  static let effect = Effect.read
+  static let examples = [Example("One", "seed: 1")]
+
+  struct Input: FieldSet {
+    @Field("Decides what is there.") var seed: Int
+  }
+
+  struct Output: FieldSet {
+    @Field("An object.") var body: Value
+    @Field("Objects.") var rows: [Value]
+    @Field("Anything.") var value: Value?
+  }
+
+  /// Types of a member of an object, each with values that fit.
+  static let members: [(type: String, shaped: ValueType, values: [Value])] = [
+    ("int", .int, [.int(3), .double(2)]),
+    ("double", .double, [.int(3), .double(0.5)]),
+    ("string", .string, [.string(""), .string("12")]),
+    ("bool", .bool, [.bool(true), .bool(false)]),
+    ("date", .string, [.string("2026-11-22")]),
+    ("timestamp", .timestamp, [.string("2026-11-22T10:00:00Z")]),
+    ("duration", .duration, [.string("90s")]),
+    ("bytes", .bytes, [.string("aGk="), .string("")]),
+    ("choice(on, off)", .choice(["on", "off"]), [.string("on"), .string("off")]),
+    ("list(int)", .list(.int), [.list([]), .list([.int(1), .double(2)])]),
+    ("map(string, double)", .map(.string, .double), [.map(ValueMap()), .object(["k": .int(1)])]),
+    ("dyn", .dyn, [.int(1), .string("x"), .list([])]),
+  ]
+
+  static func run(_ input: Input, on service: AnythingService, in context: ActionContext) async throws -> Output {
+    var random = SeededGenerator(seed: UInt64(truncatingIfNeeded: input.seed))
+    func object() -> Value {
+      var map = ValueMap()
+      for (index, member) in members.enumerated() {
+        let value = member.values[Int.random(in: 0..<member.values.count, using: &random)]
+        map[.string("m\(index)")] = value
+        // The same, which may be missing or null.
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: map[.string("n\(index)")] = value
+        case 1: map[.string("n\(index)")] = .null
+        default: break
+        }
+      }
+      return .map(map)
+    }
+    return try Output {
+      $0.body = object()
+      $0.rows = (0..<Int.random(in: 0...2, using: &random)).map { _ in object() }
+      $0.value = Bool.random(using: &random) ? object() : nil
+    }
   }
 }
 
@@ -194,6 +251,7 @@ extension FieldType {
     case .bool: return one(of: [.bool(true), .bool(false)])
     case .int: return one(of: [.int(0), .int(1), .int(-2), .int(7)])
     case .double: return one(of: [.double(0), .double(1.5), .double(-2)])
+    case .date: return one(of: [.string("2026-11-22"), .string("2024-02-29")])
     case .string: return one(of: [.string(""), .string("12"), .string("a, b"), .string("é")])
     case .bytes: return one(of: [.bytes([]), .bytes([65, 66]), .bytes([0xFF])])
     case .timestamp: return .timestamp(Timestamp("2026-11-22T10:00:00Z") ?? .earliest)

@@ -7,7 +7,8 @@ enum BenchPlugin: Plugin {
   static let summary = "Does what a test's script says."
   static let actions: [any Action<BenchService>.Type] = [
     Compute.self, Read.self, ReadPatiently.self, Consume.self, Put.self, PutWithinHour.self, Post.self,
-    PostLooked.self, PostKeyed.self, Ask.self, PutShown.self,
+    PostLooked.self, PostKeyed.self, Ask.self, PutShown.self, ReadOpen.self, ConsumeOpen.self, PutOpen.self,
+    PostOpen.self,
   ]
 
   struct Configuration: FieldSet {
@@ -153,4 +154,50 @@ enum PostLooked: BenchAction, ReconcilingAction {
         })
     }
   }
+}
+
+/// Actions whose output is what they are given, in an open field.
+protocol OpenAction: Action where Service == BenchService, Input == OpenInput, Output == OpenOutput {}
+
+struct OpenInput: FieldSet {
+  @Field("What the script calls it.") var name: String
+  @Field("What comes back.") var body: Value
+}
+
+struct OpenOutput: FieldSet {
+  @Field("The name.") var name: String
+  @Field("The value.") var body: Value
+}
+
+extension OpenAction {
+  static var summary: String { "Does what the script says, and gives what it is given." }
+  static var examples: [Example] { [Example("One", "name: a\nbody: 1")] }
+
+  static func run(_ input: Input, on service: BenchService, in context: ActionContext) async throws -> OpenOutput {
+    try await service.perform(input.name, key: nil, context)
+    return try OpenOutput {
+      $0.name = input.name
+      $0.body = input.body
+    }
+  }
+}
+
+enum ReadOpen: OpenAction {
+  static let name = "readOpen"
+  static let effect = Effect.read
+}
+
+enum ConsumeOpen: OpenAction {
+  static let name = "consumeOpen"
+  static let effect = Effect.consume(repeats: 0)
+}
+
+enum PutOpen: OpenAction {
+  static let name = "putOpen"
+  static let effect = Effect.idempotentWrite(within: .forever)
+}
+
+enum PostOpen: OpenAction {
+  static let name = "postOpen"
+  static let effect = Effect.write
 }

@@ -28,6 +28,8 @@ struct SoundRecipeMaker {
   /// The actions that give something, each with the type of what it gives.
   private let actions: [(name: String, type: ValueType)]
   private let giveType: ValueType
+  /// Whether there is an action with open fields.
+  private let hasOpen: Bool
   /// What an action of the program's own gives; nil if it is not among those of this recipe.
   private let realType: @Sendable (String) -> ValueType?
 
@@ -72,9 +74,10 @@ struct SoundRecipeMaker {
   init(seed: UInt64, catalog: ActionCatalog = Self.catalog) {
     maker = SoundExpressionMaker(seed: seed)
     spreadsSecrets = seed % 10 == 3
-    actions = catalog.actionIDs.filter { $0.hasPrefix("any.") && $0 != "any.refuse" }.map {
+    actions = catalog.actionIDs.filter { $0.hasPrefix("any.") && $0 != "any.refuse" && $0 != "any.open" }.map {
       ($0, catalog.action($0)?.outputType(for: .map(ValueMap())) ?? .dyn)
     }
+    hasOpen = catalog.action("any.open") != nil
     let catalog = catalog
     realType = { catalog.action($0)?.outputType(for: .map(ValueMap())) }
     giveType = catalog.action("any.give")?.outputType(for: .map(ValueMap())) ?? .dyn
@@ -212,6 +215,7 @@ struct SoundRecipeMaker {
   /// An action, and its output under the id.
   private mutating func uses(_ id: String, onto clauses: String, isOptional: Bool = false) -> String {
     var clauses = clauses + retry()
+    if hasOpen, one(in: 6) { return open(id, onto: clauses, isOptional: isOptional) }
     let action = one(in: 2) ? ("any.give", giveType) : pick(actions)
     var fields = "seed: \(Int.random(in: 0..<64, using: &maker.random))"
     if action.0 == "any.give" {
@@ -222,6 +226,47 @@ struct SoundRecipeMaker {
     if isCaught { clauses += ", onError: \(pick(["continue", handler()]))" }
     give(id, action.1, isOptional: isOptional || isCaught)
     return "{ id: \(id), uses: \(action.0), with: { \(fields) }\(clauses) }"
+  }
+
+  /// An action with open fields, and a `shape` that gives some of them a type.
+  private mutating func open(_ id: String, onto clauses: String, isOptional: Bool) -> String {
+    places.insert("shape")
+    func object() -> (text: String, type: ValueType) {
+      var parts: [String] = []
+      var fields: [ObjectType.Field] = []
+      for (index, member) in Open.members.enumerated() where one(in: 3) {
+        let mayBeAbsent = one(in: 2)
+        let name = mayBeAbsent ? "n\(index)" : "m\(index)"
+        parts.append("\(name): \"\(member.type)\(mayBeAbsent ? "?" : "")\"")
+        fields.append(.init(name, member.shaped, isOptional: mayBeAbsent))
+      }
+      return ("{ \(parts.joined(separator: ", ")) }", .object(ObjectType(fields: fields)))
+    }
+    var parts: [String] = []
+    var (body, rows, value) = (ValueType.dyn, ValueType.list(.dyn), ValueType.dyn)
+    if one(in: 2) {
+      let shape = object()
+      parts.append("body: \(shape.text)")
+      body = shape.type
+    }
+    if parts.isEmpty || one(in: 2) {
+      let shape = object()
+      parts.append("rows: [\(shape.text)]")
+      rows = .list(shape.type)
+    }
+    if one(in: 2) {
+      let shape = object()
+      parts.append("value?: \(shape.text)")
+      value = shape.type
+    }
+    give(
+      id,
+      .object(
+        ObjectType(fields: [.init("body", body), .init("rows", rows), .init("value", value, isOptional: true)])),
+      isOptional: isOptional)
+    let seed = Int.random(in: 0..<64, using: &maker.random)
+    return
+      "{ id: \(id), uses: any.open, with: { seed: \(seed) }, shape: { \(parts.joined(separator: ", ")) }\(clauses) }"
   }
 
   private mutating func input() -> String {
@@ -279,7 +324,9 @@ struct SoundRecipeMaker {
     case 3:
       let name = "v\(lastID)"
       let (one, other) = (hole("let"), hole("let"))
-      bind(name, .object(ObjectType(fields: [.init("a", one.type), .init("b", .list(other.type))])), depth)
+      // An absent optional leaves its key out.
+      let first = ObjectType.Field("a", one.type.heldIfPresent ?? one.type, isOptional: one.type.heldIfPresent != nil)
+      bind(name, .object(ObjectType(fields: [first, .init("b", .list(other.type))])), depth)
       return "{ let: { \(name): { a: \(one.text), b: [\(other.text)] } } }"
     case 4, 5: return uses(id, onto: "")
     case 6:

@@ -3,8 +3,10 @@ import Calendars
 
 /// Our own library `time`: instants as the clocks of a zone show them.
 ///
-/// None of these reads a clock; `now` is a variable.
-let timeFunctions: [FunctionDeclaration] = [
+/// None of these reads a clock; `now` is a variable. Each has a form without the zone, which is the recipe's then.
+let timeFunctions: [FunctionDeclaration] = zonedFunctions.flatMap { [$0, $0.withoutZone] }
+
+private let zonedFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "time.next", parameters: [.timestamp, .string, .string], result: .timestamp,
     summary: "The first instant after another at which clocks in a zone show a time of day.",

@@ -1,0 +1,253 @@
+// What `shape` says about the open fields of an action's output.
+//
+// A field is open where its type is `dyn`, or a list or map that holds it. The shape gives such a field a type, written
+// as for inputs; what it doesn't name inside an open field is left out of the value. Fields that the action types keep
+// their types and values, also beside an open field in the same object.
+//
+// A value is read as an input is: texts become instants, lengths of time and octets, 3 fits a double and 3.0 an int. A
+// text is never read as a number. Null and a missing field are the same: absent where the type ends in `?`, else a
+// misfit.
+import ActionKit
+package import Basics
+
+/// The types that a recipe gives the open fields of an action's output.
+package struct Shape: Sendable {
+  /// What to read where.
+  fileprivate indirect enum Part: Sendable {
+    /// An open value, all of which is of the type.
+    case open(FieldType)
+    /// Each element of a list, or each value of a map.
+    case each(Part)
+    /// Some fields of an object that the action types.
+    case fields([(name: String, isOptional: Bool, part: Part)])
+  }
+
+  fileprivate let root: Part
+  /// The type of the output with the shape.
+  package let type: ValueType
+
+  /// An output that doesn't fit.
+  package struct Misfits: Error, Sendable {
+    /// Up to ten sentences without full stop, each with a path, what is there and what is wanted.
+    package var list: [String]
+    /// How many there are.
+    package var count: Int
+
+    package var message: String {
+      let rest = count - list.count
+      return "the output doesn't fit 'shape': " + list.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
+    }
+  }
+
+  /// The output with the values of the shape.
+  ///
+  /// - Parameter redact: Takes the secrets out of a text of the output before a message shows its beginning.
+  package func fitted(_ output: Value, redacting redact: @escaping (String) -> String) throws(Misfits) -> Value {
+    var fitting = Fitting(redact: redact)
+    let value = fitting.fit(output, root, "")
+    guard fitting.misfits.count == 0 else { throw fitting.misfits }
+    return value ?? .null
+  }
+}
+
+/// One pass over an output.
+private struct Fitting {
+  let redact: (String) -> String
+  var misfits = Shape.Misfits(list: [], count: 0)
+
+  private static let most = 10
+  /// How much of a value a message shows.
+  private static let shown = 40
+
+  private mutating func misfit(_ path: String, _ sentence: String) {
+    misfits.count += 1
+    if misfits.list.count < Fitting.most {
+      misfits.list.append("'\(path.isEmpty ? "output" : path)' \(sentence)")
+    }
+  }
+
+  mutating func fit(_ value: Value, _ part: Shape.Part, _ path: String) -> Value? {
+    switch part {
+    case .open(let type): return read(value, type, path)
+    case .each(let part):
+      switch value.content {
+      case .list(let items):
+        return .list(items.enumerated().map { fit($1, part, "\(path)[\($0)]") ?? .null })
+      case .map(let map):
+        var fitted = ValueMap()
+        for member in map.members { fitted[member.key] = fit(member.value, part, path.member(member.key)) ?? .null }
+        return .map(fitted)
+      default: return value
+      }
+    case .fields(let fields):
+      guard var map = value.map else { return value }
+      for (name, isOptional, part) in fields {
+        map[name] = field(map[name], path.member(.string(name)), isOptional: isOptional, part)
+      }
+      return .map(map)
+    }
+  }
+
+  private mutating func field(_ value: Value?, _ path: String, isOptional: Bool, _ part: Shape.Part) -> Value? {
+    if let value, !value.isNull { return fit(value, part, path) }
+    if isOptional { return nil }
+    // Null is a value of `dyn`.
+    if case .open(.dyn) = part, let value { return value }
+    let wanted = if case .open(let type) = part { type.wanted } else { "a value" }
+    misfit(
+      path, "is \(value == nil ? "missing" : "null"), but must be \(wanted); if it may be absent, end its type in ?")
+    return nil
+  }
+
+  private mutating func read(_ value: Value, _ type: FieldType, _ path: String) -> Value? {
+    switch (type, value.content) {
+    case (.optional(let wrapped), _), (.secret(let wrapped), _): return read(value, wrapped, path)
+    case (.dyn, _), (.string, .masked): return value
+    case (.list(let element), .list(let items)):
+      return .list(items.enumerated().map { read($1, element, "\(path)[\($0)]") ?? .null })
+    case (.map(let element), .map(let map)) where map.members.allSatisfy({ $0.name != nil }):
+      var fitted = ValueMap()
+      for member in map.members { fitted[member.key] = read(member.value, element, path.member(member.key)) ?? .null }
+      return .map(fitted)
+    case (.object(let schema), .map(let map)):
+      var fitted = ValueMap()
+      for member in schema.fields {
+        fitted[member.name] = field(
+          map[member.name], path.member(.string(member.name)), isOptional: member.isOptional, .open(member.type))
+      }
+      return .map(fitted)
+    case (.int, .double(let number)): if let whole = Int(exactly: number) { return .int(whole) }
+    case (.int, .uint(let number)): if let whole = Int(exactly: number) { return .int(whole) }
+    case (.double, .uint(let number)): return .double(Double(number))
+    case (.list, _), (.map, _), (.object, _): break
+    default:
+      let restored = type.restored(value)
+      if type.holds(restored) { return restored }
+    }
+    misfit(path, "is \(excerpt(value)), but must be \(type.wanted)")
+    return nil
+  }
+
+  /// The beginning of a value as a message shows it.
+  private func excerpt(_ value: Value) -> String {
+    // What is beyond the limit is only counted.
+    if misfits.list.count >= Fitting.most { return "" }
+    return switch value.content {
+    case .list(let items): "a list of \(items.count)"
+    case .map: "an object"
+    default: redact(JSON.shown(value)).excerpt(Fitting.shown)
+    }
+  }
+}
+
+extension String {
+  /// The path of a member of what this path names.
+  fileprivate func member(_ key: Value) -> String {
+    let name = key.plainText
+    if !Names.isWellFormed(name) { return "\(self)[\(JSON.quoted(name))]" }
+    return isEmpty ? name : "\(self).\(name)"
+  }
+}
+
+// MARK: Reading
+
+/// Reads a `shape` against the type of an action's output.
+struct ShapeReader {
+  let findings: Findings
+  /// The action's id, for messages.
+  let action: String
+
+  /// The shape, or nil with an error.
+  func read(_ value: Value, output: ValueType) -> Shape? {
+    guard value.map?.isEmpty == false else {
+      findings.error(
+        "'shape' takes a mapping from fields of the output to types, such as { body: { id: int } }, but found "
+          + value.shown, at: value)
+      return nil
+    }
+    guard output.isOpen else {
+      findings.error("'\(action)' has no open field in its output, so there is nothing to shape", at: value)
+      return nil
+    }
+    let count = findings.list.count
+    guard let type = TypeReader(findings: findings).read(value, of: "'shape'"), findings.list.count == count,
+      let (part, narrowed) = part(type, of: output, value, "")
+    else { return nil }
+    return Shape(root: part, type: narrowed)
+  }
+
+  private func part(_ type: FieldType, of output: ValueType, _ value: Value, _ path: String) -> (Shape.Part, ValueType)?
+  {
+    func fault(_ message: String) -> (Shape.Part, ValueType)? {
+      findings.error(message, at: value)
+      return nil
+    }
+    guard output.isOpen else {
+      if output.holdsSecret { return fault("'\(path)' is a secret, which can't have a shape") }
+      return fault("'\(path)' is already typed as \(output); 'shape' is for fields of '\(action)' that are dyn")
+    }
+    switch (output, type) {
+    case (.dyn, _): return (.open(type), type.outputType)
+    case (.optional(let wrapped), _): return part(type, of: wrapped, value, path)
+    case (.list(let element), .list(let wanted)):
+      return part(wanted, of: element, value.list?.first ?? value, path + "[]").map { (.each($0), .list($1)) }
+    case (.map(let key, let element), .map(let wanted)):
+      return part(wanted, of: element, value, path + "[]").map { (.each($0), .map(key, $1)) }
+    case (.map(_, .dyn), .object): return (.open(type), type.outputType)
+    case (.object(let object), .object(let schema)): return fields(schema, of: object, value, path)
+    default:
+      let form =
+        switch output {
+        case .list: "as a list, such as [{ id: int }]"
+        case .map: "as map(string, T)"
+        default: "as a mapping of its fields"
+        }
+      return fault("'\(path)' is \(output) in the output of '\(action)'; write its shape \(form)")
+    }
+  }
+
+  private func fields(
+    _ schema: ObjectSchema, of object: ObjectType, _ value: Value, _ path: String
+  ) -> (Shape.Part, ValueType)? {
+    var parts: [(name: String, isOptional: Bool, part: Shape.Part)] = []
+    var narrowed = object
+    let count = findings.list.count
+    for field in schema.fields {
+      let path = path.member(.string(field.name))
+      let place = value.map?.members.first { $0.name == field.name || $0.name == field.name + "?" }
+      guard let known = object[field.name] else {
+        let names = object.fields.filter { $0.type.isOpen }.map(\.name)
+        let guess = field.name.nearest(among: names).map { "did you mean '\($0)'?" }
+        findings.error(
+          "the output of '\(action)' has no '\(path)'; \(guess ?? "its open fields are \(names.joined(separator: ", "))")",
+          at: place?.key ?? value)
+        continue
+      }
+      guard let (part, type) = part(field.type, of: known.type, place?.value ?? value, path) else { continue }
+      parts.append((field.name, field.isOptional, part))
+      narrowed = narrowed.replacing(
+        ObjectType.Field(field.name, type, isOptional: field.isOptional, summary: known.summary))
+    }
+    return findings.list.count == count ? (.fields(parts), .object(narrowed)) : nil
+  }
+}
+
+extension ObjectType {
+  /// The object with another field in the place of the one of its name.
+  fileprivate func replacing(_ field: Field) -> ObjectType {
+    ObjectType(name, fields: fields.map { $0.name.hasSameScalars(as: field.name) ? field : $0 })
+  }
+}
+
+extension ValueType {
+  /// Whether a value of the type holds something whose type isn't known.
+  fileprivate var isOpen: Bool {
+    switch self {
+    case .dyn: true
+    case .list(let of), .optional(let of): of.isOpen
+    case .map(_, let value): value.isOpen
+    case .object(let object): object.fields.contains { $0.type.isOpen }
+    default: false
+    }
+  }
+}
