@@ -82,7 +82,7 @@ extension KeySet {
     Key("remainingRuns", .int(1...Int(Int32.max)), "How many slots may start a run.", with: timed),
     Key(
       "inputs", .object,
-      "What its runs are given; values may be computed from `run`, `now` and `event` when a run starts."),
+      "What its runs are given; values may be computed from `run`, `now` and `event` when the slot is decided."),
     Key("paused", .types(["boolean", "string"]), "Whether it is paused, or a note that says why it is."),
   ])
 
@@ -96,6 +96,7 @@ extension KeySet {
 
   static let event = KeySet([
     Key("name", .text(), "The event's name.", isRequired: true),
+    Key("type", .definition("type"), "The type of 'event.data'; anything if left out."),
     Key("match", .expression, "A condition on 'event'."),
   ])
 
@@ -173,6 +174,7 @@ extension KeySet {
   static let wait = KeySet([
     Key("until", .expression, "The instant.", isKind: true),
     Key("event", .text(), "The event's name.", isKind: true),
+    Key("type", .definition("type"), "The type of 'event.data'; anything if left out.", with: ["event"]),
     Key("match", .expression, "A condition on 'event'.", with: ["event"]),
     Key("timeout", .duration(atLeast: .milliseconds(1)), "How long at most.", with: ["event"]),
     Key("onTimeout", .definition("onTimeout"), with: ["event"]),

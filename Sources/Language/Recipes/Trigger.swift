@@ -15,7 +15,7 @@ package struct Trigger: Sendable {
   package var pausesOnFailure = false
   /// How many slots may start a run; any number if nil.
   package var remainingRuns: Int?
-  /// What a run is given; what is computed is so when the run starts (`StartingInputs`).
+  /// What a run is given; what is computed is so when the slot is decided (`StartingInputs`).
   package var inputs: [(name: String, input: GivenInput)] = []
   package var isPaused = false
   package var pauseNote: String?
@@ -30,8 +30,9 @@ package struct Trigger: Sendable {
   package enum Kind: Sendable {
     /// `cron`, `every`, `at` or `calendar`.
     case timed(Recurrence)
-    case event(name: String, match: RecipeExpression?)
-    case afterRecipe(name: String, status: [String])
+    case event(name: String, match: RecipeExpression?, form: EventForm = EventForm())
+    /// - Parameter outputs: The type of what the other recipe gives, as far as it is known.
+    case afterRecipe(name: String, status: [String], outputs: ValueType? = nil)
   }
 
   /// When the entry is due; nil if it is not due at times.
@@ -41,8 +42,8 @@ package struct Trigger: Sendable {
   package var words: String {
     switch kind {
     case .timed(let recurrence): recurrence.words
-    case .event(let name, match: _): "on the event '\(name)'"
-    case .afterRecipe(let name, status: _): "after \(name)"
+    case .event(let name, match: _, form: _): "on the event '\(name)'"
+    case .afterRecipe(let name, status: _, outputs: _): "after \(name)"
     }
   }
 

@@ -13,6 +13,7 @@ struct TriggerReader {
   /// The recipe's own `zone`.
   let zone: Value?
   let environment: RecipeEnvironment
+  let calls: RecipeCalls
 
   func read(_ value: Value?) -> [Trigger] {
     let recipeZone = zone.flatMap { compiler.zone($0, of: "'zone'") } ?? environment.zone.flatMap(rules)
@@ -49,7 +50,7 @@ struct TriggerReader {
     if KeySet.timed.contains(word) {
       isWhole = schedule(&trigger, word: word, member, fields, recipeZone: recipeZone)
     } else {
-      let kind = kind(word, member)
+      let kind = kind(word, member, readsEvent: fields["inputs"]?.holdsExpression ?? false)
       isWhole = kind != nil
       trigger.kind = kind ?? trigger.kind
       trigger.location = findings.location(of: member.value["recipe"] ?? member.value)
@@ -80,10 +81,12 @@ struct TriggerReader {
   }
 
   /// What starts an entry that is not due at times.
-  private func kind(_ word: String, _ member: ValueMap.Member) -> Trigger.Kind? {
+  ///
+  /// - Parameter readsEvent: Whether inputs of the entry may read what started it.
+  private func kind(_ word: String, _ member: ValueMap.Member, readsEvent: Bool) -> Trigger.Kind? {
     switch word {
     case "event": return event(member.value)
-    case "afterRecipe": return afterRecipe(member.value)
+    case "afterRecipe": return afterRecipe(member.value, readsOutputs: readsEvent)
     default:
       findings.error(
         "webhooks come later; this version starts recipes by cron, every, at, calendar, event and afterRecipe",
@@ -105,25 +108,35 @@ struct TriggerReader {
   }
 
   private func event(_ value: Value) -> Trigger.Kind? {
-    if value.map == nil { return findings.text(value, of: "'event'").map { .event(name: $0, match: nil) } }
+    if value.map == nil {
+      return findings.text(value, of: "'event'").map {
+        .event(name: $0, match: nil, form: EventForm(in: environment.language))
+      }
+    }
     guard let fields = Fields(value, of: "'event'", .event, findings) else { return nil }
     let name = fields.require("name", "the name of the event").flatMap { findings.text($0, of: "'name'") }
     var scope = Scope()
-    scope.declare("event", .dyn)
-    let match = fields["match"].flatMap { compiler.condition($0, of: "'match'", in: scope) }
-    return name.map { .event(name: $0, match: match) }
+    scope.explainEvents()
+    let (form, match) = compiler.event(fields, in: scope, language: environment.language)
+    return name.map { .event(name: $0, match: match, form: form) }
   }
 
-  private func afterRecipe(_ value: Value) -> Trigger.Kind? {
+  /// - Parameter readsOutputs: Whether the type of what the other recipe gives matters.
+  private func afterRecipe(_ value: Value, readsOutputs: Bool) -> Trigger.Kind? {
     if value.map == nil {
-      return other(value, of: "'afterRecipe'").map { .afterRecipe(name: $0, status: ["succeeded"]) }
+      return other(value, of: "'afterRecipe'").map {
+        .afterRecipe(name: $0, status: ["succeeded"], outputs: readsOutputs ? calls.outputs(of: $0, findings) : nil)
+      }
     }
     guard let fields = Fields(value, of: "'afterRecipe'", .afterRecipe, findings) else { return nil }
     let name = fields.require("recipe", "the name of the recipe").flatMap { other($0, of: "'recipe'") }
     let status = fields["status"].map { value in
       (value.list ?? [value]).compactMap { findings.choice($0, of: "'status'", EndedStatus.self)?.rawValue }
     }
-    return name.map { .afterRecipe(name: $0, status: status ?? ["succeeded"]) }
+    return name.map {
+      .afterRecipe(
+        name: $0, status: status ?? ["succeeded"], outputs: readsOutputs ? calls.outputs(of: $0, findings) : nil)
+    }
   }
 
   /// The name of another recipe than this.

@@ -211,7 +211,9 @@ struct ScheduleCommand: DispatchedCommand {
 
   private func trigger(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(RuntimeError) -> ExitCode {
     let id = try one(all).record.id
-    let slots = try await requests.slots(.trigger(id: id, overlap: overlap))
+    let (inputs, texts) = try dispatch.sentInputs()
+    let slots = try await requests.slots(
+      .trigger(id: id, overlap: overlap, inputs: inputs, texts: texts))
     guard slots.contains(where: { [.started, .buffered].contains($0.outcome) }) else {
       throw RuntimeError(.failed, "nothing is started: \(outcomes(of: id, slots))")
     }

@@ -26,6 +26,8 @@ package struct ScheduleRecord: Record, Equatable {
   package var spec: String
   /// The recipe's last valid version: a map from file to text.
   package var texts: StoredValue?
+  /// The version of the recipe language in which it is read.
+  package var language = 1
   package var createdAt: Timestamp
   package var processedUntil: Timestamp
   package var pause: PauseRecord?
@@ -73,6 +75,7 @@ package struct ScheduleRecord: Record, Equatable {
     file = try member("file", record?.file)
     spec = try member("spec", record?.spec)
     texts = try member("texts", record?.texts)
+    language = try member("language", record?.language, default: 1)
     createdAt = try member("createdAt", record?.createdAt)
     processedUntil = try member("processedUntil", record?.processedUntil)
     pause = try member("pause", record?.pause)
@@ -138,17 +141,25 @@ package struct BufferedSlot: Record, Equatable {
   package var at: Timestamp
   /// A due slot, or a person's request.
   package var cause: RunCause
+  /// The inputs that were computed when it was decided, or that a person gave.
+  package var inputs: Value?
+  /// The id that its run will have, if the inputs may hold it.
+  package var run: String?
 
-  package init(slot: Timestamp, at: Timestamp, cause: RunCause) {
+  package init(slot: Timestamp, at: Timestamp, cause: RunCause, inputs: Value? = nil, run: String? = nil) {
     self.slot = slot
     self.at = at
     self.cause = cause
+    self.inputs = inputs
+    self.run = run
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     slot = try member("slot", record?.slot)
     at = try member("at", record?.at)
     cause = try member("cause", record?.cause)
+    inputs = try member("inputs", record?.inputs)
+    run = try member("run", record?.run)
   }
 }
 
@@ -192,17 +203,21 @@ package struct SlotRecord: Record, Equatable {
   package var at: Timestamp
   /// What requested it; `slot` for a slot that was due.
   package var cause: RunCause
-  /// The run that was started, or the run that prevented it.
+  /// The run that was started, or the run that prevented it; of a slot that waits, the id that its run will have, if
+  /// its inputs may hold it.
   package var run: String?
   /// The reason, in a sentence.
   package var reason: String?
   /// How much later than it was due, if more than a second.
   package var lateBy: TimeSpan?
+  /// Of a slot that waits: the inputs that were computed when it was decided, or that a person gave.
+  package var inputs: Value?
 
   package init(
     schedule: String, slot: Timestamp, until: Timestamp? = nil, count: Int = 1, outcome: SlotOutcome, at: Timestamp,
-    cause: RunCause, run: String? = nil, reason: String? = nil, lateBy: TimeSpan? = nil
+    cause: RunCause, run: String? = nil, reason: String? = nil, lateBy: TimeSpan? = nil, inputs: Value? = nil
   ) {
+    self.inputs = inputs
     self.schedule = schedule
     self.slot = slot
     self.until = until
@@ -226,6 +241,7 @@ package struct SlotRecord: Record, Equatable {
     run = try member("run", record?.run)
     reason = try member("reason", record?.reason)
     lateBy = try member("lateBy", record?.lateBy)
+    inputs = try member("inputs", record?.inputs)
   }
 }
 
@@ -239,6 +255,8 @@ package struct ScheduleSet: Record, Equatable {
   package var file: String
   package var spec: String
   package var texts: StoredValue?
+  /// The version of the recipe language in which the texts are read.
+  package var language: Int
   /// The mark, from which slots count; absent to leave it unchanged.
   package var processedUntil: Timestamp?
   package var remainingRuns: Int?
@@ -247,9 +265,10 @@ package struct ScheduleSet: Record, Equatable {
 
   package init(
     at: Timestamp, schedule: String, recipe: String, file: String, spec: String, texts: StoredValue? = nil,
-    processedUntil: Timestamp? = nil, remainingRuns: Int? = nil, pausesOnFailure: Bool = false, follows: String? = nil
+    language: Int = 1, processedUntil: Timestamp? = nil, remainingRuns: Int? = nil, pausesOnFailure: Bool = false, follows: String? = nil
   ) {
     self.at = at
+    self.language = language
     self.schedule = schedule
     self.recipe = recipe
     self.file = file
@@ -268,6 +287,7 @@ package struct ScheduleSet: Record, Equatable {
     file = try member("file", record?.file)
     spec = try member("spec", record?.spec)
     texts = try member("texts", record?.texts)
+    language = try member("language", record?.language, default: 1)
     processedUntil = try member("processedUntil", record?.processedUntil)
     remainingRuns = try member("remainingRuns", record?.remainingRuns)
     pausesOnFailure = try member("pausesOnFailure", record?.pausesOnFailure, default: false)

@@ -150,6 +150,7 @@ extension State {
     schedule.file = event.file
     schedule.spec = event.spec
     schedule.texts = event.texts
+    schedule.language = event.language
     // Never back, so that no slot is decided twice.
     if let mark = event.processedUntil { schedule.processedUntil = max(mark, schedule.processedUntil) }
     schedule.remainingRuns = event.remainingRuns
@@ -233,7 +234,14 @@ extension ScheduleRecord {
     default: break
     }
     if decided.outcome == .buffered {
-      buffered.append(BufferedSlot(slot: decided.slot, at: decided.at, cause: decided.cause))
+      let waiting = BufferedSlot(
+        slot: decided.slot, at: decided.at, cause: decided.cause, inputs: decided.inputs, run: decided.run)
+      // One that waits already is completed.
+      if let known = buffered.firstIndex(where: { $0.slot == decided.slot && $0.cause == decided.cause }) {
+        buffered[known] = waiting
+      } else {
+        buffered.append(waiting)
+      }
       return
     }
     buffered.removeAll { $0.slot == decided.slot && $0.cause == decided.cause }

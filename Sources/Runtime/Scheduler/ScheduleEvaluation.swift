@@ -17,13 +17,8 @@ struct ScheduleState: Equatable {
   var started: [Timestamp] = []
   /// Runs that were asked to end.
   var asked: Set<String> = []
-  /// The data of the event that is about to start a run, by the event or the run that ended.
-  var events: [String: KeptEvent] = [:]
-
-  enum KeptEvent: Equatable {
-    case value(Value)
-    case lost
-  }
+  /// What the runs gave whose ends it follows, or why that can't be read, where an earlier process saw the end.
+  var outputs: [String: Result<Value?, StateError>] = [:]
 
   init() {}
 
@@ -213,32 +208,82 @@ struct ScheduleEvaluation {
   }
 
   /// Puts a request for a run through an overlap policy.
-  mutating func offer(_ slot: Timestamp, _ cause: RunCause, _ overlap: Trigger.Overlap) {
+  mutating func offer(_ slot: Timestamp, _ cause: RunCause, _ overlap: Trigger.Overlap, _ source: Origin = Origin()) {
     if let refusal = plan.refusal { return settle(slot, cause, .refused, refusal) }
-    guard let alive = current.open.first, overlap != .allowAll else { return start(slot, cause) }
+    guard let alive = current.open.first, overlap != .allowAll else {
+      return decide(slot, cause, source) { $0.start(slot, cause, $1) }
+    }
     switch overlap {
     case .allowAll, .terminateOther:
-      end(current.open) { .terminate(run: $0, reason: $1) }
-      start(slot, cause)
+      decide(slot, cause, source) {
+        $0.end($0.current.open) { .terminate(run: $0, reason: $1) }
+        $0.start(slot, cause, $1)
+      }
     case .skip:
       settle(slot, cause, .skippedOverlap, "the run \(alive) has not ended", run: alive)
     case .bufferOne:
       guard current.buffered.isEmpty else {
         return settle(slot, cause, .dropped, "another start waits for the run \(alive) already", run: alive)
       }
-      settle(slot, cause, .buffered, nil)
+      decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .bufferAll:
       guard current.buffered.count < ScheduleEvaluation.mostBuffered else {
         return settle(slot, cause, .dropped, "\(ScheduleEvaluation.mostBuffered) starts wait already", run: alive)
       }
-      settle(slot, cause, .buffered, nil)
+      decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .cancelOther:
-      for waiting in current.buffered {
-        settle(waiting.slot, waiting.cause, .superseded, "a later start waits in its place")
+      decide(slot, cause, source) {
+        for waiting in $0.current.buffered {
+          $0.settle(waiting.slot, waiting.cause, .superseded, "a later start waits in its place")
+        }
+        $0.buffer(slot, cause, $1)
+        $0.askToEnd()
       }
-      settle(slot, cause, .buffered, nil)
-      askToEnd()
     }
+  }
+
+  /// What a request brings beside its slot.
+  struct Origin {
+    /// What started it, as `event`.
+    var event: Value?
+    /// The inputs that a person gives.
+    var given: [(name: String, input: GivenInput)] = []
+  }
+
+  /// The inputs that a slot was decided with.
+  private struct Prepared {
+    /// The run's id, if the inputs may hold it.
+    var run: String?
+    /// All inputs of the run.
+    var inputs: Value
+    /// Those of them that have to be kept while the start waits.
+    var kept: Value?
+  }
+
+  /// Computes the inputs of a slot and goes on with them; refuses it if that fails.
+  private mutating func decide(
+    _ slot: Timestamp, _ cause: RunCause, _ source: Origin, _ body: (inout ScheduleEvaluation, Prepared) -> Void
+  ) {
+    guard let starting = plan.starting, starting.isComputed || !source.given.isEmpty else {
+      return body(&self, Prepared(inputs: plan.inputs))
+    }
+    let run = starting.readsRun ? newID(now) : nil
+    switch starting.values(for: startingRun(run, cause, source.event), known: source.given) {
+    case .success(let values):
+      let kept = starting.lasting(values, given: source.given.map(\.name))
+      body(&self, Prepared(run: run, inputs: .map(values), kept: .map(kept)))
+    case .failure(let faults): settle(slot, cause, .refused, faults.sentence)
+    }
+  }
+
+  private func startingRun(_ run: String?, _ cause: RunCause, _ event: Value?) -> StartingRun {
+    StartingRun(id: run ?? "", recipe: plan.recipe, at: now, slot: cause.slot, event: event)
+  }
+
+  private mutating func buffer(_ slot: Timestamp, _ cause: RunCause, _ prepared: Prepared) {
+    record(
+      SlotRecord(
+        schedule: id, slot: slot, outcome: .buffered, at: now, cause: cause, run: prepared.run, inputs: prepared.kept))
   }
 
   private mutating func askToEnd() { end(current.open) { .cancel(run: $0, reason: $1) } }
@@ -250,19 +295,8 @@ struct ScheduleEvaluation {
     }
   }
 
-  private mutating func start(_ slot: Timestamp, _ cause: RunCause) {
-    let run = newID(now)
-    var inputs = plan.inputs
-    if let computed = plan.computed {
-      let starting = StartingRun(
-        id: run, recipe: plan.recipe, at: now, slot: cause.slot,
-        event: cause.origin.flatMap { current.events[$0]?.value })
-      switch computed.values(for: starting) {
-      case .success(let values): inputs = .map(values)
-      case .failure(let faults):
-        return settle(slot, cause, .refused, faults.list.map(\.message).joined(separator: "; "))
-      }
-    }
+  private mutating func start(_ slot: Timestamp, _ cause: RunCause, _ prepared: Prepared) {
+    let run = prepared.run ?? newID(now)
     var late: TimeSpan?
     // A person's request is due now, whatever slot it makes up for.
     if cause.kind != .backfill {
@@ -272,8 +306,8 @@ struct ScheduleEvaluation {
     events.append(
       .runCreated(
         RunCreated(
-          run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: inputs,
-          overrides: plan.overrides, program: plan.program, language: LanguageVersion.current, cause: cause,
+          run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: prepared.inputs,
+          overrides: plan.overrides, program: plan.program, language: plan.language, cause: cause,
           group: plan.group)))
     effects.append(.start(run: run))
     current.open.append(run)
@@ -298,10 +332,10 @@ struct ScheduleEvaluation {
       current.started = current.started.isEmpty ? [] : current.started.filter { $0 > mark }
     }
     if slot.outcome == .buffered {
-      current.buffered.append(BufferedSlot(slot: slot.slot, at: now, cause: slot.cause))
+      current.buffered.append(
+        BufferedSlot(slot: slot.slot, at: now, cause: slot.cause, inputs: slot.inputs, run: slot.run))
       return
     }
-    if let origin = slot.cause.origin { current.events[origin] = nil }
     current.buffered.removeAll { $0.slot == slot.slot && $0.cause == slot.cause }
     if slot.outcome == .started, slot.cause.kind == .slot, let left = current.remaining {
       current.remaining = max(0, left - 1)
@@ -313,19 +347,29 @@ struct ScheduleEvaluation {
   /// Starts what waited for runs to end, and ends what should have ended.
   mutating func startWaiting() {
     while let waiting = current.buffered.first(where: mayStart) {
-      if plan.needsEvent(of: waiting, in: current) {
-        effects.append(.recall(waiting.cause))
-        break
-      }
       if let refusal = plan.refusal {
         settle(waiting.slot, waiting.cause, .refused, refusal)
       } else if waiting.cause.kind == .slot, current.remaining == 0 {
         settle(waiting.slot, waiting.cause, .dropped, "the remaining runs of the schedule are used up")
       } else {
-        start(waiting.slot, waiting.cause)
+        startKept(waiting)
       }
     }
     if plan.overlap == .cancelOther, !current.buffered.isEmpty { askToEnd() }
+  }
+
+  /// Starts what waited, with the inputs that were kept.
+  private mutating func startKept(_ waiting: BufferedSlot) {
+    guard let starting = plan.starting, starting.isComputed || waiting.inputs != nil else {
+      return start(waiting.slot, waiting.cause, Prepared(run: waiting.run, inputs: plan.inputs))
+    }
+    // The recipe may have been edited since, so that the inputs are checked again, and one that is new is computed.
+    let known = starting.given(waiting.inputs?.map ?? ValueMap())
+    switch starting.values(for: startingRun(waiting.run, waiting.cause, nil), known: known) {
+    case .success(let values):
+      start(waiting.slot, waiting.cause, Prepared(run: waiting.run, inputs: .map(values)))
+    case .failure(let faults): settle(waiting.slot, waiting.cause, .refused, faults.sentence)
+    }
   }
 
   /// Whether nothing delays a start any more.
@@ -344,9 +388,13 @@ struct ScheduleEvaluation {
   }
 
   /// Decides on the end of a run that the schedule follows.
-  mutating func follow(_ end: FollowedEnd) {
+  ///
+  /// - Parameter outputs: What the run gave, or why that can't be read.
+  mutating func follow(_ end: FollowedEnd, _ outputs: Result<Value?, StateError>? = nil) {
     current.ends.removeAll { $0.run == end.run }
-    guard case .afterRecipe(_, let wanted) = plan.trigger.kind else { return }
+    let outputs = outputs ?? current.outputs[end.run] ?? .success(nil)
+    current.outputs[end.run] = nil
+    guard case .afterRecipe(let name, let wanted, let type) = plan.trigger.kind else { return }
     let cause = RunCause(.afterRecipe, schedule: id, run: end.run)
     if !wanted.contains(end.status.rawValue) {
       let words = wanted.joined(separator: " or ")
@@ -354,49 +402,36 @@ struct ScheduleEvaluation {
     } else if let pause = current.pause {
       settle(end.at, cause, .paused, ScheduleEvaluation.words(pause))
     } else {
-      if plan.readsEvent { current.events[end.run] = .value(StartingRun.ended(end.run, as: end.status.rawValue)) }
-      offer(end.at, cause, plan.overlap)
-      current.events[end.run] = nil
+      guard plan.readsEvent else { return offer(end.at, cause, plan.overlap) }
+      switch outputs {
+      case .failure(let error):
+        settle(end.at, cause, .refused, "what the run \(end.run) gave cannot be read: \(error.message)")
+      case .success(let value):
+        let event = EventForm.ended(
+          end.run, of: name, as: end.status.rawValue, at: end.at,
+          outputs: value ?? (end.status == .succeeded ? .map(ValueMap()) : nil), type: type)
+        switch event {
+        case .success(let event): offer(end.at, cause, plan.overlap, Origin(event: event))
+        case .failure(let misfit):
+          settle(end.at, cause, .refused, "what the run \(end.run) gave doesn't fit: \(misfit.message)")
+        }
+      }
     }
   }
 
-  /// Decides on an event that the schedule listens for, with its data.
+  /// Decides on an event that the schedule listens for.
   mutating func receive(_ event: EventRecord, _ value: Value) {
     let cause = RunCause(.event, schedule: id, event: event.id)
     if let pause = current.pause {
       settle(event.receivedAt, cause, .paused, ScheduleEvaluation.words(pause))
     } else {
-      if plan.readsEvent { current.events[event.id] = .value(value) }
-      offer(event.receivedAt, cause, plan.overlap)
-      // A waiting start looks the data up again: a thousand of them would hold much.
-      current.events[event.id] = nil
+      offer(event.receivedAt, cause, plan.overlap, Origin(event: value))
     }
   }
 }
 
-extension RunCause {
-  /// The event or the run that caused it.
-  var origin: String? {
-    switch kind {
-    case .event: event
-    case .afterRecipe: run
-    default: nil
-    }
-  }
-}
-
-extension ScheduleState.KeptEvent {
-  var value: Value? { if case .value(let value) = self { value } else { nil } }
-}
-
-extension SchedulePlan {
-  var readsEvent: Bool { computed?.readsEvent ?? false }
-
-  /// Whether a waiting start needs an event that has to be looked up first.
-  func needsEvent(of waiting: BufferedSlot, in current: ScheduleState) -> Bool {
-    guard readsEvent, let origin = waiting.cause.origin else { return false }
-    return current.events[origin] == nil
-  }
+extension Diagnostics {
+  fileprivate var sentence: String { list.map(\.message).joined(separator: "; ") }
 }
 
 extension SlotRecord {

@@ -152,18 +152,19 @@ extension Scheduler {
   ///
   /// - Parameters:
   ///   - kept: Schedules whose recipes can't be read now: their state stays, and nothing is decided.
+  ///   - outputs: What the runs gave whose ends are still to be followed, or why that can't be read.
   ///   - earlier: What an earlier process had in force for schedules that have changed or gone; their slots since
   ///     then are recorded as missed.
   package mutating func set(
     _ entries: [ScheduleEntry], keeping kept: Set<String> = [], after earlier: [String: SchedulePlan] = [:],
-    records: [ScheduleRecord], at now: Timestamp
+    outputs: [String: Result<Value?, StateError>] = [:], records: [ScheduleRecord], at now: Timestamp
   ) -> [StateEvent] {
     let records = Dictionary(records.map { ($0.id, $0) }) { first, _ in first }
     var events: [StateEvent] = []
     reserve(entries.count)
     var wanted: Set<String> = []
     for entry in entries where wanted.insert(entry.id).inserted {
-      events += set(entry, record: records[entry.id], after: earlier[entry.id], at: now)
+      events += set(entry, record: records[entry.id], after: earlier[entry.id], outputs, at: now)
     }
     let known = Set(indexes.keys).union(records.keys).subtracting(wanted).subtracting(kept)
     for id in known.sorted(by: { $0.precedesByScalars($1) }) {
@@ -201,7 +202,8 @@ extension Scheduler {
   package func knows(_ id: String) -> Bool { indexes[id] != nil }
 
   private mutating func set(
-    _ entry: ScheduleEntry, record: ScheduleRecord?, after earlier: SchedulePlan?, at now: Timestamp
+    _ entry: ScheduleEntry, record: ScheduleRecord?, after earlier: SchedulePlan?,
+    _ outputs: [String: Result<Value?, StateError>], at now: Timestamp
   ) -> [StateEvent] {
     let plan = entry.plan
     let spec = plan.spec
@@ -211,6 +213,7 @@ extension Scheduler {
     let isSame = (before?.spec ?? record?.spec) == spec
     var current =
       index.flatMap { states[$0] } ?? (before == nil ? record.map { ScheduleState($0) } : nil) ?? ScheduleState()
+    for end in current.ends { current.outputs[end.run] = outputs[end.run] }
     var mark = index.map { schedules[Int($0)].mark } ?? record?.processedUntil ?? now
     var events: [StateEvent] = []
     if !isSame {
@@ -225,9 +228,11 @@ extension Scheduler {
       if let before {
         before === plan
           || before.recipe == plan.recipe && before.file == plan.file && before.texts == plan.texts
+            && before.language == plan.language
             && before.trigger.pausesOnFailure == plan.trigger.pausesOnFailure
       } else {
         record?.recipe == plan.recipe && record?.file == plan.file && record?.texts == plan.texts
+          && record?.language == plan.language
           && record?.pausesOnFailure == plan.trigger.pausesOnFailure && record?.follows == plan.follows
       }
     if !isKnown || !isSame || !isUnchanged {
@@ -235,6 +240,7 @@ extension Scheduler {
         .scheduleSet(
           ScheduleSet(
             at: now, schedule: entry.id, recipe: plan.recipe, file: plan.file, spec: spec, texts: plan.texts,
+            language: plan.language,
             processedUntil: isSame ? nil : mark, remainingRuns: current.remaining,
             pausesOnFailure: plan.trigger.pausesOnFailure, follows: plan.follows)))
     }

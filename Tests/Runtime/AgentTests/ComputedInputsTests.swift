@@ -57,7 +57,7 @@ import Testing
     let folder = try ScheduleHostTests.folder([
       "hear": """
       inputs: { size: { type: int, min: 2 }, who: { type: string, default: nobody } }
-      on: [{ event: e, inputs: { size: "${{ event.size }}", who: "${{ event.?who.orValue('none') }}" } }]
+      on: [{ event: e, inputs: { size: "${{ event.data.size }}", who: "${{ event.data.?who.orValue('none') }}" } }]
       steps: [{ if: inputs.size == 2, wait: { event: on } }]
 
       """
@@ -89,7 +89,7 @@ import Testing
     let folder = try ScheduleHostTests.folder([
       "hear": """
       inputs: { who: { type: string, default: nobody } }
-      on: [{ event: e\(isNeeded ? ", inputs: { who: \"${{ event.who }}\" }" : "") }]
+      on: [{ event: e\(isNeeded ? ", inputs: { who: \"${{ event.data.who }}\" }" : "") }]
 
       """ + ComputedInputsTests.done
     ])
@@ -150,7 +150,7 @@ import Testing
   ])
   func `which do not fit refuse the start, and the ledger says why`(_ data: String, _ reason: String) async throws {
     let folder = try ScheduleHostTests.folder([
-      "hear": "inputs: { size: { type: int, min: 2 } }\non: [{ event: e, inputs: { size: \"${{ event.size }}\" } }]\n"
+      "hear": "inputs: { size: { type: int, min: 2 } }\non: [{ event: e, inputs: { size: \"${{ event.data.size }}\" } }]\n"
         + ComputedInputsTests.done
     ])
     let bench = await HostBench(folder: folder.path)
@@ -164,7 +164,7 @@ import Testing
 
   @Test func `from a missing event are refused, and from the slot are backfilled`() async throws {
     let folder = try ScheduleHostTests.folder([
-      "hear": "inputs: { size: int }\non: [{ event: e, inputs: { size: \"${{ event.size }}\" } }]\n"
+      "hear": "inputs: { size: int }\non: [{ event: e, inputs: { size: \"${{ event.data.size }}\" } }]\n"
         + ComputedInputsTests.done,
       "tick": "inputs: { at: timestamp }\non: [{ every: 1h, inputs: { at: \"${{ run.slot }}\" } }]\n"
         + ComputedInputsTests.done,

@@ -17,8 +17,8 @@ import Testing
             - { wait: 1h }
             - { id: l, uses: bench.postLooked, with: { name: l, value: 1 } }
           middle:
-            - { id: paid, wait: { event: paid, match: event.order > 1, timeout: 2d } }
-            - { id: m, uses: bench.postLooked, with: { name: m, value: "${{ int(steps.paid.event.order) }}" } }
+            - { id: paid, wait: { event: paid, match: event.data.order > 1, timeout: 2d } }
+            - { id: m, uses: bench.postLooked, with: { name: m, value: "${{ int(steps.paid.event.data.order) }}" } }
           right:
             - { id: ask, approve: { prompt: "Go?", timeout: 3d } }
             - { id: r, if: steps.ask.approved, uses: bench.postLooked, with: { name: "r ${{ steps.ask.by }}" } }

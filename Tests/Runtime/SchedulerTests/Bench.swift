@@ -79,7 +79,6 @@ struct Bench {
           effects.append("start \(run)")
         case .cancel(let run, _): effects.append("cancel \(run)")
         case .terminate(let run, _): effects.append("terminate \(run)")
-        case .recall(let cause): effects.append("recall \(cause.origin ?? "nothing")")
         }
       }
     }
