@@ -141,7 +141,7 @@ extension SchemaTests {
     Fault(.recipe, "catchupLimit: 5", "catchupLimit: 0"),
     Fault(.recipe, "jitter: 5m", "jitter: 5"),
     Fault(.recipe, "start: 2026-01-01T00:00:00Z", "start: 2026-01-01"),
-    Fault(.recipe, "event: { name: paid, match", "event: { match"),
+    Fault(.recipe, "event: { name: paid, type", "event: { type"),
     Fault(.recipe, "event: { name: paid,", "overlap: skip\n    event: { name: paid,"),
     Fault(.recipe, "hour: 7", "hours: 7"),
     Fault(.recipe, "hour: 7", "hour: 7 8"),
