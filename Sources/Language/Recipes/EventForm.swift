@@ -105,8 +105,11 @@ extension ExpressionCompiler {
   func event(
     _ fields: Fields, in scope: Scope, language: Int
   ) -> (form: EventForm, match: RecipeExpression?) {
-    let data = fields["type"].map {
-      TypeReader(findings: findings).read($0, of: "the type of the event's data") ?? .dyn
+    let data = fields["type"].map { value in
+      let before = findings.list.count
+      let type = TypeReader(findings: findings).read(value, of: "the type of the event's data")
+      // A field whose type is at fault is not missing as well.
+      return findings.list.count > before ? FieldType.dyn : type ?? .dyn
     }
     let form = EventForm(data: data, in: language)
     var inner = scope

@@ -134,6 +134,16 @@ package struct KeyExample: Sendable {
           inputs: { amount: "${{ event.data.amount }}" }
       """),
     KeyExample(
+      "Entry of `on`", "batch batch.for batch.max",
+      """
+      inputs:
+        parcels: { type: list(string) }
+      on:
+        - event: { name: delivered, type: { parcel: string } }
+          batch: { for: 10m, max: 50 }
+          inputs: { parcels: "${{ events.map(e, e.data.parcel) }}" }
+      """),
+    KeyExample(
       "Entry of `on`", "afterRecipe afterRecipe.recipe afterRecipe.status",
       """
       on:

@@ -135,11 +135,11 @@ package struct StartingInputs: Sendable {
 
 extension Scope {
   /// What the inputs of an entry may read.
-  fileprivate static func ofInputs(_ kind: Trigger.Kind) -> Scope {
+  fileprivate static func ofInputs(_ trigger: Trigger) -> Scope {
     var scope = Scope()
     scope.declare("now", .timestamp)
     var run = RecipeTypes.run
-    switch kind {
+    switch trigger.kind {
     case .timed:
       run = ObjectType(
         run.name,
@@ -153,7 +153,13 @@ extension Scope {
     case .event(_, _, let form):
       scope.declare("run", .object(run))
       scope.explainEvents()
-      scope.declare("event", form.type)
+      if trigger.batch == nil {
+        scope.explainAbsence(ofVariable: "events", "it goes with 'batch'; what came is `event`")
+        scope.declare("event", form.type)
+      } else {
+        scope.explainAbsence(ofVariable: "event", "with 'batch' it is one of the list `events`")
+        scope.declare("events", .list(form.type))
+      }
     case .afterRecipe(_, let status, let outputs):
       scope.declare("run", .object(run))
       scope.declare("event", EventForm.ended(as: status, outputs: outputs ?? .dyn))
@@ -164,7 +170,7 @@ extension Scope {
 
 extension ExpressionCompiler {
   /// An input of an entry that is computed when a slot is decided.
-  func input(_ value: Value, _ input: Recipe.Input, of kind: Trigger.Kind) -> ValueTemplate? {
+  func input(_ value: Value, _ input: Recipe.Input, of trigger: Trigger) -> ValueTemplate? {
     // That a secret is given by name is said where the inputs are read.
     guard !input.isSecret else {
       noteEvaluated(value)
@@ -172,12 +178,12 @@ extension ExpressionCompiler {
     }
     let schema = ObjectSchema(fields: [input.declaration])
     let given = Value.object([input.name: value])
-    guard case .map(let members, _)? = fields(given, of: schema, path: "inputs", in: Scope.ofInputs(kind)).template
+    guard case .map(let members, _)? = fields(given, of: schema, path: "inputs", in: Scope.ofInputs(trigger)).template
     else {
       return nil
     }
     let template = members.first?.value
-    if case .event(_, _, let form) = kind, form.isOpen { template?.warnOfOwnNames(in: self) }
+    if case .event(_, _, let form) = trigger.kind, form.isOpen { template?.warnOfOwnNames(in: self) }
     return template
   }
 }

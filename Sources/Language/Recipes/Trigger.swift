@@ -1,3 +1,4 @@
+import ActionKit
 package import Basics
 package import Calendars
 
@@ -17,6 +18,8 @@ package struct Trigger: Sendable {
   package var remainingRuns: Int?
   /// What a run is given; what is computed is so when the slot is decided (`StartingInputs`).
   package var inputs: [(name: String, input: GivenInput)] = []
+  /// How many events start one run; each its own if nil.
+  package var batch: Batch?
   package var isPaused = false
   package var pauseNote: String?
   /// Where it is named what it comes of, in the recipe's text.
@@ -35,6 +38,17 @@ package struct Trigger: Sendable {
     case afterRecipe(name: String, status: [String], outputs: ValueType? = nil)
   }
 
+  /// Events that start one run together: those that come within a time of the first, at most so many.
+  package struct Batch: Sendable, Equatable {
+    package var span: TimeSpan
+    package var max: Int
+
+    package init(span: TimeSpan, max: Int) {
+      self.span = span
+      self.max = max
+    }
+  }
+
   /// When the entry is due; nil if it is not due at times.
   package var recurrence: Recurrence? { if case .timed(let recurrence) = kind { recurrence } else { nil } }
 
@@ -42,7 +56,8 @@ package struct Trigger: Sendable {
   package var words: String {
     switch kind {
     case .timed(let recurrence): recurrence.words
-    case .event(let name, match: _, form: _): "on the event '\(name)'"
+    case .event(let name, match: _, form: _):
+      "on the event '\(name)'" + (batch.map { ", gathered for \($0.span.spelled)" } ?? "")
     case .afterRecipe(let name, status: _, outputs: _): "after \(name)"
     }
   }

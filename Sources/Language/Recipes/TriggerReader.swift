@@ -54,12 +54,19 @@ struct TriggerReader {
       isWhole = kind != nil
       trigger.kind = kind ?? trigger.kind
       trigger.location = findings.location(of: member.value["recipe"] ?? member.value)
-      for key in KeySet.trigger.names(with: KeySet.timed) {
+      for key in KeySet.trigger.names(with: KeySet.timed) where key != "batch" {
         if let member = fields.member(key) {
           findings.error(
             "'\(key)' isn't allowed beside '\(word)'; it goes with \(KeySet.timed.joined(separator: ", "))",
             at: member.key)
         }
+      }
+    }
+    if let member = fields.member("batch") {
+      if word == "event" {
+        trigger.batch = batch(member.value)
+      } else {
+        findings.error("'batch' goes with 'event'", at: member.key)
       }
     }
     if word != "every", let member = fields.member("from") {
@@ -68,7 +75,7 @@ struct TriggerReader {
     trigger.inputs = findings.inputs(fields["inputs"], for: inputs, at: member.key) { input in
       "runs of this entry need the input '\(input.name)' (\(input.kind)); add it under 'inputs'"
     } computed: { value, input in
-      compiler.input(value, input, of: trigger.kind)
+      compiler.input(value, input, of: trigger)
     }
     if let value = fields["paused"] {
       if let note = value.string, !looksLikeYAML11Bool(note) {
@@ -93,6 +100,18 @@ struct TriggerReader {
         at: member.key)
       return nil
     }
+  }
+
+  /// How events are gathered; something stands for what is at fault, so that `inputs` are read as they are meant.
+  private func batch(_ value: Value) -> Trigger.Batch {
+    let fields = Fields(value, of: "'batch'", .batch, findings)
+    let span = fields?.require("for", "how long events are gathered, such as 10m").flatMap { _ in
+      fields?.duration("for")
+    }
+    if let span, let given = fields?["for"], span > .seconds(7 * 86_400) {
+      findings.error("'for' is at most 7d, because events are kept for a week", at: given)
+    }
+    return Trigger.Batch(span: span ?? .seconds(1), max: fields?.int("max") ?? 100)
   }
 
   /// What names the instants of an entry.

@@ -132,13 +132,13 @@ package actor ScheduleHost {
     tellAstray(entries)
     let earlier = await earlierPlans(entries)
     let completed = await completedSlots()
-    let (records, outputs) = await recordsToSet(completing: completed)
+    let (records, gathered, outputs) = await recordsToSet(completing: completed)
     let now = time.now()
     // A file that cannot be read now may be back later; its schedule keeps its past.
     let kept = records.filter { registry.isUnreadable($0.file) }.map(\.id)
     // Slots that were due before this look are decided by the rule before the edit.
     let due = isServing ? scheduler.due(at: now) : []
-    let events = scheduler.set(entries, keeping: Set(kept), after: earlier, outputs: outputs, records: records, at: now)
+    let events = scheduler.set(entries, keeping: Set(kept), after: earlier, gathered: gathered, outputs: outputs, records: records, at: now)
     guard isServing else { return }
     await carryOut(due + [Decision(schedule: "", events: completed.map { .slotDecided($0) } + events)])
     planAlarm()
@@ -149,8 +149,12 @@ package actor ScheduleHost {
   /// and what the runs gave whose ends are still to be followed.
   private func recordsToSet(
     completing completed: [SlotRecord]
-  ) async -> (records: [ScheduleRecord], outputs: [String: Result<Value?, StateError>]) {
+  ) async -> (
+    records: [ScheduleRecord], gathered: [String: Result<EventRecord.Whole, StateError>],
+    outputs: [String: Result<Value?, StateError>]
+  ) {
     var records = await store.schedules()
+    var gathered: [String: Result<EventRecord.Whole, StateError>] = [:]
     var outputs: [String: Result<Value?, StateError>] = [:]
     for index in records.indices where !scheduler.knows(records[index].id) {
       for place in records[index].buffered.indices {
@@ -164,13 +168,17 @@ package actor ScheduleHost {
         // Of inputs with a secret that has changed, the start is refused, because they aren't there.
         records[index].buffered[place].inputs = try? await store.secrets.restored(inputs, as: "the inputs")
       }
+      for id in records[index].batch?.events ?? [] where gathered[id] == nil {
+        guard let event = await store.event(id) else { continue }
+        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0) }
+      }
       for end in records[index].endsToFollow where outputs[end.run] == nil {
         var run = await store.openRun(end.run)
         if run == nil { do throws(StateError) { run = try await store.finishedRun(end.run) } catch {} }
         outputs[end.run] = await self.outputs(of: run)
       }
     }
-    return (records, outputs)
+    return (records, gathered, outputs)
   }
 
   /// What a run gave, or why that can't be read.

@@ -41,6 +41,8 @@ package struct ScheduleRecord: Record, Equatable {
   package var endsToFollow: [FollowedEnd] = []
   /// Slots that wait for a run to end, oldest first.
   package var buffered: [BufferedSlot] = []
+  /// The events that it has gathered for one run.
+  package var batch: BatchRecord?
   /// Its open runs, oldest first.
   package var openRuns: [String] = []
   /// Slots after the mark that have a run, from when the clock was ahead.
@@ -84,6 +86,7 @@ package struct ScheduleRecord: Record, Equatable {
     follows = try member("follows", record?.follows)
     endsToFollow = try member("endsToFollow", record?.endsToFollow, default: [])
     buffered = try member("buffered", record?.buffered, default: [])
+    batch = try member("batch", record?.batch)
     openRuns = try member("openRuns", record?.openRuns, default: [])
     started = try member("started", record?.started, default: [])
     counts = try member("counts", record?.counts, default: [:])
@@ -160,6 +163,29 @@ package struct BufferedSlot: Record, Equatable {
     cause = try member("cause", record?.cause)
     inputs = try member("inputs", record?.inputs)
     run = try member("run", record?.run)
+  }
+}
+
+/// Events that are gathered until one run starts with all of them.
+///
+/// Each was consumed in the write that put it here; the slot that is decided for the first of them ends the batch.
+package struct BatchRecord: Record, Equatable {
+  /// When the first came.
+  package var at: Timestamp
+  /// When the run starts at the latest.
+  package var due: Timestamp
+  /// The ids of the events, in the order in which they came.
+  package var events: [String] = []
+
+  package init(at: Timestamp, due: Timestamp) {
+    self.at = at
+    self.due = due
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    due = try member("due", record?.due)
+    events = try member("events", record?.events, default: [])
   }
 }
 
@@ -292,6 +318,29 @@ package struct ScheduleSet: Record, Equatable {
     remainingRuns = try member("remainingRuns", record?.remainingRuns)
     pausesOnFailure = try member("pausesOnFailure", record?.pausesOnFailure, default: false)
     follows = try member("follows", record?.follows)
+  }
+}
+
+/// A schedule took an event into its batch, which the first event opens.
+package struct EventGathered: Record, Equatable {
+  package var at: Timestamp
+  package var schedule: String
+  package var event: String
+  /// When the batch starts a run at the latest; the first event's counts.
+  package var due: Timestamp
+
+  package init(at: Timestamp, schedule: String, event: String, due: Timestamp) {
+    self.at = at
+    self.schedule = schedule
+    self.event = event
+    self.due = due
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    schedule = try member("schedule", record?.schedule)
+    event = try member("event", record?.event)
+    due = try member("due", record?.due)
   }
 }
 

@@ -13,6 +13,9 @@ struct ScheduleState: Equatable {
   var remaining: Int?
   /// Ends of runs that it follows and hasn't decided on.
   var ends: [FollowedEnd] = []
+  /// The events that it has gathered, and what they are by their ids.
+  var batch: BatchRecord?
+  var gathered: [String: Result<Value, StateError>] = [:]
   /// Slots after the mark that have a run, from a time when the clock was ahead.
   var started: [Timestamp] = []
   /// Runs that were asked to end.
@@ -29,6 +32,7 @@ struct ScheduleState: Equatable {
     remaining = record.remainingRuns
     ends = record.endsToFollow
     started = record.started
+    batch = record.batch
   }
 
   /// Whether a newly started agent may have to start or end something.
@@ -52,6 +56,8 @@ struct ScheduleEvaluation {
   static let mostBuffered = 1000
   /// How old a slot may be for `catchup` if the schedule doesn't say.
   static let window = TimeSpan.seconds(365 * 86_400)
+  /// How long a batch gathers at most.
+  static let longestBatch = TimeSpan.seconds(7 * 86_400)
   /// How many slots `catchup: all` makes up for if the schedule doesn't say.
   static let limit = 1000
   /// How late a slot may be without being missed: the clock is read at least once a minute.
@@ -299,7 +305,7 @@ struct ScheduleEvaluation {
     let run = prepared.run ?? newID(now)
     var late: TimeSpan?
     // A person's request is due now, whatever slot it makes up for.
-    if cause.kind != .backfill {
+    if cause.kind != .backfill, plan.trigger.batch == nil {
       late = now.span(since: cause.kind == .slot ? plan.due(slot, of: id) : slot)
     }
     settle(slot, cause, .started, nil, run: run, lateBy: late.flatMap { $0 > .seconds(1) ? $0 : nil })
@@ -330,6 +336,9 @@ struct ScheduleEvaluation {
     if slot.cause.kind == .slot {
       mark = max(mark, slot.until ?? slot.slot)
       current.started = current.started.isEmpty ? [] : current.started.filter { $0 > mark }
+    }
+    if slot.cause.kind == .event, let open = current.batch, open.events.first == slot.cause.event {
+      (current.batch, current.gathered) = (nil, [:])
     }
     if slot.outcome == .buffered {
       current.buffered.append(
@@ -424,8 +433,47 @@ struct ScheduleEvaluation {
     let cause = RunCause(.event, schedule: id, event: event.id)
     if let pause = current.pause {
       settle(event.receivedAt, cause, .paused, ScheduleEvaluation.words(pause))
+    } else if let batch = plan.trigger.batch {
+      gather(event, value, batch)
     } else {
       offer(event.receivedAt, cause, plan.overlap, Origin(event: value))
+    }
+  }
+
+  /// Takes an event into the batch, which the first opens and the last starts a run with.
+  private mutating func gather(_ event: EventRecord, _ value: Value, _ batch: Trigger.Batch) {
+    var open =
+      current.batch
+      ?? BatchRecord(at: now, due: now.advanced(by: min(batch.span, ScheduleEvaluation.longestBatch)) ?? .latest)
+    open.events.append(event.id)
+    current.batch = open
+    current.gathered[event.id] = .success(value)
+    add(.eventGathered(EventGathered(at: now, schedule: id, event: event.id, due: open.due)))
+    if open.events.count >= batch.max { startBatch(open) }
+  }
+
+  /// Starts a run with what was gathered, once it is due.
+  mutating func closeBatch() {
+    guard current.pause == nil, let open = current.batch, open.due <= now else { return }
+    startBatch(open)
+  }
+
+  private mutating func startBatch(_ open: BatchRecord) {
+    guard let first = open.events.first else { return }
+    let cause = RunCause(.event, schedule: id, event: first)
+    var events: [Value] = []
+    for event in open.events {
+      switch current.gathered[event] ?? .failure(StateError(.unavailable, "it is no longer kept")) {
+      case .success(let value): events.append(value)
+      case .failure(let error):
+        return settle(
+          open.at, cause, .refused, "what came with the event \(event) cannot be read: \(error.message)")
+      }
+    }
+    guard plan.trigger.batch == nil else { return offer(open.at, cause, plan.overlap, Origin(event: .list(events))) }
+    // The recipe was edited since, and takes each by itself; the first ends the batch.
+    for (event, value) in zip(open.events, events) {
+      offer(open.at, RunCause(.event, schedule: id, event: event), plan.overlap, Origin(event: value))
     }
   }
 }

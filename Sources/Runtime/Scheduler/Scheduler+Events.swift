@@ -5,6 +5,29 @@ package import RunState
 
 // What happens to schedules from outside: runs end, events come, people give commands.
 
+extension EventRecord {
+  /// An event with its data.
+  package struct Whole: Sendable, Equatable {
+    package var record: EventRecord
+    package var data: Value
+
+    package init(_ record: EventRecord, _ data: Value) {
+      self.record = record
+      self.data = data
+    }
+  }
+}
+
+extension EventForm {
+  /// What a gathered event is, or why it can't be read.
+  func read(_ event: Result<EventRecord.Whole, StateError>) -> Result<Value, StateError> {
+    event.flatMap { event in
+      value(id: event.record.id, time: event.record.receivedAt, name: event.record.name, data: event.data)
+        .mapError { StateError(.invalid, "it doesn't fit: \($0.message)") }
+    }
+  }
+}
+
 extension Scheduler {
   /// Tells the schedules that a run ended: its own, and those that follow its recipe.
   ///
@@ -69,7 +92,7 @@ extension Scheduler {
       else { continue }
       var refusal: String?
       var value = Value.null
-      if match != nil || plan.readsEvent || form.isTyped {
+      if match != nil || plan.readsEvent || form.isTyped || plan.trigger.batch != nil {
         switch data {
         case .success(let known):
           switch form.value(id: event.id, time: event.receivedAt, name: event.name, data: known) {

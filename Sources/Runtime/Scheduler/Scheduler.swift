@@ -31,7 +31,9 @@
 // slots (`buffered`) keep waiting. A person's trigger or backfill is done even then, and moves no mark. A schedule
 // whose remaining runs are used up has no more slots; only runs of its own slots count.
 //
-// Events and ends of other recipes start runs likewise, with `bufferAll`, because they come only once.
+// Events and ends of other recipes start runs likewise, with `bufferAll`, because they come only once. A schedule with
+// `batch` gathers events: the first opens a batch with a deadline, which is recorded with it; at the deadline, or with the
+// last that fits, one run starts. Its slot is the instant of the first.
 
 package import Basics
 import Calendars
@@ -86,7 +88,10 @@ package struct Scheduler: Sendable {
       queue.removeFirst()
       guard isCurrent(item) else { continue }
       schedules[Int(item.index)].isQueued = false
-      decisions += evaluate(item.index, at: now) { $0.catchUp() }
+      decisions += evaluate(item.index, at: now) {
+        $0.catchUp()
+        $0.closeBatch()
+      }
     }
     trim()
     return decisions
@@ -115,14 +120,15 @@ package struct Scheduler: Sendable {
   private mutating func enqueue(_ index: Int32, _ plan: SchedulePlan) {
     let schedule = schedules[Int(index)]
     let current = states[index]
-    guard let recurrence = plan.recurrence, current?.pause == nil, current?.remaining != 0,
-      let next = recurrence.next(after: schedule.mark)
-    else {
+    var first = current?.batch?.due
+    if let recurrence = plan.recurrence, current?.remaining != 0, let next = recurrence.next(after: schedule.mark) {
+      first = plan.due(next, of: schedule.id)
+    }
+    guard let due = first, current?.pause == nil else {
       schedules[Int(index)].isQueued = false
       trim()
       return
     }
-    let due = plan.due(next, of: schedule.id)
     if schedule.isQueued, schedule.due == due { return }
     schedules[Int(index)].due = due
     schedules[Int(index)].isQueued = true
@@ -152,11 +158,13 @@ extension Scheduler {
   ///
   /// - Parameters:
   ///   - kept: Schedules whose recipes can't be read now: their state stays, and nothing is decided.
+  ///   - gathered: What events are that are gathered, by their ids, or why that can't be read.
   ///   - outputs: What the runs gave whose ends are still to be followed, or why that can't be read.
   ///   - earlier: What an earlier process had in force for schedules that have changed or gone; their slots since
   ///     then are recorded as missed.
   package mutating func set(
     _ entries: [ScheduleEntry], keeping kept: Set<String> = [], after earlier: [String: SchedulePlan] = [:],
+    gathered: [String: Result<EventRecord.Whole, StateError>] = [:],
     outputs: [String: Result<Value?, StateError>] = [:], records: [ScheduleRecord], at now: Timestamp
   ) -> [StateEvent] {
     let records = Dictionary(records.map { ($0.id, $0) }) { first, _ in first }
@@ -164,7 +172,7 @@ extension Scheduler {
     reserve(entries.count)
     var wanted: Set<String> = []
     for entry in entries where wanted.insert(entry.id).inserted {
-      events += set(entry, record: records[entry.id], after: earlier[entry.id], outputs, at: now)
+      events += set(entry, record: records[entry.id], after: earlier[entry.id], gathered, outputs, at: now)
     }
     let known = Set(indexes.keys).union(records.keys).subtracting(wanted).subtracting(kept)
     for id in known.sorted(by: { $0.precedesByScalars($1) }) {
@@ -203,7 +211,8 @@ extension Scheduler {
 
   private mutating func set(
     _ entry: ScheduleEntry, record: ScheduleRecord?, after earlier: SchedulePlan?,
-    _ outputs: [String: Result<Value?, StateError>], at now: Timestamp
+    _ gathered: [String: Result<EventRecord.Whole, StateError>], _ outputs: [String: Result<Value?, StateError>],
+    at now: Timestamp
   ) -> [StateEvent] {
     let plan = entry.plan
     let spec = plan.spec
@@ -214,6 +223,9 @@ extension Scheduler {
     var current =
       index.flatMap { states[$0] } ?? (before == nil ? record.map { ScheduleState($0) } : nil) ?? ScheduleState()
     for end in current.ends { current.outputs[end.run] = outputs[end.run] }
+    if index == nil, case .event(_, _, let form) = plan.trigger.kind {
+      for event in current.batch?.events ?? [] { current.gathered[event] = gathered[event].map { form.read($0) } }
+    }
     var mark = index.map { schedules[Int($0)].mark } ?? record?.processedUntil ?? now
     var events: [StateEvent] = []
     if !isSame {
@@ -303,7 +315,13 @@ extension Scheduler {
         SlotRecord(
           schedule: id, slot: waiting.slot, outcome: .dropped, at: now, cause: waiting.cause, reason: reason))
     }
-    return missed + dropped + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
+    let batched = (current.batch?.events.first).map { event in
+      StateEvent.slotDecided(
+        SlotRecord(
+          schedule: id, slot: current.batch?.at ?? now, outcome: .dropped, at: now,
+          cause: RunCause(.event, schedule: id, event: event), reason: reason))
+    }
+    return missed + dropped + [batched].compactMap { $0 } + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
   }
 
   /// Subscribes a schedule to the events and ends that it waits for.
