@@ -173,7 +173,7 @@ private let examples = {
     Events were old enough to be forgotten.
     {"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}
     A schedule took an event into its batch; `due` is when the batch starts a run at the latest, and the first event's counts. The slot that is decided for the first event ends the batch.
-    {"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"averages/handed-in","event":"e-7","due":"2026-11-20T09:10:00Z"}
+    {"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"averages/handed-in","id":"e-7","due":"2026-11-20T09:10:00Z"}
     A schedule was added or changed. `spec` is what decides its slots; `language` is the version of the recipe language in which `texts` are read; `processedUntil` moves its mark.
     {"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","recipe":"averages","file":"recipes/averages.yaml","spec":"cron 0 9 * * * UTC","texts":{"recipes/averages.yaml":"steps: []\n"},"language":2,"processedUntil":"2026-11-20T09:00:00Z","remainingRuns":3,"pausesOnFailure":true,"follows":"marks"}
     A schedule was removed.

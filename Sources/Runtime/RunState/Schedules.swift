@@ -325,21 +325,22 @@ package struct ScheduleSet: Record, Equatable {
 package struct EventGathered: Record, Equatable {
   package var at: Timestamp
   package var schedule: String
-  package var event: String
+  /// The event's.
+  package var id: String
   /// When the batch starts a run at the latest; the first event's counts.
   package var due: Timestamp
 
-  package init(at: Timestamp, schedule: String, event: String, due: Timestamp) {
+  package init(at: Timestamp, schedule: String, id: String, due: Timestamp) {
     self.at = at
     self.schedule = schedule
-    self.event = event
+    self.id = id
     self.due = due
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     at = try member("at", record?.at)
     schedule = try member("schedule", record?.schedule)
-    event = try member("event", record?.event)
+    id = try member("id", record?.id)
     due = try member("due", record?.due)
   }
 }

@@ -230,7 +230,7 @@ extension SlotRecord {
 extension ScheduleRecord {
   fileprivate mutating func gather(_ event: EventGathered) {
     var open = batch ?? BatchRecord(at: event.at, due: event.due)
-    open.events.append(event.event)
+    open.events.append(event.id)
     batch = open
   }
 

@@ -448,7 +448,7 @@ struct ScheduleEvaluation {
     open.events.append(event.id)
     current.batch = open
     current.gathered[event.id] = .success(value)
-    add(.eventGathered(EventGathered(at: now, schedule: id, event: event.id, due: open.due)))
+    add(.eventGathered(EventGathered(at: now, schedule: id, id: event.id, due: open.due)))
     if open.events.count >= batch.max { startBatch(open) }
   }
 

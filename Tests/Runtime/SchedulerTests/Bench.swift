@@ -43,7 +43,11 @@ struct Bench {
     _ entries: [ScheduleEntry], after earlier: [String: SchedulePlan] = [:], at now: Timestamp
   ) throws {
     self.entries = entries
-    try take(scheduler.set(entries, after: earlier, records: Array(state.schedules.values), at: now))
+    let gathered = state.events.mapValues {
+      Result<EventRecord.Whole, StateError>.success(EventRecord.Whole($0, .null))
+    }
+    try take(
+      scheduler.set(entries, after: earlier, gathered: gathered, records: Array(state.schedules.values), at: now))
     try agree()
   }
 
