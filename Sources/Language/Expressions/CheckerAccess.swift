@@ -338,6 +338,7 @@ extension Checker {
   private func unknownField(_ name: String, in object: ObjectType) -> String {
     let whole = object.name.isEmpty ? "there is no field `\(name)` here" : "\(object.name) has no field `\(name)`"
     if let why = scope.absences["\(object.name).\(name)"] { return "\(whole): \(why)" }
+    if let why = scope.absences["\(object.name).*"] { return "\(whole): \(why.replacing("*", with: name))" }
     if let near = name.nearest(among: object.fields.map(\.name)) { return "\(whole); did you mean `\(near)`?" }
     guard !object.fields.isEmpty else { return "\(whole); it has no fields" }
     let names = object.fields.prefix(12).map(\.name).joined(separator: ", ")

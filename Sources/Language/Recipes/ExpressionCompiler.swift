@@ -91,7 +91,7 @@ struct ExpressionCompiler {
       report(faults, placing, value)
       return nil
     case .success(let template):
-      note(template, placing)
+      note(template, placing, scope)
       return template.programs.first.map { RecipeExpression($0, placing) }
     }
   }
@@ -270,7 +270,8 @@ struct ExpressionCompiler {
   /// Takes down that a text's expressions are evaluated.
   func noteEvaluated(_ value: Value) { evaluated.insert(value) }
 
-  fileprivate func note(_ template: CompiledTemplate, _ placing: Placing) {
+  fileprivate func note(_ template: CompiledTemplate, _ placing: Placing, _ scope: Scope) {
+    warnOfOwnNames(ofSteps: template.references("steps"), placing, in: scope)
     for reference in template.references("secrets") {
       let location = placing.location(reference.range)
       if let name = reference.path.first {
@@ -363,7 +364,7 @@ private struct Compilation {
       isFaulty = true
       return .literal(.null, faults.type ?? .dyn)
     case .success(let template):
-      compiler.note(template, placing)
+      compiler.note(template, placing, scope)
       if let offset = value.place.offset {
         let constant = template.constant
         if let constant, constant.isPlain {

@@ -125,13 +125,23 @@ package struct KeyExample: Sendable {
           zone: Europe/Berlin
       """),
     KeyExample(
-      "Entry of `on`", "event event.name event.match inputs",
+      "Entry of `on`", "event event.name event.type event.match inputs",
       """
       inputs:
         amount: { type: double }
       on:
-        - event: { name: paid, match: event.amount > 10.0 }
-          inputs: { amount: "${{ event.amount }}" }
+        - event: { name: paid, type: { amount: double }, match: event.data.amount > 10.0 }
+          inputs: { amount: "${{ event.data.amount }}" }
+      """),
+    KeyExample(
+      "Entry of `on`", "batch batch.for batch.max",
+      """
+      inputs:
+        parcels: { type: list(string) }
+      on:
+        - event: { name: delivered, type: { parcel: string } }
+          batch: { for: 10m, max: 50 }
+          inputs: { parcels: "${{ events.map(e, e.data.parcel) }}" }
       """),
     KeyExample(
       "Entry of `on`", "afterRecipe afterRecipe.recipe afterRecipe.status",
@@ -295,13 +305,18 @@ package struct KeyExample: Sendable {
           shape: { body: [{ id: int, state: "choice(ready, failed)", doneAt: "timestamp?" }] }
       """),
     KeyExample(
-      "Step", "wait wait.until wait.event wait.match wait.timeout wait.onTimeout",
+      "Step", "wait wait.until wait.event wait.type wait.match wait.timeout wait.onTimeout",
       """
       steps:
         - wait: 90m
         - wait: { until: "time.next(now, '02:00', 'Europe/Berlin')" }
         - id: paid
-          wait: { event: paid, match: event.amount > 10, timeout: 30d, onTimeout: continue }
+          wait:
+            event: paid
+            type: { amount: double }
+            match: event.data.amount > 10.0
+            timeout: 30d
+            onTimeout: continue
       """),
     KeyExample(
       "Step", "approve approve.prompt approve.by approve.timeout approve.onTimeout approve.onReject",

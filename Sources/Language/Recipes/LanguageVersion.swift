@@ -2,7 +2,10 @@
 ///
 /// A run keeps the version that was current when it began, and with it the meaning of its recipe until it ends. A version
 /// is added when a recipe that checked before would mean something else; what refers to `RecipeEnvironment.language`
-/// then keeps the old meaning. There is one version so far.
+/// then keeps the old meaning.
+///
+/// 1. `event` was the data of what came.
+/// 2. `event` is an object that has it: `event.data` (`EventForm`).
 package enum LanguageVersion {
-  package static let current = 1
+  package static let current = 2
 }

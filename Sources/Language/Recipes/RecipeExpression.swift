@@ -15,7 +15,7 @@ package struct LocatedEvaluationError: Error, Sendable {
 /// An expression with where it stands in its file.
 package struct RecipeExpression: Sendable {
   package let program: CompiledExpression
-  private let placing: Placing
+  let placing: Placing
 
   init(_ program: CompiledExpression, _ placing: Placing) {
     self.program = program

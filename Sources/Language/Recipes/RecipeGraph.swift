@@ -207,8 +207,8 @@ extension Trigger {
     var line = id.map { "\($0): \(words)" } ?? words
     switch kind {
     case .timed(let recurrence): line += ", \(recurrence.zone.name)"
-    case .event(_, match: let match?): line += " if \(match.text)"
-    case .afterRecipe(_, let status) where status != ["succeeded"]: line += " (\(status.joined(separator: " or ")))"
+    case .event(_, match: let match?, form: _): line += " if \(match.text)"
+    case .afterRecipe(_, let status, outputs: _) where status != ["succeeded"]: line += " (\(status.joined(separator: " or ")))"
     case .event, .afterRecipe: break
     }
     return isPaused ? "\(line) (paused)" : line
@@ -276,7 +276,7 @@ extension Step {
     case .wait(.duration(let expression)): words.append("for \(expression.text)")
     case .wait(.span(let span)): words.append("for \(span.spelled)")
     case .wait(.until(let expression)): words.append("until \(expression.text)")
-    case .wait(.event(let name, let match, _)):
+    case .wait(.event(let name, let match, _, _)):
       words.append("for event \(name)\(match.map { " with \($0.text)" } ?? "")")
     case .approval(let approval):
       words.append(approval.by.isEmpty ? "by anyone" : "by \(approval.by.joined(separator: " or "))")

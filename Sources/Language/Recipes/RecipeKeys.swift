@@ -80,10 +80,18 @@ extension KeySet {
     Key(
       "pauseOnFailure", .bool, "Whether a run that fails pauses the entry.", default: .bool(false), with: timed),
     Key("remainingRuns", .int(1...Int(Int32.max)), "How many slots may start a run.", with: timed),
+    Key("batch", .keys(.batch), "Gathers events, and starts one run with all of them.", with: ["event"]),
     Key(
       "inputs", .object,
-      "What its runs are given; values may be computed from `run`, `now` and `event` when a run starts."),
+      "What its runs are given; values may be computed from `run`, `now` and `event` (`events` with 'batch') when the slot is decided."),
     Key("paused", .types(["boolean", "string"]), "Whether it is paused, or a note that says why it is."),
+  ])
+
+  static let batch = KeySet([
+    Key(
+      "for", .duration(atLeast: .seconds(1)), "How long after the first event the run starts, at most 7d.",
+      isRequired: true),
+    Key("max", .int(1...1000), "How many events start the run at once.", default: .int(100)),
   ])
 
   static let calendar = KeySet([
@@ -96,6 +104,7 @@ extension KeySet {
 
   static let event = KeySet([
     Key("name", .text(), "The event's name.", isRequired: true),
+    Key("type", .definition("type"), "The type of 'event.data'; anything if left out."),
     Key("match", .expression, "A condition on 'event'."),
   ])
 
@@ -210,6 +219,7 @@ extension KeySet {
   static let wait = KeySet([
     Key("until", .expression, "The instant.", isKind: true),
     Key("event", .text(), "The event's name.", isKind: true),
+    Key("type", .definition("type"), "The type of 'event.data'; anything if left out.", with: ["event"]),
     Key("match", .expression, "A condition on 'event'.", with: ["event"]),
     Key("timeout", .duration(atLeast: .milliseconds(1)), "How long at most.", with: ["event"]),
     Key("onTimeout", .definition("onTimeout"), with: ["event"]),

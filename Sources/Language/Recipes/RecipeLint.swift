@@ -118,7 +118,7 @@ private struct Linter {
         hint("a 'let' step gives no value that an id could name, so nothing reads the id; take it away", at: id)
       }
     case .action(let call): lintAction(call, step, value, around)
-    case .wait(.event(let name, _, _)):
+    case .wait(.event(let name, _, _, _)):
       if step.timeout.total == nil, let key = value.key("wait") {
         hint("the run waits for ever if no event '\(name)' comes; say how long at most, such as timeout: 7d", at: key)
       }

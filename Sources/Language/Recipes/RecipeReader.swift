@@ -114,6 +114,21 @@ final class RecipeCalls {
     return recipe
   }
 
+  /// The type of what a recipe gives that is named like its file and stands beside the one being read; anything if
+  /// there is none, or it is faulty.
+  func outputs(of name: String, _ findings: Findings) -> ValueType {
+    var environment = environment
+    // Two recipes may follow each other.
+    environment.passesOverTriggers = true
+    for ending in ["yaml", "yml"] {
+      guard let source = try? environment.read(RecipeCalls.resolve("\(name).\(ending)", besides: findings.source.name))
+      else { continue }
+      guard let recipe = Recipe.check(source, in: environment).recipe, recipe.name.hasSameScalars(as: name) else { break }
+      return recipe.outputType
+    }
+    return .dyn
+  }
+
   private func read(_ source: Source) -> (Recipe?, [Diagnostic]) {
     chain.append(RecipeCalls.resolve(source.name, besides: ""))
     defer { chain.removeLast() }
@@ -175,7 +190,7 @@ struct RecipeReader {
     let inputs = fields["inputs"].map(InputReader(findings: findings, compiler: compiler).read) ?? []
     let triggers = TriggerReader(
       findings: findings, compiler: compiler, recipe: name, inputs: inputs, zone: fields["zone"],
-      environment: environment
+      environment: environment, calls: calls
     ).read(environment.passesOverTriggers ? nil : fields["on"])
     let concurrency = fields["concurrencyGroup"].flatMap(policies.concurrency)
     let steps = StepReader(
@@ -240,6 +255,7 @@ struct RecipeReader {
       ofVariable: "env", "no variables of the environment are read; declare an input, or read a secret as secrets.NAME")
     scope.explainAbsence(ofVariable: "github", "it belongs to another system; 'run' tells of the run, as in run.id")
     scope.explainAbsence(ofVariable: "matrix", "'forEach' names its item, by 'as'")
+    scope.explainEvents()
     return scope
   }
 

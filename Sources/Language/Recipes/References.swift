@@ -47,7 +47,7 @@ extension Step {
       found += call.input.references + (call.key?.references ?? [])
     case .bindings(let names): found += names.flatMap(\.template.references)
     case .wait(.duration(let expression)), .wait(.until(let expression)): found += expression.references
-    case .wait(.event(_, let match, _)): found += match?.references ?? []
+    case .wait(.event(_, let match, _, _)): found += match?.references ?? []
     case .wait(.span): break
     case .approval(let approval): found += approval.prompt.references
     case .parallel: break

@@ -96,6 +96,11 @@ struct Scope {
     expressions.explainAbsence(ofVariable: name, why)
   }
 
+  /// Has messages say where the data of an event is.
+  mutating func explainEvents() {
+    expressions.explainAbsence(of: "*", in: "event", "what came with it is its data; write `event.data.*`")
+  }
+
   /// Has messages say of the steps of a block where they are.
   mutating func hide(stepsOf block: Block, inside what: String) {
     for step in block.type.fields where steps[step.name] == nil {

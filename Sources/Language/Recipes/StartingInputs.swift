@@ -2,13 +2,14 @@ import ActionKit
 package import Basics
 import Expressions
 
-// The inputs of an entry of `on:` that are computed. They are so once, at the instant at which a run is created, and the run
-// is created with what they gave: nothing is computed again when it goes on. They may read
+// The inputs of an entry of `on:` that are computed. They are so once, when the slot is decided, and are kept with the slot
+// while its start waits and then with the run: nothing is computed again. They may read
 //
-//   now         the instant at which the run is created
-//   run         what the run's steps will see as `run`; `run.slot` is there for entries that are due at times
-//   event       of an entry that waits for an event what came with it, as `match` sees it; of one that follows a recipe
-//               the run that ended, {run, status}
+//   now         the instant of the decision
+//   run         what the run's steps will see as `run`; `run.slot` is there for entries that are due at times, and
+//               `run.startedAt` is the instant of the decision
+//   event       what started it (`EventForm`)
+//   events      of an entry with `batch`, the list of them, in the place of `event`
 //
 // and no secrets: what a run is created with is kept. An input that is a secret is given by name, as everywhere.
 
@@ -19,7 +20,7 @@ package struct StartingRun: Sendable {
   package var at: Timestamp
   /// What was due.
   package var slot: Timestamp?
-  /// What came with the event, or what ended.
+  /// What started it, as `event` or `events`.
   package var event: Value?
 
   package init(id: String, recipe: String, at: Timestamp, slot: Timestamp? = nil, event: Value? = nil) {
@@ -28,11 +29,6 @@ package struct StartingRun: Sendable {
     self.at = at
     self.slot = slot
     self.event = event
-  }
-
-  /// What an entry that follows a recipe sees as `event`.
-  package static func ended(_ run: String, as status: String) -> Value {
-    .object(["run": .string(run), "status": .string(status)])
   }
 
   /// The values of `Scope.ofInputs`, in its order.
@@ -47,41 +43,53 @@ package struct StartingRun: Sendable {
   }
 }
 
-/// The inputs that the runs of one entry are created with, some of which are computed.
+/// The inputs that the runs of one entry are created with, some of which may be computed.
 package struct StartingInputs: Sendable {
   private let inputs: [Recipe.Input]
   private let given: [(name: String, input: GivenInput)]
   private let recipe: String
-  /// Whether the event must be known.
-  package let readsEvent: Bool
+  /// The inputs that are computed from what starts a run.
+  package let namesReadingEvent: [String]
+  /// Whether any is computed.
+  package let isComputed: Bool
+  /// Whether the id of the run must be known.
+  package let readsRun: Bool
 
   /// A thousand starts may be made up for at once, and other schedules wait meanwhile.
   private static let limits = EvaluationLimits(steps: 20_000, bytes: 1 << 20)
 
-  /// Nil where nothing is computed.
-  package init?(_ trigger: Trigger, of recipe: Recipe) {
-    let templates = trigger.inputs.compactMap {
-      if case .computed(let template, _) = $0.input { template } else { nil }
-    }
-    guard !templates.isEmpty else { return nil }
+  package init(_ trigger: Trigger, of recipe: Recipe) {
     inputs = recipe.inputs
     given = trigger.inputs
     self.recipe = recipe.name
-    readsEvent = templates.contains { $0.references.contains { $0.name == "event" } }
+    let computed = trigger.inputs.compactMap { name, input in
+      if case .computed(let template, _) = input { (name: name, reads: Set(template.references.map(\.name))) } else { nil }
+    }
+    isComputed = !computed.isEmpty
+    namesReadingEvent = computed.filter { !$0.reads.isDisjoint(with: ["event", "events"]) }.map(\.name)
+    readsRun = computed.contains { $0.reads.contains("run") }
   }
 
-  /// The inputs of a run, or why it can't be created, in a sentence.
-  package func values(for run: StartingRun) -> Result<ValueMap, Diagnostics> {
-    if readsEvent, run.event == nil {
-      return .failure(
-        Diagnostics([Diagnostic("its inputs are computed from an event, and there is none, or it is no longer kept")]))
-    }
+  /// Whether what starts a run must be known.
+  package var readsEvent: Bool { !namesReadingEvent.isEmpty }
+
+  /// The inputs of a run, or why it can't be created.
+  ///
+  /// - Parameter known: Those that were decided before, or that a person gives, in the place of the entry's.
+  package func values(
+    for run: StartingRun, known: [(name: String, input: GivenInput)] = []
+  ) -> Result<ValueMap, Diagnostics> {
     let environment = run.environment
-    var values: [(name: String, input: GivenInput)] = []
+    var values = known
     var faults: [Diagnostic] = []
-    for (name, input) in given {
+    for (name, input) in given where !known.contains(where: { $0.name.hasSameScalars(as: name) }) {
       guard case .computed(let template, let source) = input else {
         values.append((name, input))
+        continue
+      }
+      if run.event == nil, namesReadingEvent.contains(where: name.hasSameScalars) {
+        faults.append(
+          Diagnostic("the input '\(name)' is computed from an event, and there is none, or it is no longer kept"))
         continue
       }
       do throws(LocatedEvaluationError) {
@@ -93,15 +101,45 @@ package struct StartingInputs: Sendable {
     guard faults.isEmpty else { return .failure(Diagnostics(faults)) }
     return Recipe.inputs(inputs, from: values, of: recipe)
   }
+
+  /// What is wrong with inputs that a person gives; what they leave out is not missed.
+  package func checked(_ given: [(name: String, input: GivenInput)]) -> Result<Void, Diagnostics> {
+    let faults = Recipe.Input.read(given, for: inputs, of: "recipe '\(recipe)'") { _ in "" }.faults.map(\.fault)
+      .filter { !$0.message.isEmpty }
+    return faults.isEmpty ? .success(()) : .failure(Diagnostics(faults))
+  }
+
+  /// Those of a run's inputs that have to be kept while its start waits: what was computed, and what a person gave.
+  package func lasting(_ values: ValueMap, given names: [String] = []) -> ValueMap {
+    var kept = ValueMap()
+    for (name, input) in given {
+      if case .computed = input { kept[name] = values[name] }
+    }
+    for name in names { kept[name] = values[name] }
+    return kept
+  }
+
+  /// What was kept, as it is given again.
+  package func given(_ kept: ValueMap) -> [(name: String, input: GivenInput)] {
+    let source = Source(name: "inputs", text: "")
+    return kept.members.compactMap { member in
+      guard let name = member.name, let input = inputs.first(where: { $0.name.hasSameScalars(as: name) }) else {
+        // The recipe was edited since, and no longer has it.
+        return nil
+      }
+      if input.isSecret, let secret = member.value["secret"]?.string { return (input.name, .secret(name: secret)) }
+      return (input.name, .value(member.value, source))
+    }
+  }
 }
 
 extension Scope {
   /// What the inputs of an entry may read.
-  fileprivate static func ofInputs(_ kind: Trigger.Kind) -> Scope {
+  fileprivate static func ofInputs(_ trigger: Trigger) -> Scope {
     var scope = Scope()
     scope.declare("now", .timestamp)
     var run = RecipeTypes.run
-    switch kind {
+    switch trigger.kind {
     case .timed:
       run = ObjectType(
         run.name,
@@ -111,22 +149,28 @@ extension Scope {
           return field
         })
       scope.declare("run", .object(run))
-    case .event:
+      scope.explainAbsence(ofVariable: "event", "a schedule has none; use `run.slot`, the instant that was due")
+    case .event(_, _, let form):
       scope.declare("run", .object(run))
-      scope.declare("event", .dyn)
-    case .afterRecipe:
+      scope.explainEvents()
+      if trigger.batch == nil {
+        scope.explainAbsence(ofVariable: "events", "it goes with 'batch'; what came is `event`")
+        scope.declare("event", form.type)
+      } else {
+        scope.explainAbsence(ofVariable: "event", "with 'batch' it is one of the list `events`")
+        scope.declare("events", .list(form.type))
+      }
+    case .afterRecipe(_, let status, let outputs):
       scope.declare("run", .object(run))
-      scope.declare(
-        "event",
-        .object(ObjectType("event", fields: [ObjectType.Field("run", .string), ObjectType.Field("status", .string)])))
+      scope.declare("event", EventForm.ended(as: status, outputs: outputs ?? .dyn))
     }
     return scope
   }
 }
 
 extension ExpressionCompiler {
-  /// An input of an entry that is computed when a run starts.
-  func input(_ value: Value, _ input: Recipe.Input, of kind: Trigger.Kind) -> ValueTemplate? {
+  /// An input of an entry that is computed when a slot is decided.
+  func input(_ value: Value, _ input: Recipe.Input, of trigger: Trigger) -> ValueTemplate? {
     // That a secret is given by name is said where the inputs are read.
     guard !input.isSecret else {
       noteEvaluated(value)
@@ -134,10 +178,23 @@ extension ExpressionCompiler {
     }
     let schema = ObjectSchema(fields: [input.declaration])
     let given = Value.object([input.name: value])
-    guard case .map(let members, _)? = fields(given, of: schema, path: "inputs", in: Scope.ofInputs(kind)).template
+    guard case .map(let members, _)? = fields(given, of: schema, path: "inputs", in: Scope.ofInputs(trigger)).template
     else {
       return nil
     }
-    return members.first?.value
+    let template = members.first?.value
+    if case .event(_, _, let form) = trigger.kind, form.isOpen { template?.warnOfOwnNames(in: self) }
+    return template
+  }
+}
+
+extension ValueTemplate {
+  fileprivate func warnOfOwnNames(in compiler: ExpressionCompiler) {
+    switch self {
+    case .literal: break
+    case .template(let located): compiler.warnOfOwnNames(located.template.references("event"), located.placing)
+    case .list(let items, _): for item in items { item.warnOfOwnNames(in: compiler) }
+    case .map(let members, _): for member in members { member.value.warnOfOwnNames(in: compiler) }
+    }
   }
 }

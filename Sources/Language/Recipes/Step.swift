@@ -251,7 +251,7 @@ package enum Wait: Sendable {
   case duration(RecipeExpression)
   case span(TimeSpan)
   case until(RecipeExpression)
-  case event(name: String, match: RecipeExpression?, onTimeout: OnTimeout)
+  case event(name: String, match: RecipeExpression?, form: EventForm, onTimeout: OnTimeout)
 }
 
 /// Waiting for a person's decision.

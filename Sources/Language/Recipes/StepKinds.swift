@@ -243,12 +243,10 @@ extension StepReader {
       return (instant.map { .wait(.until($0)) }, nothing)
     }
     let name = findings.text(kind.value, of: "'event'")
-    var inner = scope
-    inner.declare("event", .dyn)
-    let match = fields["match"].flatMap { compiler.condition($0, of: "'match'", in: inner) }
+    let (form, match) = compiler.event(fields, in: scope, language: environment.language)
     let onTimeout = limit(fields, &timeout)
-    let type = ObjectType("the event", fields: [.init("event", .dyn, isOptional: onTimeout == .continue)])
-    return (name.map { .wait(.event(name: $0, match: match, onTimeout: onTimeout)) }, .object(type))
+    let type = ObjectType(EventForm.waited, fields: [.init("event", form.type, isOptional: onTimeout == .continue)])
+    return (name.map { .wait(.event(name: $0, match: match, form: form, onTimeout: onTimeout)) }, .object(type))
   }
 
   private static func until(_ instant: Timestamp) -> String { "until: \"timestamp('\(instant)')\"" }

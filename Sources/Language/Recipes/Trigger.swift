@@ -1,3 +1,4 @@
+import ActionKit
 package import Basics
 package import Calendars
 
@@ -15,8 +16,10 @@ package struct Trigger: Sendable {
   package var pausesOnFailure = false
   /// How many slots may start a run; any number if nil.
   package var remainingRuns: Int?
-  /// What a run is given; what is computed is so when the run starts (`StartingInputs`).
+  /// What a run is given; what is computed is so when the slot is decided (`StartingInputs`).
   package var inputs: [(name: String, input: GivenInput)] = []
+  /// How many events start one run; each its own if nil.
+  package var batch: Batch?
   package var isPaused = false
   package var pauseNote: String?
   /// Where it is named what it comes of, in the recipe's text.
@@ -30,8 +33,20 @@ package struct Trigger: Sendable {
   package enum Kind: Sendable {
     /// `cron`, `every`, `at` or `calendar`.
     case timed(Recurrence)
-    case event(name: String, match: RecipeExpression?)
-    case afterRecipe(name: String, status: [String])
+    case event(name: String, match: RecipeExpression?, form: EventForm = EventForm())
+    /// - Parameter outputs: The type of what the other recipe gives, as far as it is known.
+    case afterRecipe(name: String, status: [String], outputs: ValueType? = nil)
+  }
+
+  /// Events that start one run together: those that come within a time of the first, at most so many.
+  package struct Batch: Sendable, Equatable {
+    package var span: TimeSpan
+    package var max: Int
+
+    package init(span: TimeSpan, max: Int) {
+      self.span = span
+      self.max = max
+    }
   }
 
   /// When the entry is due; nil if it is not due at times.
@@ -41,8 +56,9 @@ package struct Trigger: Sendable {
   package var words: String {
     switch kind {
     case .timed(let recurrence): recurrence.words
-    case .event(let name, match: _): "on the event '\(name)'"
-    case .afterRecipe(let name, status: _): "after \(name)"
+    case .event(let name, match: _, form: _):
+      "on the event '\(name)'" + (batch.map { ", gathered for \($0.span.spelled)" } ?? "")
+    case .afterRecipe(let name, status: _, outputs: _): "after \(name)"
     }
   }
 

@@ -13,6 +13,7 @@ struct TriggerReader {
   /// The recipe's own `zone`.
   let zone: Value?
   let environment: RecipeEnvironment
+  let calls: RecipeCalls
 
   func read(_ value: Value?) -> [Trigger] {
     let recipeZone = zone.flatMap { compiler.zone($0, of: "'zone'") } ?? environment.zone.flatMap(rules)
@@ -49,16 +50,23 @@ struct TriggerReader {
     if KeySet.timed.contains(word) {
       isWhole = schedule(&trigger, word: word, member, fields, recipeZone: recipeZone)
     } else {
-      let kind = kind(word, member)
+      let kind = kind(word, member, readsEvent: fields["inputs"]?.holdsExpression ?? false)
       isWhole = kind != nil
       trigger.kind = kind ?? trigger.kind
       trigger.location = findings.location(of: member.value["recipe"] ?? member.value)
-      for key in KeySet.trigger.names(with: KeySet.timed) {
+      for key in KeySet.trigger.names(with: KeySet.timed) where key != "batch" {
         if let member = fields.member(key) {
           findings.error(
             "'\(key)' isn't allowed beside '\(word)'; it goes with \(KeySet.timed.joined(separator: ", "))",
             at: member.key)
         }
+      }
+    }
+    if let member = fields.member("batch") {
+      if word == "event" {
+        trigger.batch = batch(member.value)
+      } else {
+        findings.error("'batch' goes with 'event'", at: member.key)
       }
     }
     if word != "every", let member = fields.member("from") {
@@ -67,7 +75,7 @@ struct TriggerReader {
     trigger.inputs = findings.inputs(fields["inputs"], for: inputs, at: member.key) { input in
       "runs of this entry need the input '\(input.name)' (\(input.kind)); add it under 'inputs'"
     } computed: { value, input in
-      compiler.input(value, input, of: trigger.kind)
+      compiler.input(value, input, of: trigger)
     }
     if let value = fields["paused"] {
       if let note = value.string, !looksLikeYAML11Bool(note) {
@@ -80,16 +88,30 @@ struct TriggerReader {
   }
 
   /// What starts an entry that is not due at times.
-  private func kind(_ word: String, _ member: ValueMap.Member) -> Trigger.Kind? {
+  ///
+  /// - Parameter readsEvent: Whether inputs of the entry may read what started it.
+  private func kind(_ word: String, _ member: ValueMap.Member, readsEvent: Bool) -> Trigger.Kind? {
     switch word {
     case "event": return event(member.value)
-    case "afterRecipe": return afterRecipe(member.value)
+    case "afterRecipe": return afterRecipe(member.value, readsOutputs: readsEvent)
     default:
       findings.error(
         "webhooks come later; this version starts recipes by cron, every, at, calendar, event and afterRecipe",
         at: member.key)
       return nil
     }
+  }
+
+  /// How events are gathered; something stands for what is at fault, so that `inputs` are read as they are meant.
+  private func batch(_ value: Value) -> Trigger.Batch {
+    let fields = Fields(value, of: "'batch'", .batch, findings)
+    let span = fields?.require("for", "how long events are gathered, such as 10m").flatMap { _ in
+      fields?.duration("for")
+    }
+    if let span, let given = fields?["for"], span > .seconds(7 * 86_400) {
+      findings.error("'for' is at most 7d, because events are kept for a week", at: given)
+    }
+    return Trigger.Batch(span: span ?? .seconds(1), max: fields?.int("max") ?? 100)
   }
 
   /// What names the instants of an entry.
@@ -105,25 +127,35 @@ struct TriggerReader {
   }
 
   private func event(_ value: Value) -> Trigger.Kind? {
-    if value.map == nil { return findings.text(value, of: "'event'").map { .event(name: $0, match: nil) } }
+    if value.map == nil {
+      return findings.text(value, of: "'event'").map {
+        .event(name: $0, match: nil, form: EventForm(in: environment.language))
+      }
+    }
     guard let fields = Fields(value, of: "'event'", .event, findings) else { return nil }
     let name = fields.require("name", "the name of the event").flatMap { findings.text($0, of: "'name'") }
     var scope = Scope()
-    scope.declare("event", .dyn)
-    let match = fields["match"].flatMap { compiler.condition($0, of: "'match'", in: scope) }
-    return name.map { .event(name: $0, match: match) }
+    scope.explainEvents()
+    let (form, match) = compiler.event(fields, in: scope, language: environment.language)
+    return name.map { .event(name: $0, match: match, form: form) }
   }
 
-  private func afterRecipe(_ value: Value) -> Trigger.Kind? {
+  /// - Parameter readsOutputs: Whether the type of what the other recipe gives matters.
+  private func afterRecipe(_ value: Value, readsOutputs: Bool) -> Trigger.Kind? {
     if value.map == nil {
-      return other(value, of: "'afterRecipe'").map { .afterRecipe(name: $0, status: ["succeeded"]) }
+      return other(value, of: "'afterRecipe'").map {
+        .afterRecipe(name: $0, status: ["succeeded"], outputs: readsOutputs ? calls.outputs(of: $0, findings) : nil)
+      }
     }
     guard let fields = Fields(value, of: "'afterRecipe'", .afterRecipe, findings) else { return nil }
     let name = fields.require("recipe", "the name of the recipe").flatMap { other($0, of: "'recipe'") }
     let status = fields["status"].map { value in
       (value.list ?? [value]).compactMap { findings.choice($0, of: "'status'", EndedStatus.self)?.rawValue }
     }
-    return name.map { .afterRecipe(name: $0, status: status ?? ["succeeded"]) }
+    return name.map {
+      .afterRecipe(
+        name: $0, status: status ?? ["succeeded"], outputs: readsOutputs ? calls.outputs(of: $0, findings) : nil)
+    }
   }
 
   /// The name of another recipe than this.

@@ -172,16 +172,18 @@ private let examples = {
     {"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e-7","by":"averages/handed-in"}
     Events were old enough to be forgotten.
     {"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}
-    A schedule was added or changed. `spec` is what decides its slots; `processedUntil` moves its mark.
-    {"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","recipe":"averages","file":"recipes/averages.yaml","spec":"cron 0 9 * * * UTC","texts":{"recipes/averages.yaml":"steps: []\n"},"processedUntil":"2026-11-20T09:00:00Z","remainingRuns":3,"pausesOnFailure":true,"follows":"marks"}
+    A schedule took an event into its batch; `due` is when the batch starts a run at the latest, and the first event's counts. The slot that is decided for the first event ends the batch.
+    {"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"averages/handed-in","id":"e-7","due":"2026-11-20T09:10:00Z"}
+    A schedule was added or changed. `spec` is what decides its slots; `language` is the version of the recipe language in which `texts` are read; `processedUntil` moves its mark.
+    {"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","recipe":"averages","file":"recipes/averages.yaml","spec":"cron 0 9 * * * UTC","texts":{"recipes/averages.yaml":"steps: []\n"},"language":2,"processedUntil":"2026-11-20T09:00:00Z","remainingRuns":3,"pausesOnFailure":true,"follows":"marks"}
     A schedule was removed.
     {"event":"scheduleRemoved","at":"2026-11-20T09:00:00Z","schedule":"averages/daily"}
     A schedule was paused or, without `pause`, resumed.
     {"event":"schedulePaused","schedule":"averages/daily","pause":{"at":"2026-11-20T09:00:00Z","origin":"person","note":"holidays"}}
     A person set a schedule's mark back after the clock had been ahead. `started` are the slots after it that have a run.
     {"event":"scheduleReset","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","processedUntil":"2026-11-20T09:00:00Z","started":["2026-11-21T09:00:00Z"]}
-    A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way.
-    {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s"}
+    A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way. A slot that waits has the `inputs` that were computed for it; the same slot that waits again completes them.
+    {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s","inputs":{"day":"Friday"}}
     """#.split(separator: "\n").map { String($0) }
 }()
 

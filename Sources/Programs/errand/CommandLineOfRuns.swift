@@ -158,7 +158,11 @@ let scheduleCommand = Command(
       examples: [.init("schedule reset weekly-report", "Where 'schedule list' says that nothing starts for some time.")]
     ),
     Command(
-      "trigger", "Starts a schedule's run now, out of turn.", arguments: [scheduleArgument], options: [overlap]),
+      "trigger", "Starts a schedule's run now, out of turn.", arguments: [scheduleArgument],
+      options: inputOptions + [overlap],
+      examples: [
+        .init("schedule trigger order-received -i number=17 -i total=9.5", "Gives what an event would have brought.")
+      ]),
     Command(
       "backfill", "Starts runs for past slots that have none.", arguments: [scheduleArgument],
       options: [

@@ -42,4 +42,19 @@ extension Dispatch {
     }
     return given
   }
+
+  /// The same as a request to an agent has them.
+  func sentInputs() throws(RuntimeError) -> (inputs: ValueMap, texts: [String: String]) {
+    var (inputs, texts) = (ValueMap(), [String: String]())
+    for (name, input) in try givenInputs() {
+      switch input {
+      case .text(let text): texts[name] = text
+      case .secret(let secret): texts[name] = "@secret:\(secret)"
+      case .value(let value, _): inputs[name] = value
+      // Only a schedule has computed inputs.
+      case .computed: continue
+      }
+    }
+    return (inputs, texts)
+  }
 }

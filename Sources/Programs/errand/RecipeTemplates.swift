@@ -216,10 +216,10 @@ enum RecipeTemplates {
         total: { type: double, default: 12.5, summary: What it costs. }
 
       on:
-        - event: { name: order, match: event.total > 0 }
+        - event: { name: order, type: { number: int, total: double }, match: event.data.total > 0.0 }
           inputs:
-            number: ${{ event.number }}
-            total: ${{ event.total }}
+            number: ${{ event.data.number }}
+            total: ${{ event.data.total }}
 
       steps:
         - id: total

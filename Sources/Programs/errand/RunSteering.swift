@@ -28,16 +28,7 @@ struct RunSteering: DispatchedCommand {
   // MARK: Resuming and pausing
 
   private func start() async throws(RuntimeError) -> ExitCode {
-    var (inputs, texts) = (ValueMap(), [String: String]())
-    for (name, input) in try dispatch.givenInputs() {
-      switch input {
-      case .text(let text): texts[name] = text
-      case .secret(let secret): texts[name] = "@secret:\(secret)"
-      case .value(let value, _): inputs[name] = value
-      // Only a schedule has computed inputs.
-      case .computed: continue
-      }
-    }
+    let (inputs, texts) = try dispatch.sentInputs()
     let request = AgentRequest.start(recipe: parsed["recipe"].text ?? "", inputs: inputs, texts: texts)
     let run = try await session.access.asking { requests throws(RuntimeError) in
       try await requests.ask(request) { if case .accepted(let run, _) = $0 { run } else { nil } }

@@ -77,6 +77,9 @@ struct ScheduleCommand: DispatchedCommand {
     if let until = record.decidedAhead(of: clock.now) {
       return "nothing before \(clock.date(until)), because the clock was ahead; see errand why \(record.id.shellQuoted)"
     }
+    if let batch = record.batch {
+      return "has gathered \(counted(batch.events.count, "event")), starts on \(clock.date(batch.due))"
+    }
     if let run = record.openRuns.first { return "run \(run) is open" }
     if let left = record.remainingRuns { return "\(counted(left, "run")) left" }
     return schedule.isRead ? "" : "no agent has read it yet"
@@ -124,6 +127,16 @@ struct ScheduleCommand: DispatchedCommand {
     var slots: [SlotRecord] = []
     for id in chosen.isEmpty ? [String?.none] : chosen.map({ Optional($0.record.id) }) {
       slots += try await requests.slots(.slots(SlotQuery(limit: limit, schedule: id, from: from, before: before)))
+    }
+    for schedule in chosen.isEmpty ? all : chosen {
+      guard let batch = schedule.record.batch, (from ?? .earliest) <= batch.at, batch.at < before ?? .latest else {
+        continue
+      }
+      slots.append(
+        SlotRecord(
+          schedule: schedule.record.id, slot: batch.at, outcome: .buffered, at: batch.at,
+          cause: RunCause(.event, schedule: schedule.record.id, event: batch.events.first),
+          reason: "gathers events until \(clock.date(batch.due)); there are \(batch.events.count)"))
     }
     // A slot that waits for another run to end is settled later; until then the schedule holds it.
     for schedule in chosen.isEmpty ? all : chosen {
@@ -211,7 +224,9 @@ struct ScheduleCommand: DispatchedCommand {
 
   private func trigger(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(RuntimeError) -> ExitCode {
     let id = try one(all).record.id
-    let slots = try await requests.slots(.trigger(id: id, overlap: overlap))
+    let (inputs, texts) = try dispatch.sentInputs()
+    let slots = try await requests.slots(
+      .trigger(id: id, overlap: overlap, inputs: inputs, texts: texts))
     guard slots.contains(where: { [.started, .buffered].contains($0.outcome) }) else {
       throw RuntimeError(.failed, "nothing is started: \(outcomes(of: id, slots))")
     }

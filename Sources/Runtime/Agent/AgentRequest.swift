@@ -32,7 +32,10 @@ package enum AgentRequest: Sendable {
   case pauseSchedule(id: String, note: String?)
   case resumeSchedule(id: String)
   case resetSchedule(id: String)
-  case trigger(id: String, overlap: Trigger.Overlap?)
+  /// - Parameters:
+  ///   - inputs: Inputs in the place of those that the entry gives.
+  ///   - texts: More of them, as texts that are read as the input's type wants.
+  case trigger(id: String, overlap: Trigger.Overlap?, inputs: ValueMap = ValueMap(), texts: [String: String] = [:])
   case backfill(id: String, from: Timestamp, to: Timestamp, overlap: Trigger.Overlap?, isDry: Bool)
   case status
   case yield

@@ -293,10 +293,16 @@ extension AgentVerb {
       refusals: schedule.union([.ended]), scheduleID,
       make: { .resetSchedule(id: $0) }, values: { if case .resetSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
-      "trigger", "Starts a run of a schedule now, out of turn.", .start, refusals: schedule.union([.notServing]),
+      "trigger", "Starts a run of a schedule now, out of turn.", .start, refusals: schedule.union([.notServing, .inputs]),
       scheduleID, overlap,
-      make: { .trigger(id: $0, overlap: $1) },
-      values: { if case .trigger(let id, let overlap) = $0 { (id, overlap) } else { nil } }),
+      Member<PlainMap?>.optional("inputs", "Inputs in the place of those that the entry gives."),
+      Member<[String: String]>.optional(
+        "texts", or: [:], "More of them, as texts that are read as the input's type wants."),
+      make: { .trigger(id: $0, overlap: $1, inputs: $2?.map ?? ValueMap(), texts: $3) },
+      values: {
+        guard case .trigger(let id, let overlap, let inputs, let texts) = $0 else { return nil }
+        return (id, overlap, inputs.isEmpty ? nil : PlainMap(map: inputs), texts)
+      }),
     AgentVerb(
       "backfill", "Starts runs for past slots that have none, or only lists these.", .start,
       refusals: schedule.union([.notServing]), scheduleID,

@@ -85,11 +85,12 @@ final class EventInbox: Sendable {
     if host.keeper.failure == nil { await planForgetting(for: host) }
   }
 
-  /// The events, oldest first, but for those that starts wait for, who look them up again.
+  /// The events, oldest first, but for those that starts wait for, and those that are gathered.
   private static func forgettable(in store: any StateStore) async -> [EventRecord] {
     let events = await store.events(EventQuery())
     // Asked after the events, so that no start is missed that began to wait for one of them.
-    let wanted = Set(await store.schedules().flatMap { $0.buffered.compactMap(\.cause.event) })
+    let wanted = Set(
+      await store.schedules().flatMap { $0.buffered.compactMap(\.cause.event) + ($0.batch?.events ?? []) })
     return events.filter { !wanted.contains($0.id) }
   }
 }

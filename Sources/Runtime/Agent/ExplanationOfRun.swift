@@ -178,10 +178,10 @@ struct RunFormatter {
       let came = events.count
       var near =
         came == 0 ? "" : came == 1 ? " One came, and did not match." : " \(came) came, and none of them matched."
-      if case .inline(let data)? = events.last?.data ?? .inline(.null), came > 0,
-        let fault = conditions?.matchFault(ofStepAt: step.path, for: data)
+      if let last = events.last, case .inline(let data) = last.data ?? .inline(.null),
+        let misfit = conditions?.misfit(ofStepAt: step.path, for: last, data)
       {
-        near += " 'match' cannot be computed for the last: \(fault.asEnd)"
+        near += " The last is another event for it: \(misfit.asEnd)"
       }
       story.say(
         topic, "\(subject)waits for the event '\(name.safe)'\(place)\(limit).\(near)",

@@ -179,6 +179,14 @@ struct SlotFormatter {
         .next, "The recipe's file is broken now, so its last valid version is used: \(fault.asEnd)",
         commands: ["errand check \(schedule.file.shellQuoted)"])
     }
+    if let batch = schedule.batch {
+      let count = batch.events.count == 1 ? "one event" : "\(batch.events.count) events"
+      story.say(
+        .next,
+        "It has gathered \(count) since \(clock.date(batch.at)), and starts a run with them on \(clock.dateFromNow(batch.due)), or when there are as many as 'max' says.",
+        at: batch.due)
+      return
+    }
     if schedule.remainingRuns == 0 {
       story.say(.next, "It won't run again: 'remainingRuns' is used up.")
     } else if let next = facts.upcoming {

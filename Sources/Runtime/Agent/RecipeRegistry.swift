@@ -18,6 +18,8 @@ package struct RecipeRegistry {
     package var name: String
     /// The texts it was made from, by their paths.
     package var texts: ValueMap
+    /// The version of the recipe language in which they are read.
+    package var language = LanguageVersion.current
   }
 
   /// A change that a look found.
@@ -51,7 +53,7 @@ package struct RecipeRegistry {
   private var folders: [String]
   private var environment: RecipeEnvironment
   private let disk: RecipeFiles
-  private var lastGood: [String: ValueMap] = [:]
+  private var lastGood: [String: (texts: ValueMap, language: Int)] = [:]
   private var files: [String: File] = [:]
   /// The file that a name was last assigned to.
   private var owners: [String: String] = [:]
@@ -68,8 +70,9 @@ package struct RecipeRegistry {
   /// Whether the registry has not looked yet.
   package var isNew: Bool { files.isEmpty && unlisted.isEmpty }
 
-  /// Takes the texts that an earlier process had in force, by their files, for files that are faulty at the first look.
-  package mutating func remember(_ texts: [String: ValueMap]) { lastGood = texts }
+  /// Takes the texts that an earlier process had in force, by their files, with the versions of the language, for files
+  /// that are faulty at the first look.
+  package mutating func remember(_ texts: [String: (texts: ValueMap, language: Int)]) { lastGood = texts }
 
   /// Whether a file may hold a recipe that cannot be read now.
   package func isUnreadable(_ path: String) -> Bool {
@@ -170,7 +173,7 @@ package struct RecipeRegistry {
     }
     file.faults = faults
     file.told = Diagnostics(faults).rendered()
-    if known == nil, let texts = lastGood[path] { file.item = restored(path, texts) }
+    if known == nil, let last = lastGood[path] { file.item = restored(path, last.texts, last.language) }
     if known?.told != file.told { news.append(.broken(file: path, faults: faults, inForce: file.item)) }
   }
 
@@ -180,12 +183,12 @@ package struct RecipeRegistry {
   }
 
   /// The version that an earlier process had in force, if it is still valid.
-  private mutating func restored(_ path: String, _ texts: ValueMap) -> Item? {
-    let item = Item(file: path, name: "", texts: texts)
+  private mutating func restored(_ path: String, _ texts: ValueMap, _ language: Int) -> Item? {
+    let item = Item(file: path, name: "", texts: texts, language: language)
     guard let recipe = checked(item), owner(of: recipe.name) == nil else { return nil }
     owners[recipe.name] = path
     fresh[path] = recipe
-    return Item(file: path, name: recipe.name, texts: texts)
+    return Item(file: path, name: recipe.name, texts: texts, language: language)
   }
 
   /// The recipe of an item, which is not kept; nil if it no longer fits the configuration.
@@ -196,13 +199,14 @@ package struct RecipeRegistry {
   }
 
   /// An earlier version of a recipe, if it is still valid; the registry is unchanged.
-  package func recipe(of file: String, from texts: ValueMap) -> Recipe? {
-    checked(Item(file: file, name: "", texts: texts))
+  package func recipe(of file: String, from texts: ValueMap, in language: Int) -> Recipe? {
+    checked(Item(file: file, name: "", texts: texts, language: language))
   }
 
   private func checked(_ item: Item) -> Recipe? {
     var environment = environment
     environment.read = Recipe.reader(of: .map(item.texts))
+    environment.language = item.language
     return disk.check(item.source, environment).recipe
   }
 }

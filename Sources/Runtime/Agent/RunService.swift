@@ -50,7 +50,9 @@ package struct RunService: Sendable {
       case .pauseSchedule(let id, let note): replies.give(.slots(try await steered().pause(id, note: note)))
       case .resumeSchedule(let id): replies.give(.slots(try await steered().resume(id)))
       case .resetSchedule(let id): replies.give(.slots(try await steered().reset(id)))
-      case .trigger(let id, let overlap): replies.give(.slots(try await steered().trigger(id, overlap: overlap)))
+      case .trigger(let id, let overlap, let inputs, let texts):
+        let given = given(inputs, texts)
+        replies.give(.slots(try await steered().trigger(id, overlap: overlap, given: given)))
       case .backfill(let id, let from, let to, let overlap, let isDry):
         await replies.giveInTurn(try await backfill(id, from, to, overlap, isDry: isDry))
       case .status: replies.give(.status(await report()))
@@ -96,10 +98,8 @@ package struct RunService: Sendable {
     }
   }
 
-  /// Starts a run of a recipe that is served.
-  private func start(
-    _ name: String, _ inputs: ValueMap, _ texts: [String: String]
-  ) async throws(RequestRefusedError) -> AgentReply {
+  /// The inputs of a request.
+  private func given(_ inputs: ValueMap, _ texts: [String: String]) -> [(name: String, input: GivenInput)] {
     let request = Source(name: "inputs", text: "")
     var given = inputs.members.compactMap { member in
       member.name.map { (name: $0, input: GivenInput(member.value, from: request)) }
@@ -107,7 +107,14 @@ package struct RunService: Sendable {
     for (name, text) in texts.sorted(by: { $0.key.precedesByScalars($1.key) }) {
       given.append((name, GivenInput(secretNamedBy: text) ?? .text(text)))
     }
-    let prepared = try await steered().startingRun(of: name, given: given, as: newID())
+    return given
+  }
+
+  /// Starts a run of a recipe that is served.
+  private func start(
+    _ name: String, _ inputs: ValueMap, _ texts: [String: String]
+  ) async throws(RequestRefusedError) -> AgentReply {
+    let prepared = try await steered().startingRun(of: name, given: given(inputs, texts), as: newID())
     try await kept { () async throws(StateError) in try await accept(prepared.run, reading: prepared.secrets) }
     // The run is on disk; the reason why it cannot continue is recorded with it.
     do throws(RequestRefusedError) { try await carryOnIfServing(prepared.run.run) } catch {}

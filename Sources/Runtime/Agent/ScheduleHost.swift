@@ -110,14 +110,14 @@ package actor ScheduleHost {
 
   /// Gives the registry the versions that were in force when the state was last written.
   private func rememberLastGood() async {
-    var texts: [String: ValueMap] = [:]
-    for schedule in await store.schedules() where texts[schedule.file] == nil {
-      guard let stored = schedule.texts else { continue }
-      do throws(StateError) { texts[schedule.file] = try await store.restored(stored, as: "the recipe").map } catch {
+    var known: [String: (texts: ValueMap, language: Int)] = [:]
+    for schedule in await store.schedules() where known[schedule.file] == nil {
+      guard let stored = schedule.texts, let texts = try? await store.restored(stored, as: "the recipe").map else {
         continue
       }
+      known[schedule.file] = (texts, schedule.language)
     }
-    registry.remember(texts)
+    registry.remember(known)
   }
 
   /// Passes the current entries to the scheduler.
@@ -131,31 +131,111 @@ package actor ScheduleHost {
     let entries = registry.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
     tellAstray(entries)
     let earlier = await earlierPlans(entries)
-    let (records, now) = (await store.schedules(), time.now())
+    let completed = await completedSlots()
+    let (records, gathered, outputs) = await recordsToSet(completing: completed)
+    let now = time.now()
     // A file that cannot be read now may be back later; its schedule keeps its past.
     let kept = records.filter { registry.isUnreadable($0.file) }.map(\.id)
     // Slots that were due before this look are decided by the rule before the edit.
     let due = isServing ? scheduler.due(at: now) : []
-    let events = scheduler.set(entries, keeping: Set(kept), after: earlier, records: records, at: now)
+    let events = scheduler.set(entries, keeping: Set(kept), after: earlier, gathered: gathered, outputs: outputs, records: records, at: now)
     guard isServing else { return }
-    await carryOut(due + [Decision(schedule: "", events: events)])
+    await carryOut(due + [Decision(schedule: "", events: completed.map { .slotDecided($0) } + events)])
     planAlarm()
     await tellAhead()
   }
 
-  /// Looks up the data of the event, or of the run, that a start waits for, and starts it.
-  private func recall(_ cause: RunCause) async {
-    var value: Value?
-    if let id = cause.event, let event = await store.event(id) {
-      value = try? await data(of: event).get()
-    } else if cause.kind == .afterRecipe, let run = cause.run {
-      var record = await store.openRun(run)
-      if record == nil { do throws(StateError) { record = try await store.finishedRun(run) } catch {} }
-      value = record.map { StartingRun.ended(run, as: $0.status.rawValue) }
+  /// The state's schedules, with what the scheduler needs of those that it doesn't know yet: the inputs of waiting starts,
+  /// and what the runs gave whose ends are still to be followed.
+  private func recordsToSet(
+    completing completed: [SlotRecord]
+  ) async -> (
+    records: [ScheduleRecord], gathered: [String: Result<EventRecord.Whole, StateError>],
+    outputs: [String: Result<Value?, StateError>]
+  ) {
+    var records = await store.schedules()
+    var gathered: [String: Result<EventRecord.Whole, StateError>] = [:]
+    var outputs: [String: Result<Value?, StateError>] = [:]
+    for index in records.indices where !scheduler.knows(records[index].id) {
+      for place in records[index].buffered.indices {
+        let waiting = records[index].buffered[place]
+        let inputs =
+          waiting.inputs
+          ?? completed.first {
+            $0.schedule == records[index].id && $0.slot == waiting.slot && $0.cause == waiting.cause
+          }?.inputs
+        guard let inputs else { continue }
+        // Of inputs with a secret that has changed, the start is refused, because they aren't there.
+        records[index].buffered[place].inputs = try? await store.secrets.restored(inputs, as: "the inputs")
+      }
+      for id in records[index].batch?.events ?? [] where gathered[id] == nil {
+        guard let event = await store.event(id) else { continue }
+        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0) }
+      }
+      for end in records[index].endsToFollow where outputs[end.run] == nil {
+        var run = await store.openRun(end.run)
+        if run == nil { do throws(StateError) { run = try await store.finishedRun(end.run) } catch {} }
+        outputs[end.run] = await self.outputs(of: run)
+      }
     }
-    scheduler.recall(value, for: cause)
-    await carryOut(scheduler.due(at: time.now()))
-    planAlarm()
+    return (records, gathered, outputs)
+  }
+
+  /// What a run gave, or why that can't be read.
+  private func outputs(of run: RunRecord?) async -> Result<Value?, StateError> {
+    guard let stored = run?.outputs else { return .success(nil) }
+    do throws(StateError) { return .success(try await store.restored(stored, as: "the outputs")) } catch {
+      return .failure(error)
+    }
+  }
+
+  /// The starts that an earlier version left waiting without their inputs, with what these are by the recipe that was in
+  /// force: it computed them only when a run started.
+  private func completedSlots() async -> [SlotRecord] {
+    guard isServing else { return [] }
+    var completed: [SlotRecord] = []
+    for record in await store.schedules() where record.language == 1 && !scheduler.knows(record.id) {
+      let waiting = record.buffered.filter { $0.inputs == nil && $0.cause.slot == nil }
+      guard !waiting.isEmpty, let (recipe, trigger) = await inForce(record) else { continue }
+      let starting = StartingInputs(trigger, of: recipe)
+      guard starting.readsEvent else { continue }
+      for slot in waiting {
+        guard let event = await event(of: slot.cause, for: trigger) else { continue }
+        let run = newID(time.now())
+        let start = StartingRun(id: run, recipe: recipe.name, at: time.now(), event: event)
+        guard case .success(let values) = starting.values(for: start) else { continue }
+        completed.append(
+          SlotRecord(
+            schedule: record.id, slot: slot.slot, outcome: .buffered, at: slot.at, cause: slot.cause,
+            run: starting.readsRun ? run : nil, inputs: .map(starting.lasting(values))))
+      }
+    }
+    return completed
+  }
+
+  /// What started a run in the first version of the language.
+  private func event(of cause: RunCause, for trigger: Trigger) async -> Value? {
+    if let id = cause.event, let event = await store.event(id), case .event(_, _, let form) = trigger.kind,
+      case .success(let data) = await data(of: event),
+      case .success(let value) = form.value(id: id, time: event.receivedAt, name: event.name, data: data)
+    {
+      return value
+    }
+    guard cause.kind == .afterRecipe, let id = cause.run else { return nil }
+    var run = await store.openRun(id)
+    if run == nil { do throws(StateError) { run = try await store.finishedRun(id) } catch {} }
+    return run.map { .object(["run": .string(id), "status": .string($0.status.rawValue)]) }
+  }
+
+  /// The recipe and the entry of a schedule as the state has them, if they are still valid.
+  private func inForce(_ record: ScheduleRecord) async -> (Recipe, Trigger)? {
+    guard let stored = record.texts, let texts = try? await store.restored(stored, as: "the recipe").map,
+      let recipe = registry.recipe(of: record.file, from: texts, in: record.language)
+    else { return nil }
+    let trigger = recipe.triggers.first { trigger in
+      (trigger.id.map { "\(recipe.name)/\($0)" } ?? recipe.name).hasSameScalars(as: record.id)
+    }
+    return trigger.map { (recipe, $0) }
   }
 
   private func data(of event: EventRecord) async -> Result<Value, StateError> {
@@ -201,11 +281,12 @@ package actor ScheduleHost {
     for record in await store.schedules() where !scheduler.knows(record.id) && specs[record.id] != record.spec {
       guard let stored = record.texts, let value = try? await store.restored(stored, as: "the recipe"),
         let texts = value.map,
-        let recipe = registry.recipe(of: record.file, from: texts)
+        let recipe = registry.recipe(of: record.file, from: texts, in: record.language)
       else { continue }
       for trigger in recipe.triggers {
         let plan = SchedulePlan(
-          recipe: recipe.name, file: record.file, texts: stored, inputs: .null, program: program, trigger: trigger)
+          recipe: recipe.name, file: record.file, texts: stored, language: record.language, inputs: .null,
+          program: program, trigger: trigger)
         if ScheduleEntry(plan).id == record.id { earlier[record.id] = plan }
       }
     }
@@ -230,8 +311,8 @@ package actor ScheduleHost {
       }
       if reason == nil { reason = await refusal(recipe, inputs) }
       let plan = SchedulePlan(
-        recipe: recipe.name, file: item.file, texts: texts, inputs: inputs,
-        computed: StartingInputs(trigger, of: recipe), group: recipe.group, zone: recipe.folderZone, program: program,
+        recipe: recipe.name, file: item.file, texts: texts, language: item.language, inputs: inputs,
+        starting: StartingInputs(trigger, of: recipe), group: recipe.group, zone: recipe.folderZone, program: program,
         trigger: trigger, refusal: reason)
       if let reason { tell(.refuses(schedule: ScheduleEntry(plan).id, reason: reason)) }
       plans.append(plan)
@@ -299,7 +380,9 @@ package actor ScheduleHost {
   private func handle(_ news: RunNews) async {
     guard isServing else { return }
     switch news {
-    case .ended(let run): await carryOut(scheduler.runEnded(run, at: time.now()))
+    case .ended(let run):
+      let outputs = scheduler.readsOutputs(of: run.recipe) ? await outputs(of: run) : .success(nil)
+      await carryOut(scheduler.runEnded(run, outputs: outputs, at: time.now()))
     case .event(let id): await offer(id)
     default: return
     }
@@ -356,7 +439,6 @@ package actor ScheduleHost {
     // The host has reported a state that fails.
     case .cancel(let run, let reason): _ = try? await host.cancel(run, reason: reason)
     case .terminate(let run, let reason): _ = try? await host.cancel(run, reason: reason, isHard: true)
-    case .recall(let cause): await recall(cause)
     }
   }
 
@@ -492,7 +574,7 @@ extension ScheduleHost {
         "no recipe called '\(name)' is served; \(guess ?? (names.isEmpty ? "there is none" : "there are \(names.joined(separator: ", "))"))"
       )
     }
-    guard let recipe = registry.recipe(of: item.file, from: item.texts) else {
+    guard let recipe = registry.recipe(of: item.file, from: item.texts, in: item.language) else {
       throw RequestRefusedError(.configuration, "the recipe '\(name)' cannot be used now; errand serve says why")
     }
     let inputs: ValueMap
@@ -504,16 +586,32 @@ extension ScheduleHost {
     if let reason = await refusal(recipe, .map(inputs)) { throw RequestRefusedError(.configuration, reason) }
     let run = RunCreated(
       run: id, at: time.now(), recipe: recipe.name, file: item.file, texts: .inline(.map(item.texts)),
-      inputs: .map(inputs), program: program, language: LanguageVersion.current, group: recipe.group,
-      zone: recipe.folderZone)
+      inputs: .map(inputs), program: program, language: item.language, group: recipe.group, zone: recipe.folderZone)
     let given = recipe.inputs.compactMap { $0.isSecret ? inputs[$0.name]?["secret"]?.string : nil }
     return (run, recipe.allSecrets.map(\.name) + given)
   }
 
   /// Starts a run of a schedule out of turn.
-  package func trigger(_ id: String, overlap: Trigger.Overlap?) async throws(RequestRefusedError) -> [SlotRecord] {
+  ///
+  /// - Parameter given: Inputs in the place of those that the entry gives; what these compute from an event must be among
+  ///   them.
+  package func trigger(
+    _ id: String, overlap: Trigger.Overlap?, given: [(name: String, input: GivenInput)] = []
+  ) async throws(RequestRefusedError) -> [SlotRecord] {
     try await served(id)
-    return try await decided(scheduler.trigger(id, overlap: overlap, at: time.now()))
+    if let starting = scheduler.starting(of: id) {
+      let missing = starting.namesReadingEvent.filter { name in !given.contains { $0.name.hasSameScalars(as: name) } }
+      guard missing.isEmpty else {
+        let words = missing.map { "-i \($0)=…" }.joined(separator: " ")
+        throw RequestRefusedError(
+          .inputs,
+          "the inputs of '\(id)' are computed from an event, and a start out of turn has none; give them: \(words)")
+      }
+      if !given.isEmpty, case .failure(let faults) = starting.checked(given) {
+        throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
+      }
+    }
+    return try await decided(scheduler.trigger(id, overlap: overlap, given: given, at: time.now()))
   }
 
   /// The past slots in a range that have no run, oldest first.

@@ -197,7 +197,7 @@ extension StateEvent {
     case .eventReceived(let event): event.run.map { [$0] } ?? []
     case .eventConsumed(let event): [event.by]
     case .slotDecided(let slot): slot.run.map { [$0] } ?? []
-    case .eventsForgotten, .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset: []
+    case .eventsForgotten, .eventGathered, .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset: []
     }
   }
 
@@ -205,6 +205,7 @@ extension StateEvent {
     switch self {
     case .runCreated(let event): event.cause.schedule
     case .eventConsumed(let event): event.by
+    case .eventGathered(let event): event.schedule
     case .scheduleSet(let event): event.schedule
     case .scheduleRemoved(let event): event.schedule
     case .schedulePaused(let event): event.schedule

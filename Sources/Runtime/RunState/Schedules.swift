@@ -26,6 +26,8 @@ package struct ScheduleRecord: Record, Equatable {
   package var spec: String
   /// The recipe's last valid version: a map from file to text.
   package var texts: StoredValue?
+  /// The version of the recipe language in which it is read.
+  package var language = 1
   package var createdAt: Timestamp
   package var processedUntil: Timestamp
   package var pause: PauseRecord?
@@ -39,6 +41,8 @@ package struct ScheduleRecord: Record, Equatable {
   package var endsToFollow: [FollowedEnd] = []
   /// Slots that wait for a run to end, oldest first.
   package var buffered: [BufferedSlot] = []
+  /// The events that it has gathered for one run.
+  package var batch: BatchRecord?
   /// Its open runs, oldest first.
   package var openRuns: [String] = []
   /// Slots after the mark that have a run, from when the clock was ahead.
@@ -73,6 +77,7 @@ package struct ScheduleRecord: Record, Equatable {
     file = try member("file", record?.file)
     spec = try member("spec", record?.spec)
     texts = try member("texts", record?.texts)
+    language = try member("language", record?.language, default: 1)
     createdAt = try member("createdAt", record?.createdAt)
     processedUntil = try member("processedUntil", record?.processedUntil)
     pause = try member("pause", record?.pause)
@@ -81,6 +86,7 @@ package struct ScheduleRecord: Record, Equatable {
     follows = try member("follows", record?.follows)
     endsToFollow = try member("endsToFollow", record?.endsToFollow, default: [])
     buffered = try member("buffered", record?.buffered, default: [])
+    batch = try member("batch", record?.batch)
     openRuns = try member("openRuns", record?.openRuns, default: [])
     started = try member("started", record?.started, default: [])
     counts = try member("counts", record?.counts, default: [:])
@@ -138,17 +144,48 @@ package struct BufferedSlot: Record, Equatable {
   package var at: Timestamp
   /// A due slot, or a person's request.
   package var cause: RunCause
+  /// The inputs that were computed when it was decided, or that a person gave.
+  package var inputs: Value?
+  /// The id that its run will have, if the inputs may hold it.
+  package var run: String?
 
-  package init(slot: Timestamp, at: Timestamp, cause: RunCause) {
+  package init(slot: Timestamp, at: Timestamp, cause: RunCause, inputs: Value? = nil, run: String? = nil) {
     self.slot = slot
     self.at = at
     self.cause = cause
+    self.inputs = inputs
+    self.run = run
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     slot = try member("slot", record?.slot)
     at = try member("at", record?.at)
     cause = try member("cause", record?.cause)
+    inputs = try member("inputs", record?.inputs)
+    run = try member("run", record?.run)
+  }
+}
+
+/// Events that are gathered until one run starts with all of them.
+///
+/// Each was consumed in the write that put it here; the slot that is decided for the first of them ends the batch.
+package struct BatchRecord: Record, Equatable {
+  /// When the first came.
+  package var at: Timestamp
+  /// When the run starts at the latest.
+  package var due: Timestamp
+  /// The ids of the events, in the order in which they came.
+  package var events: [String] = []
+
+  package init(at: Timestamp, due: Timestamp) {
+    self.at = at
+    self.due = due
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    due = try member("due", record?.due)
+    events = try member("events", record?.events, default: [])
   }
 }
 
@@ -192,17 +229,21 @@ package struct SlotRecord: Record, Equatable {
   package var at: Timestamp
   /// What requested it; `slot` for a slot that was due.
   package var cause: RunCause
-  /// The run that was started, or the run that prevented it.
+  /// The run that was started, or the run that prevented it; of a slot that waits, the id that its run will have, if
+  /// its inputs may hold it.
   package var run: String?
   /// The reason, in a sentence.
   package var reason: String?
   /// How much later than it was due, if more than a second.
   package var lateBy: TimeSpan?
+  /// Of a slot that waits: the inputs that were computed when it was decided, or that a person gave.
+  package var inputs: Value?
 
   package init(
     schedule: String, slot: Timestamp, until: Timestamp? = nil, count: Int = 1, outcome: SlotOutcome, at: Timestamp,
-    cause: RunCause, run: String? = nil, reason: String? = nil, lateBy: TimeSpan? = nil
+    cause: RunCause, run: String? = nil, reason: String? = nil, lateBy: TimeSpan? = nil, inputs: Value? = nil
   ) {
+    self.inputs = inputs
     self.schedule = schedule
     self.slot = slot
     self.until = until
@@ -226,6 +267,7 @@ package struct SlotRecord: Record, Equatable {
     run = try member("run", record?.run)
     reason = try member("reason", record?.reason)
     lateBy = try member("lateBy", record?.lateBy)
+    inputs = try member("inputs", record?.inputs)
   }
 }
 
@@ -239,6 +281,8 @@ package struct ScheduleSet: Record, Equatable {
   package var file: String
   package var spec: String
   package var texts: StoredValue?
+  /// The version of the recipe language in which the texts are read.
+  package var language: Int
   /// The mark, from which slots count; absent to leave it unchanged.
   package var processedUntil: Timestamp?
   package var remainingRuns: Int?
@@ -247,9 +291,10 @@ package struct ScheduleSet: Record, Equatable {
 
   package init(
     at: Timestamp, schedule: String, recipe: String, file: String, spec: String, texts: StoredValue? = nil,
-    processedUntil: Timestamp? = nil, remainingRuns: Int? = nil, pausesOnFailure: Bool = false, follows: String? = nil
+    language: Int = 1, processedUntil: Timestamp? = nil, remainingRuns: Int? = nil, pausesOnFailure: Bool = false, follows: String? = nil
   ) {
     self.at = at
+    self.language = language
     self.schedule = schedule
     self.recipe = recipe
     self.file = file
@@ -268,10 +313,35 @@ package struct ScheduleSet: Record, Equatable {
     file = try member("file", record?.file)
     spec = try member("spec", record?.spec)
     texts = try member("texts", record?.texts)
+    language = try member("language", record?.language, default: 1)
     processedUntil = try member("processedUntil", record?.processedUntil)
     remainingRuns = try member("remainingRuns", record?.remainingRuns)
     pausesOnFailure = try member("pausesOnFailure", record?.pausesOnFailure, default: false)
     follows = try member("follows", record?.follows)
+  }
+}
+
+/// A schedule took an event into its batch, which the first event opens.
+package struct EventGathered: Record, Equatable {
+  package var at: Timestamp
+  package var schedule: String
+  /// The event's.
+  package var id: String
+  /// When the batch starts a run at the latest; the first event's counts.
+  package var due: Timestamp
+
+  package init(at: Timestamp, schedule: String, id: String, due: Timestamp) {
+    self.at = at
+    self.schedule = schedule
+    self.id = id
+    self.due = due
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    schedule = try member("schedule", record?.schedule)
+    id = try member("id", record?.id)
+    due = try member("due", record?.due)
   }
 }
 

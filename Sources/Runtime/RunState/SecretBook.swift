@@ -325,14 +325,15 @@ extension StateEvent {
       event.wait.prompt = finder.redact(prompt)
       return .stepWaits(event)
     case .slotDecided(var slot):
-      guard let reason = slot.reason else { return self }
-      slot.reason = finder.redact(reason)
+      if let inputs = slot.inputs { slot.inputs = try book.masked(inputs) }
+      slot.reason = slot.reason.map { finder.redact($0) }
       return .slotDecided(slot)
     case .schedulePaused(var event):
       guard let note = event.pause?.note else { return self }
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
-    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .scheduleRemoved, .scheduleReset:
+    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .eventGathered,
+      .scheduleRemoved, .scheduleReset:
       break
     }
     return self

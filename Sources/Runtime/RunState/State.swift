@@ -68,6 +68,9 @@ package struct State: Sendable, Equatable {
       }
       events[change.id]?.consumedBy = change.by
     case .eventsForgotten(let change): for id in change.ids { events[id] = nil }
+    case .eventGathered(let event):
+      guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
+      schedules[event.schedule]?.gather(event)
     case .scheduleSet(let event): set(event)
     case .scheduleRemoved(let event):
       guard let schedule = schedules.removeValue(forKey: event.schedule) else { throw .noSchedule(event.schedule) }
@@ -150,6 +153,7 @@ extension State {
     schedule.file = event.file
     schedule.spec = event.spec
     schedule.texts = event.texts
+    schedule.language = event.language
     // Never back, so that no slot is decided twice.
     if let mark = event.processedUntil { schedule.processedUntil = max(mark, schedule.processedUntil) }
     schedule.remainingRuns = event.remainingRuns
@@ -224,16 +228,30 @@ extension SlotRecord {
 }
 
 extension ScheduleRecord {
+  fileprivate mutating func gather(_ event: EventGathered) {
+    var open = batch ?? BatchRecord(at: event.at, due: event.due)
+    open.events.append(event.id)
+    batch = open
+  }
+
   fileprivate mutating func settle(_ decided: SlotRecord) {
     switch decided.cause.kind {
     case .slot:
       processedUntil = max(processedUntil, decided.until ?? decided.slot)
       if !started.isEmpty { started = started.filter { $0 > processedUntil } }
     case .afterRecipe: endsToFollow.removeAll { $0.run == decided.cause.run }
+    case .event where batch?.events.first == decided.cause.event: batch = nil
     default: break
     }
     if decided.outcome == .buffered {
-      buffered.append(BufferedSlot(slot: decided.slot, at: decided.at, cause: decided.cause))
+      let waiting = BufferedSlot(
+        slot: decided.slot, at: decided.at, cause: decided.cause, inputs: decided.inputs, run: decided.run)
+      // One that waits already is completed.
+      if let known = buffered.firstIndex(where: { $0.slot == decided.slot && $0.cause == decided.cause }) {
+        buffered[known] = waiting
+      } else {
+        buffered.append(waiting)
+      }
       return
     }
     buffered.removeAll { $0.slot == decided.slot && $0.cause == decided.cause }
@@ -288,7 +306,7 @@ extension RunRecord {
     case .valueRemoved(let event):
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
-    case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .scheduleSet,
+    case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .scheduleSet,
       .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided:
       throw .changesNoRun
     }

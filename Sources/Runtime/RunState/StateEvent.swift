@@ -25,6 +25,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case eventReceived(EventRecord)
   case eventConsumed(EventConsumed)
   case eventsForgotten(EventsForgotten)
+  case eventGathered(EventGathered)
   case scheduleSet(ScheduleSet)
   case scheduleRemoved(ScheduleRemoved)
   case schedulePaused(SchedulePaused)
@@ -38,7 +39,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   package enum Kind: String, CaseIterable {
     case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded
     case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
-    case scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided
+    case eventGathered, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided
   }
 }
 

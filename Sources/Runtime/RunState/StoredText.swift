@@ -92,8 +92,9 @@ extension StateEvent {
     case .eventReceived(let event): event.data?.isTooDeep ?? false
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false
     case .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven, .eventConsumed,
-      .eventsForgotten, .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided:
+      .eventsForgotten, .eventGathered, .scheduleRemoved, .schedulePaused, .scheduleReset:
       false
+    case .slotDecided(let slot): slot.inputs?.isTooDeep ?? false
     }
   }
 }

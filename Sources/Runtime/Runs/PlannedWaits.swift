@@ -36,7 +36,7 @@ extension Planner {
         note(.pause("would wait until \(due.inSeconds)"), at: path)
         if lost == nil, due > latest { ahead = due.span(since: start) ?? ahead }
       }
-    case .event(let name, _, let onTimeout):
+    case .event(let name, _, _, let onTimeout):
       note(.pause("would wait for the event '\(name)'"), at: path)
       let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: onTimeout == .continue)
       lost = lost ?? later

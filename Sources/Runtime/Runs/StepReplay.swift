@@ -51,18 +51,23 @@ package struct StepReplay {
   /// The template of the output that a person gives to resolve a step's action as done; nil where none is needed.
   package func outputTemplate(ofStepAt path: StepPath) -> String? { recipe.outputTemplate(ofStepAt: path) }
 
-  /// Why the `match` of a waiting step can't be computed for an event's data; nil if it can be, or if that is unknown.
-  package func matchFault(ofStepAt path: StepPath, for event: Value) -> String? {
-    guard case .wait(.event(name: _, match: let match?, onTimeout: _))? = recipe.step(at: path)?.kind,
-      // Secrets aren't available here.
-      !match.text.contains("secrets"), var environment = environment(at: path)
-    else { return nil }
-    environment.bind(event)
+  /// Why a waiting step doesn't take an event: its data doesn't fit, or `match` can't be computed for it; nil if
+  /// neither is so, or if that is unknown.
+  package func misfit(ofStepAt path: StepPath, for event: EventRecord, _ data: Value) -> String? {
+    guard case .wait(.event(_, let match, let form, onTimeout: _))? = recipe.step(at: path)?.kind else { return nil }
+    let value: Value
+    switch form.value(of: event, data) {
+    case .success(let known): value = known
+    case .failure(let misfit): return misfit.message
+    }
+    // Secrets aren't available here.
+    guard let match, !match.text.contains("secrets"), var environment = environment(at: path) else { return nil }
+    environment.bind(value)
     do throws(LocatedEvaluationError) {
       _ = try match.evaluate(in: environment.slots)
       return nil
     } catch {
-      return error.message
+      return "'match' cannot be computed for it: \(error.message)"
     }
   }
 

@@ -6,16 +6,16 @@
 // clock.
 //
 // A step takes the oldest event of the right name that was received after the run began, that no run has consumed, that
-// was sent to this run or to no particular run, and for which `match` holds. Consuming it and ending the step is one
+// was sent to this run or to no particular run, whose data fits `type`, and for which `match` holds. Consuming it and ending the step is one
 // batch, which the store refuses if another run consumed the event first: then the step tries the next one. If `match`
 // can't be evaluated for an event, the event is of another shape, and doesn't match.
 //
 // A person's decision is on disk before it is confirmed. It counts even if it is found only after the time limit. A
 // rejection ends the run as rejected, which nothing catches, unless the recipe says `onReject: continue`.
 import ActionKit
-import Basics
-import Recipes
-import RunState
+package import Basics
+package import Recipes
+package import RunState
 
 /// Runs one step's wait.
 struct WaitRunner {
@@ -43,8 +43,8 @@ struct WaitRunner {
       let value = try run.evaluate(expression, in: environment, step: path)
       guard let due = value.timestamp else { throw mistyped(value, "an instant") }
       return try await passed(due, isDelay: false, environment, known)
-    case .event(let name, let match, let onTimeout):
-      return try await event(name, match, onTimeout, environment, known)
+    case .event(let name, let match, let form, let onTimeout):
+      return try await event(name, match, form, onTimeout, environment, known)
     }
   }
 
@@ -74,7 +74,8 @@ struct WaitRunner {
   }
 
   private func event(
-    _ name: String, _ match: RecipeExpression?, _ onTimeout: OnTimeout, _ environment: Environment, _ known: StepRecord?
+    _ name: String, _ match: RecipeExpression?, _ form: EventForm, _ onTimeout: OnTimeout, _ environment: Environment,
+    _ known: StepRecord?
   ) async throws(StepInterruption) -> Value {
     let limit = limit(since: known)
     let wait = known?.wait ?? WaitRecord(.event, wakeAt: limit, event: name)
@@ -84,12 +85,14 @@ struct WaitRunner {
       () async throws(StepInterruption) -> Value? in
       for event in await journal.events(named: name) {
         let data = try await journal.value(event.data, as: "the data of the event '\(event.id)'")
+        // One whose data doesn't fit is another event.
+        guard case .success(let value) = form.value(of: event, data) else { continue }
         if let match {
           var inner = environment
-          inner.bind(data)
+          inner.bind(value)
           guard (try? match.evaluate(in: inner.slots))?.bool == true else { continue }
         }
-        let output = Value.object(["event": data])
+        let output = Value.object(["event": value])
         if try await journal.consume(event.id, try await ended(.succeeded, output)) { return output }
       }
       return nil
@@ -176,6 +179,13 @@ struct WaitRunner {
       StepEnded(
         run: run.id, at: run.time.now(), step: path, now: journal.instant(), status: status, output: stored,
         error: error))
+  }
+}
+
+extension EventForm {
+  /// The value for a record and its data, or why the data doesn't fit.
+  package func value(of event: EventRecord, _ data: Value?) -> Result<Value, Misfit> {
+    value(id: event.id, time: event.receivedAt, name: event.name, data: data ?? .null)
   }
 }
 

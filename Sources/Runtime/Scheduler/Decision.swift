@@ -10,8 +10,6 @@ package struct Decision: Sendable, Equatable {
     case cancel(run: String, reason: String)
     /// End an open run without waiting for what it is doing; ignored if it has ended.
     case terminate(run: String, reason: String)
-    /// Look up the data of the event that the next start of the cause's schedule waits for, and pass it to `recall`.
-    case recall(RunCause)
   }
 
   package var schedule: String

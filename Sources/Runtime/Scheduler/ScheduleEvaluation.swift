@@ -13,17 +13,15 @@ struct ScheduleState: Equatable {
   var remaining: Int?
   /// Ends of runs that it follows and hasn't decided on.
   var ends: [FollowedEnd] = []
+  /// The events that it has gathered, and what they are by their ids.
+  var batch: BatchRecord?
+  var gathered: [String: Result<Value, StateError>] = [:]
   /// Slots after the mark that have a run, from a time when the clock was ahead.
   var started: [Timestamp] = []
   /// Runs that were asked to end.
   var asked: Set<String> = []
-  /// The data of the event that is about to start a run, by the event or the run that ended.
-  var events: [String: KeptEvent] = [:]
-
-  enum KeptEvent: Equatable {
-    case value(Value)
-    case lost
-  }
+  /// What the runs gave whose ends it follows, or why that can't be read, where an earlier process saw the end.
+  var outputs: [String: Result<Value?, StateError>] = [:]
 
   init() {}
 
@@ -34,6 +32,7 @@ struct ScheduleState: Equatable {
     remaining = record.remainingRuns
     ends = record.endsToFollow
     started = record.started
+    batch = record.batch
   }
 
   /// Whether a newly started agent may have to start or end something.
@@ -57,6 +56,8 @@ struct ScheduleEvaluation {
   static let mostBuffered = 1000
   /// How old a slot may be for `catchup` if the schedule doesn't say.
   static let window = TimeSpan.seconds(365 * 86_400)
+  /// How long a batch gathers at most.
+  static let longestBatch = TimeSpan.seconds(7 * 86_400)
   /// How many slots `catchup: all` makes up for if the schedule doesn't say.
   static let limit = 1000
   /// How late a slot may be without being missed: the clock is read at least once a minute.
@@ -213,32 +214,82 @@ struct ScheduleEvaluation {
   }
 
   /// Puts a request for a run through an overlap policy.
-  mutating func offer(_ slot: Timestamp, _ cause: RunCause, _ overlap: Trigger.Overlap) {
+  mutating func offer(_ slot: Timestamp, _ cause: RunCause, _ overlap: Trigger.Overlap, _ source: Origin = Origin()) {
     if let refusal = plan.refusal { return settle(slot, cause, .refused, refusal) }
-    guard let alive = current.open.first, overlap != .allowAll else { return start(slot, cause) }
+    guard let alive = current.open.first, overlap != .allowAll else {
+      return decide(slot, cause, source) { $0.start(slot, cause, $1) }
+    }
     switch overlap {
     case .allowAll, .terminateOther:
-      end(current.open) { .terminate(run: $0, reason: $1) }
-      start(slot, cause)
+      decide(slot, cause, source) {
+        $0.end($0.current.open) { .terminate(run: $0, reason: $1) }
+        $0.start(slot, cause, $1)
+      }
     case .skip:
       settle(slot, cause, .skippedOverlap, "the run \(alive) has not ended", run: alive)
     case .bufferOne:
       guard current.buffered.isEmpty else {
         return settle(slot, cause, .dropped, "another start waits for the run \(alive) already", run: alive)
       }
-      settle(slot, cause, .buffered, nil)
+      decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .bufferAll:
       guard current.buffered.count < ScheduleEvaluation.mostBuffered else {
         return settle(slot, cause, .dropped, "\(ScheduleEvaluation.mostBuffered) starts wait already", run: alive)
       }
-      settle(slot, cause, .buffered, nil)
+      decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .cancelOther:
-      for waiting in current.buffered {
-        settle(waiting.slot, waiting.cause, .superseded, "a later start waits in its place")
+      decide(slot, cause, source) {
+        for waiting in $0.current.buffered {
+          $0.settle(waiting.slot, waiting.cause, .superseded, "a later start waits in its place")
+        }
+        $0.buffer(slot, cause, $1)
+        $0.askToEnd()
       }
-      settle(slot, cause, .buffered, nil)
-      askToEnd()
     }
+  }
+
+  /// What a request brings beside its slot.
+  struct Origin {
+    /// What started it, as `event`.
+    var event: Value?
+    /// The inputs that a person gives.
+    var given: [(name: String, input: GivenInput)] = []
+  }
+
+  /// The inputs that a slot was decided with.
+  private struct Prepared {
+    /// The run's id, if the inputs may hold it.
+    var run: String?
+    /// All inputs of the run.
+    var inputs: Value
+    /// Those of them that have to be kept while the start waits.
+    var kept: Value?
+  }
+
+  /// Computes the inputs of a slot and goes on with them; refuses it if that fails.
+  private mutating func decide(
+    _ slot: Timestamp, _ cause: RunCause, _ source: Origin, _ body: (inout ScheduleEvaluation, Prepared) -> Void
+  ) {
+    guard let starting = plan.starting, starting.isComputed || !source.given.isEmpty else {
+      return body(&self, Prepared(inputs: plan.inputs))
+    }
+    let run = starting.readsRun ? newID(now) : nil
+    switch starting.values(for: startingRun(run, cause, source.event), known: source.given) {
+    case .success(let values):
+      let kept = starting.lasting(values, given: source.given.map(\.name))
+      body(&self, Prepared(run: run, inputs: .map(values), kept: .map(kept)))
+    case .failure(let faults): settle(slot, cause, .refused, faults.sentence)
+    }
+  }
+
+  private func startingRun(_ run: String?, _ cause: RunCause, _ event: Value?) -> StartingRun {
+    StartingRun(id: run ?? "", recipe: plan.recipe, at: now, slot: cause.slot, event: event)
+  }
+
+  private mutating func buffer(_ slot: Timestamp, _ cause: RunCause, _ prepared: Prepared) {
+    record(
+      SlotRecord(
+        schedule: id, slot: slot, outcome: .buffered, at: now, cause: cause, run: prepared.run, inputs: prepared.kept))
   }
 
   private mutating func askToEnd() { end(current.open) { .cancel(run: $0, reason: $1) } }
@@ -250,30 +301,19 @@ struct ScheduleEvaluation {
     }
   }
 
-  private mutating func start(_ slot: Timestamp, _ cause: RunCause) {
-    let run = newID(now)
-    var inputs = plan.inputs
-    if let computed = plan.computed {
-      let starting = StartingRun(
-        id: run, recipe: plan.recipe, at: now, slot: cause.slot,
-        event: cause.origin.flatMap { current.events[$0]?.value })
-      switch computed.values(for: starting) {
-      case .success(let values): inputs = .map(values)
-      case .failure(let faults):
-        return settle(slot, cause, .refused, faults.list.map(\.message).joined(separator: "; "))
-      }
-    }
+  private mutating func start(_ slot: Timestamp, _ cause: RunCause, _ prepared: Prepared) {
+    let run = prepared.run ?? newID(now)
     var late: TimeSpan?
     // A person's request is due now, whatever slot it makes up for.
-    if cause.kind != .backfill {
+    if cause.kind != .backfill, plan.trigger.batch == nil {
       late = now.span(since: cause.kind == .slot ? plan.due(slot, of: id) : slot)
     }
     settle(slot, cause, .started, nil, run: run, lateBy: late.flatMap { $0 > .seconds(1) ? $0 : nil })
     events.append(
       .runCreated(
         RunCreated(
-          run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: inputs,
-          overrides: plan.overrides, program: plan.program, language: LanguageVersion.current, cause: cause,
+          run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: prepared.inputs,
+          overrides: plan.overrides, program: plan.program, language: plan.language, cause: cause,
           group: plan.group, zone: plan.zone)))
     effects.append(.start(run: run))
     current.open.append(run)
@@ -297,11 +337,14 @@ struct ScheduleEvaluation {
       mark = max(mark, slot.until ?? slot.slot)
       current.started = current.started.isEmpty ? [] : current.started.filter { $0 > mark }
     }
+    if slot.cause.kind == .event, let open = current.batch, open.events.first == slot.cause.event {
+      (current.batch, current.gathered) = (nil, [:])
+    }
     if slot.outcome == .buffered {
-      current.buffered.append(BufferedSlot(slot: slot.slot, at: now, cause: slot.cause))
+      current.buffered.append(
+        BufferedSlot(slot: slot.slot, at: now, cause: slot.cause, inputs: slot.inputs, run: slot.run))
       return
     }
-    if let origin = slot.cause.origin { current.events[origin] = nil }
     current.buffered.removeAll { $0.slot == slot.slot && $0.cause == slot.cause }
     if slot.outcome == .started, slot.cause.kind == .slot, let left = current.remaining {
       current.remaining = max(0, left - 1)
@@ -313,19 +356,29 @@ struct ScheduleEvaluation {
   /// Starts what waited for runs to end, and ends what should have ended.
   mutating func startWaiting() {
     while let waiting = current.buffered.first(where: mayStart) {
-      if plan.needsEvent(of: waiting, in: current) {
-        effects.append(.recall(waiting.cause))
-        break
-      }
       if let refusal = plan.refusal {
         settle(waiting.slot, waiting.cause, .refused, refusal)
       } else if waiting.cause.kind == .slot, current.remaining == 0 {
         settle(waiting.slot, waiting.cause, .dropped, "the remaining runs of the schedule are used up")
       } else {
-        start(waiting.slot, waiting.cause)
+        startKept(waiting)
       }
     }
     if plan.overlap == .cancelOther, !current.buffered.isEmpty { askToEnd() }
+  }
+
+  /// Starts what waited, with the inputs that were kept.
+  private mutating func startKept(_ waiting: BufferedSlot) {
+    guard let starting = plan.starting, starting.isComputed || waiting.inputs != nil else {
+      return start(waiting.slot, waiting.cause, Prepared(run: waiting.run, inputs: plan.inputs))
+    }
+    // The recipe may have been edited since, so that the inputs are checked again, and one that is new is computed.
+    let known = starting.given(waiting.inputs?.map ?? ValueMap())
+    switch starting.values(for: startingRun(waiting.run, waiting.cause, nil), known: known) {
+    case .success(let values):
+      start(waiting.slot, waiting.cause, Prepared(run: waiting.run, inputs: .map(values)))
+    case .failure(let faults): settle(waiting.slot, waiting.cause, .refused, faults.sentence)
+    }
   }
 
   /// Whether nothing delays a start any more.
@@ -344,9 +397,13 @@ struct ScheduleEvaluation {
   }
 
   /// Decides on the end of a run that the schedule follows.
-  mutating func follow(_ end: FollowedEnd) {
+  ///
+  /// - Parameter outputs: What the run gave, or why that can't be read.
+  mutating func follow(_ end: FollowedEnd, _ outputs: Result<Value?, StateError>? = nil) {
     current.ends.removeAll { $0.run == end.run }
-    guard case .afterRecipe(_, let wanted) = plan.trigger.kind else { return }
+    let outputs = outputs ?? current.outputs[end.run] ?? .success(nil)
+    current.outputs[end.run] = nil
+    guard case .afterRecipe(let name, let wanted, let type) = plan.trigger.kind else { return }
     let cause = RunCause(.afterRecipe, schedule: id, run: end.run)
     if !wanted.contains(end.status.rawValue) {
       let words = wanted.joined(separator: " or ")
@@ -354,49 +411,75 @@ struct ScheduleEvaluation {
     } else if let pause = current.pause {
       settle(end.at, cause, .paused, ScheduleEvaluation.words(pause))
     } else {
-      if plan.readsEvent { current.events[end.run] = .value(StartingRun.ended(end.run, as: end.status.rawValue)) }
-      offer(end.at, cause, plan.overlap)
-      current.events[end.run] = nil
+      guard plan.readsEvent else { return offer(end.at, cause, plan.overlap) }
+      switch outputs {
+      case .failure(let error):
+        settle(end.at, cause, .refused, "what the run \(end.run) gave cannot be read: \(error.message)")
+      case .success(let value):
+        let event = EventForm.ended(
+          end.run, of: name, as: end.status.rawValue, at: end.at,
+          outputs: value ?? (end.status == .succeeded ? .map(ValueMap()) : nil), type: type)
+        switch event {
+        case .success(let event): offer(end.at, cause, plan.overlap, Origin(event: event))
+        case .failure(let misfit):
+          settle(end.at, cause, .refused, "what the run \(end.run) gave doesn't fit: \(misfit.message)")
+        }
+      }
     }
   }
 
-  /// Decides on an event that the schedule listens for, with its data.
+  /// Decides on an event that the schedule listens for.
   mutating func receive(_ event: EventRecord, _ value: Value) {
     let cause = RunCause(.event, schedule: id, event: event.id)
     if let pause = current.pause {
       settle(event.receivedAt, cause, .paused, ScheduleEvaluation.words(pause))
+    } else if let batch = plan.trigger.batch {
+      gather(event, value, batch)
     } else {
-      if plan.readsEvent { current.events[event.id] = .value(value) }
-      offer(event.receivedAt, cause, plan.overlap)
-      // A waiting start looks the data up again: a thousand of them would hold much.
-      current.events[event.id] = nil
+      offer(event.receivedAt, cause, plan.overlap, Origin(event: value))
+    }
+  }
+
+  /// Takes an event into the batch, which the first opens and the last starts a run with.
+  private mutating func gather(_ event: EventRecord, _ value: Value, _ batch: Trigger.Batch) {
+    var open =
+      current.batch
+      ?? BatchRecord(at: now, due: now.advanced(by: min(batch.span, ScheduleEvaluation.longestBatch)) ?? .latest)
+    open.events.append(event.id)
+    current.batch = open
+    current.gathered[event.id] = .success(value)
+    add(.eventGathered(EventGathered(at: now, schedule: id, id: event.id, due: open.due)))
+    if open.events.count >= batch.max { startBatch(open) }
+  }
+
+  /// Starts a run with what was gathered, once it is due.
+  mutating func closeBatch() {
+    guard current.pause == nil, let open = current.batch, open.due <= now else { return }
+    startBatch(open)
+  }
+
+  private mutating func startBatch(_ open: BatchRecord) {
+    guard let first = open.events.first else { return }
+    let cause = RunCause(.event, schedule: id, event: first)
+    var events: [Value] = []
+    for event in open.events {
+      switch current.gathered[event] ?? .failure(StateError(.unavailable, "it is no longer kept")) {
+      case .success(let value): events.append(value)
+      case .failure(let error):
+        return settle(
+          open.at, cause, .refused, "what came with the event \(event) cannot be read: \(error.message)")
+      }
+    }
+    guard plan.trigger.batch == nil else { return offer(open.at, cause, plan.overlap, Origin(event: .list(events))) }
+    // The recipe was edited since, and takes each by itself; the first ends the batch.
+    for (event, value) in zip(open.events, events) {
+      offer(open.at, RunCause(.event, schedule: id, event: event), plan.overlap, Origin(event: value))
     }
   }
 }
 
-extension RunCause {
-  /// The event or the run that caused it.
-  var origin: String? {
-    switch kind {
-    case .event: event
-    case .afterRecipe: run
-    default: nil
-    }
-  }
-}
-
-extension ScheduleState.KeptEvent {
-  var value: Value? { if case .value(let value) = self { value } else { nil } }
-}
-
-extension SchedulePlan {
-  var readsEvent: Bool { computed?.readsEvent ?? false }
-
-  /// Whether a waiting start needs an event that has to be looked up first.
-  func needsEvent(of waiting: BufferedSlot, in current: ScheduleState) -> Bool {
-    guard readsEvent, let origin = waiting.cause.origin else { return false }
-    return current.events[origin] == nil
-  }
+extension Diagnostics {
+  fileprivate var sentence: String { list.map(\.message).joined(separator: "; ") }
 }
 
 extension SlotRecord {

@@ -13,10 +13,12 @@ package final class SchedulePlan: Sendable {
   package let file: String
   /// The texts of the recipe and of those that it calls, by file.
   package let texts: StoredValue
-  /// The inputs of a run, checked and with defaults, except those that are computed when it starts.
+  /// The version of the recipe language in which the texts are read.
+  package let language: Int
+  /// The inputs of a run, checked and with defaults, except those that are computed when its slot is decided.
   package let inputs: Value
-  /// Computes the inputs of each run, if any are computed.
-  package let computed: StartingInputs?
+  /// Computes the inputs of each run; nil if none are, and a person can give none.
+  package let starting: StartingInputs?
   package let overrides: [String: Value]
   package let group: RunGroup?
   /// The zone of recipes that name none.
@@ -28,15 +30,16 @@ package final class SchedulePlan: Sendable {
   package let refusal: String?
 
   package init(
-    recipe: String, file: String, texts: StoredValue, inputs: Value, computed: StartingInputs? = nil,
-    overrides: [String: Value] = [:], group: RunGroup? = nil, zone: String? = nil, program: String, trigger: Trigger,
-    refusal: String? = nil
+    recipe: String, file: String, texts: StoredValue, language: Int = LanguageVersion.current, inputs: Value,
+    starting: StartingInputs? = nil, overrides: [String: Value] = [:], group: RunGroup? = nil, zone: String? = nil,
+    program: String, trigger: Trigger, refusal: String? = nil
   ) {
     self.recipe = recipe
     self.file = file
     self.texts = texts
     self.inputs = inputs
-    self.computed = computed
+    self.starting = starting
+    self.language = language
     self.overrides = overrides
     self.group = group
     self.zone = zone
@@ -48,10 +51,13 @@ package final class SchedulePlan: Sendable {
   package var recurrence: Recurrence? { trigger.recurrence }
 
   /// The recipe whose runs the schedule follows.
-  package var follows: String? { if case .afterRecipe(let name, status: _) = trigger.kind { name } else { nil } }
+  package var follows: String? { if case .afterRecipe(let name, status: _, outputs: _) = trigger.kind { name } else { nil } }
+
+  /// Whether what starts a run must be known.
+  var readsEvent: Bool { starting?.readsEvent ?? false }
 
   /// The event that it listens for.
-  var event: String? { if case .event(let name, match: _) = trigger.kind { name } else { nil } }
+  var event: String? { if case .event(let name, match: _, form: _) = trigger.kind { name } else { nil } }
 
   /// What happens to a start while a run is alive.
   ///
@@ -65,8 +71,8 @@ package final class SchedulePlan: Sendable {
     var hash = FowlerNollVo()
     switch trigger.kind {
     case .timed(let recurrence): hash.add("timed \(recurrence.fingerprint)")
-    case .event(let name, match: _): hash.add("event \(name)")
-    case .afterRecipe(let name, let status): hash.add("after \(name) \(status.joined(separator: " "))")
+    case .event(let name, match: _, form: _): hash.add("event \(name)")
+    case .afterRecipe(let name, let status, outputs: _): hash.add("after \(name) \(status.joined(separator: " "))")
     }
     hash.add("\(trigger.isPaused) \(trigger.remainingRuns ?? 0)")
     return String(hash.value, radix: 16)

@@ -5,11 +5,38 @@ package import RunState
 
 // What happens to schedules from outside: runs end, events come, people give commands.
 
+extension EventRecord {
+  /// An event with its data.
+  package struct Whole: Sendable, Equatable {
+    package var record: EventRecord
+    package var data: Value
+
+    package init(_ record: EventRecord, _ data: Value) {
+      self.record = record
+      self.data = data
+    }
+  }
+}
+
+extension EventForm {
+  /// What a gathered event is, or why it can't be read.
+  func read(_ event: Result<EventRecord.Whole, StateError>) -> Result<Value, StateError> {
+    event.flatMap { event in
+      value(id: event.record.id, time: event.record.receivedAt, name: event.record.name, data: event.data)
+        .mapError { StateError(.invalid, "it doesn't fit: \($0.message)") }
+    }
+  }
+}
+
 extension Scheduler {
   /// Tells the schedules that a run ended: its own, and those that follow its recipe.
   ///
   /// Called once, after the end is durable.
-  package mutating func runEnded(_ run: RunRecord, at now: Timestamp) -> [Decision] {
+  ///
+  /// - Parameter outputs: What the run gave, or why that can't be read; needed if `readsOutputs` says so.
+  package mutating func runEnded(
+    _ run: RunRecord, outputs: Result<Value?, StateError> = .success(nil), at now: Timestamp
+  ) -> [Decision] {
     var decisions: [Decision] = []
     if let id = run.origin.cause.schedule, let index = indexes[id] {
       decisions += evaluate(index, at: now) { evaluation in
@@ -24,9 +51,21 @@ extension Scheduler {
     }
     let end = FollowedEnd(run: run.id, status: run.status, at: run.endedAt ?? run.now)
     for id in followers[run.recipe] ?? [] {
-      if let index = indexes[id] { decisions += evaluate(index, at: now) { $0.follow(end) } }
+      if let index = indexes[id] { decisions += evaluate(index, at: now) { $0.follow(end, outputs) } }
     }
     return decisions
+  }
+
+  /// Whether the inputs of a schedule that follows a recipe are computed from what its runs give.
+  package func readsOutputs(of recipe: String) -> Bool {
+    (followers[recipe] ?? []).contains { id in
+      indexes[id].flatMap { schedules[Int($0)].plan }?.readsEvent ?? false
+    }
+  }
+
+  /// What computes the inputs of a schedule's runs.
+  package func starting(of id: String) -> StartingInputs? {
+    indexes[id].flatMap { schedules[Int($0)].plan?.starting }
   }
 
   /// Adds a run that a caller outside the scheduler created for a schedule, such as a retry.
@@ -49,13 +88,18 @@ extension Scheduler {
     var whole = Decision(schedule: "", events: [])
     for id in listeners[event.name] ?? [] where event.run == nil {
       guard let index = indexes[id], let plan = schedules[Int(index)].plan,
-        case .event(_, let match) = plan.trigger.kind
+        case .event(_, let match, let form) = plan.trigger.kind
       else { continue }
       var refusal: String?
       var value = Value.null
-      if match != nil || plan.readsEvent {
+      if match != nil || plan.readsEvent || form.isTyped || plan.trigger.batch != nil {
         switch data {
-        case .success(let known): value = known
+        case .success(let known):
+          switch form.value(id: event.id, time: event.receivedAt, name: event.name, data: known) {
+          case .success(let whole): value = whole
+          case .failure(let misfit):
+            refusal = "what came with the event \(event.id) doesn't fit: \(misfit.message)"
+          }
         case .failure(let error): refusal = "what came with the event \(event.id) cannot be read: \(error.message)"
         }
       }
@@ -88,25 +132,16 @@ extension Scheduler {
   }
 }
 
-extension Scheduler {
-  /// Passes on the data of an event that a start waits for; nil if the data is lost.
-  package mutating func recall(_ value: Value?, for cause: RunCause) {
-    guard let index = cause.schedule.flatMap({ indexes[$0] }), let origin = cause.origin,
-      states[index]?.buffered.contains(where: { $0.cause == cause }) == true
-    else { return }
-    states[index]?.events[origin] = value.map { .value($0) } ?? .lost
-    settleLater(index)
-  }
-}
-
 // MARK: Commands from people
 
 extension Scheduler {
   /// Starts a run out of turn, even of a schedule that is paused; nil if there is no such schedule.
   ///
-  /// - Parameter overlap: The policy for this start; the schedule's own if nil.
+  /// - Parameters:
+  ///   - overlap: The policy for this start; the schedule's own if nil.
+  ///   - given: Inputs in the place of those that the entry gives.
   package mutating func trigger(
-    _ id: String, overlap: Trigger.Overlap? = nil, at now: Timestamp
+    _ id: String, overlap: Trigger.Overlap? = nil, given: [(name: String, input: GivenInput)] = [], at now: Timestamp
   ) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
     return evaluate(index, at: now) { evaluation in
@@ -117,7 +152,9 @@ extension Scheduler {
       {
         moment = later
       }
-      evaluation.offer(moment, RunCause(.trigger, schedule: id, slot: moment), overlap ?? evaluation.plan.overlap)
+      evaluation.offer(
+        moment, RunCause(.trigger, schedule: id, slot: moment), overlap ?? evaluation.plan.overlap,
+        ScheduleEvaluation.Origin(given: given))
     }
   }
 

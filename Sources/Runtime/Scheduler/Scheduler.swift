@@ -31,7 +31,9 @@
 // slots (`buffered`) keep waiting. A person's trigger or backfill is done even then, and moves no mark. A schedule
 // whose remaining runs are used up has no more slots; only runs of its own slots count.
 //
-// Events and ends of other recipes start runs likewise, with `bufferAll`, because they come only once.
+// Events and ends of other recipes start runs likewise, with `bufferAll`, because they come only once. A schedule with
+// `batch` gathers events: the first opens a batch with a deadline, which is recorded with it; at the deadline, or with the
+// last that fits, one run starts. Its slot is the instant of the first.
 
 package import Basics
 import Calendars
@@ -86,7 +88,10 @@ package struct Scheduler: Sendable {
       queue.removeFirst()
       guard isCurrent(item) else { continue }
       schedules[Int(item.index)].isQueued = false
-      decisions += evaluate(item.index, at: now) { $0.catchUp() }
+      decisions += evaluate(item.index, at: now) {
+        $0.catchUp()
+        $0.closeBatch()
+      }
     }
     trim()
     return decisions
@@ -115,14 +120,15 @@ package struct Scheduler: Sendable {
   private mutating func enqueue(_ index: Int32, _ plan: SchedulePlan) {
     let schedule = schedules[Int(index)]
     let current = states[index]
-    guard let recurrence = plan.recurrence, current?.pause == nil, current?.remaining != 0,
-      let next = recurrence.next(after: schedule.mark)
-    else {
+    var first = current?.batch?.due
+    if let recurrence = plan.recurrence, current?.remaining != 0, let next = recurrence.next(after: schedule.mark) {
+      first = plan.due(next, of: schedule.id)
+    }
+    guard let due = first, current?.pause == nil else {
       schedules[Int(index)].isQueued = false
       trim()
       return
     }
-    let due = plan.due(next, of: schedule.id)
     if schedule.isQueued, schedule.due == due { return }
     schedules[Int(index)].due = due
     schedules[Int(index)].isQueued = true
@@ -152,18 +158,21 @@ extension Scheduler {
   ///
   /// - Parameters:
   ///   - kept: Schedules whose recipes can't be read now: their state stays, and nothing is decided.
+  ///   - gathered: What events are that are gathered, by their ids, or why that can't be read.
+  ///   - outputs: What the runs gave whose ends are still to be followed, or why that can't be read.
   ///   - earlier: What an earlier process had in force for schedules that have changed or gone; their slots since
   ///     then are recorded as missed.
   package mutating func set(
     _ entries: [ScheduleEntry], keeping kept: Set<String> = [], after earlier: [String: SchedulePlan] = [:],
-    records: [ScheduleRecord], at now: Timestamp
+    gathered: [String: Result<EventRecord.Whole, StateError>] = [:],
+    outputs: [String: Result<Value?, StateError>] = [:], records: [ScheduleRecord], at now: Timestamp
   ) -> [StateEvent] {
     let records = Dictionary(records.map { ($0.id, $0) }) { first, _ in first }
     var events: [StateEvent] = []
     reserve(entries.count)
     var wanted: Set<String> = []
     for entry in entries where wanted.insert(entry.id).inserted {
-      events += set(entry, record: records[entry.id], after: earlier[entry.id], at: now)
+      events += set(entry, record: records[entry.id], after: earlier[entry.id], gathered, outputs, at: now)
     }
     let known = Set(indexes.keys).union(records.keys).subtracting(wanted).subtracting(kept)
     for id in known.sorted(by: { $0.precedesByScalars($1) }) {
@@ -201,7 +210,9 @@ extension Scheduler {
   package func knows(_ id: String) -> Bool { indexes[id] != nil }
 
   private mutating func set(
-    _ entry: ScheduleEntry, record: ScheduleRecord?, after earlier: SchedulePlan?, at now: Timestamp
+    _ entry: ScheduleEntry, record: ScheduleRecord?, after earlier: SchedulePlan?,
+    _ gathered: [String: Result<EventRecord.Whole, StateError>], _ outputs: [String: Result<Value?, StateError>],
+    at now: Timestamp
   ) -> [StateEvent] {
     let plan = entry.plan
     let spec = plan.spec
@@ -211,6 +222,10 @@ extension Scheduler {
     let isSame = (before?.spec ?? record?.spec) == spec
     var current =
       index.flatMap { states[$0] } ?? (before == nil ? record.map { ScheduleState($0) } : nil) ?? ScheduleState()
+    for end in current.ends { current.outputs[end.run] = outputs[end.run] }
+    if index == nil, case .event(_, _, let form) = plan.trigger.kind {
+      for event in current.batch?.events ?? [] { current.gathered[event] = gathered[event].map { form.read($0) } }
+    }
     var mark = index.map { schedules[Int($0)].mark } ?? record?.processedUntil ?? now
     var events: [StateEvent] = []
     if !isSame {
@@ -225,9 +240,11 @@ extension Scheduler {
       if let before {
         before === plan
           || before.recipe == plan.recipe && before.file == plan.file && before.texts == plan.texts
+            && before.language == plan.language
             && before.trigger.pausesOnFailure == plan.trigger.pausesOnFailure
       } else {
         record?.recipe == plan.recipe && record?.file == plan.file && record?.texts == plan.texts
+          && record?.language == plan.language
           && record?.pausesOnFailure == plan.trigger.pausesOnFailure && record?.follows == plan.follows
       }
     if !isKnown || !isSame || !isUnchanged {
@@ -235,6 +252,7 @@ extension Scheduler {
         .scheduleSet(
           ScheduleSet(
             at: now, schedule: entry.id, recipe: plan.recipe, file: plan.file, spec: spec, texts: plan.texts,
+            language: plan.language,
             processedUntil: isSame ? nil : mark, remainingRuns: current.remaining,
             pausesOnFailure: plan.trigger.pausesOnFailure, follows: plan.follows)))
     }
@@ -297,7 +315,13 @@ extension Scheduler {
         SlotRecord(
           schedule: id, slot: waiting.slot, outcome: .dropped, at: now, cause: waiting.cause, reason: reason))
     }
-    return missed + dropped + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
+    let batched = (current.batch?.events.first).map { event in
+      StateEvent.slotDecided(
+        SlotRecord(
+          schedule: id, slot: current.batch?.at ?? now, outcome: .dropped, at: now,
+          cause: RunCause(.event, schedule: id, event: event), reason: reason))
+    }
+    return missed + dropped + [batched].compactMap { $0 } + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
   }
 
   /// Subscribes a schedule to the events and ends that it waits for.

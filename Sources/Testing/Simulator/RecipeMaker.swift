@@ -120,7 +120,7 @@ struct RecipeMaker {
     case 7: return "{ id: \(newID()), wait: { until: \"time.next(now, '03:30', 'Europe/Bucharest')\" } }"
     case 8:
       return "{ id: \(newID()), wait: { event: \(pick(["go", "tick"])), timeout: \(pick(["40m", "3d"])), "
-        + "\(one(in: 2) ? "match: event == 1, " : "")onTimeout: \(pick(["continue", "fail"])) } }"
+        + "\(one(in: 2) ? "match: event.data == 1, " : "")onTimeout: \(pick(["continue", "fail"])) } }"
     case 9:
       return "{ id: \(newID()), approve: { prompt: \"Go on?\", timeout: \(pick(["2h", "3d"])), "
         + "onTimeout: \(pick(["continue", "fail"])), onReject: \(pick(["continue", "end"])) } }"

@@ -195,7 +195,7 @@ import Testing
   @Test func `the account's name decides, and an event with another name is reported`() async throws {
     let files = [
       "a.yaml":
-        "steps: [{ id: ask, approve: { prompt: Now? } }, { id: paid, wait: { event: paid, match: event.amount > 1 } }]\n"
+        "steps: [{ id: ask, approve: { prompt: Now? } }, { id: paid, wait: { event: paid, type: { amount: double }, match: event.data.amount > 1.0 } }]\n"
     ]
     try await Self.with(files) { program in
       let agent = try program.serve("serve")

@@ -152,7 +152,7 @@ import Testing
       by: ${{ steps.ask.by }}
       comment: ${{ steps.ask.?comment.orValue('none') }}
       at: ${{ steps.ask.at }}
-      event: ${{ steps.paid.event }}
+      event: ${{ steps.paid.event.data }}
 
     """
 

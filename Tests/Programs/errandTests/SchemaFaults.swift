@@ -20,7 +20,7 @@ extension SchemaTests {
         jitter: 5m
         start: 2026-01-01T00:00:00Z
       - id: paid
-        event: { name: paid, match: event.amount > 10 }
+        event: { name: paid, type: { amount: double }, match: event.data.amount > 10.0 }
       - id: monthly
         calendar: { hour: 7, dayOfMonth: L }
     defaults: { timeout: 3m }
@@ -47,7 +47,7 @@ extension SchemaTests {
               result: "80"
         outputs: { of: "${{ student.sid }}" }
       - wait: 90m
-      - wait: { event: letter, match: event.amount > 1, timeout: 6d, onTimeout: continue }
+      - wait: { event: letter, type: { amount: double }, match: event.data.amount > 1.0, timeout: 6d, onTimeout: continue }
       - id: ask
         approve: { prompt: Shall it go on?, by: [ann, bob], timeout: 2d, onReject: continue }
       - parallel:
@@ -141,7 +141,7 @@ extension SchemaTests {
     Fault(.recipe, "catchupLimit: 5", "catchupLimit: 0"),
     Fault(.recipe, "jitter: 5m", "jitter: 5"),
     Fault(.recipe, "start: 2026-01-01T00:00:00Z", "start: 2026-01-01"),
-    Fault(.recipe, "event: { name: paid, match", "event: { match"),
+    Fault(.recipe, "event: { name: paid, type", "event: { type"),
     Fault(.recipe, "event: { name: paid,", "overlap: skip\n    event: { name: paid,"),
     Fault(.recipe, "hour: 7", "hours: 7"),
     Fault(.recipe, "hour: 7", "hour: 7 8"),

@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test func `a run that waits outlives a kill, and a signal ends its wait`() async throws {
-    let text = "steps: [{ id: e, wait: { event: e } }]\noutputs: { got: \"${{ steps.e.event }}\" }\n"
+    let text = "steps: [{ id: e, wait: { event: e } }]\noutputs: { got: \"${{ steps.e.event.data }}\" }\n"
     let program = try await ServeTests.program(["wait.yaml": text])
     var serve = try program.serve("serve")
     await serve.line(with: "serves")
@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test func `a run in the foreground hands the folder over to serve, and is followed there`() async throws {
-    let text = "steps: [{ id: e, wait: { event: e } }]\noutputs: { got: \"${{ steps.e.event }}\" }\n"
+    let text = "steps: [{ id: e, wait: { event: e } }]\noutputs: { got: \"${{ steps.e.event.data }}\" }\n"
     let program = try await ServeTests.program(["wait.yaml": text])
     let run = try program.start(["run", "recipes/wait.yaml"])
     var open: [Value] = []

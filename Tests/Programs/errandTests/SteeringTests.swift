@@ -16,10 +16,10 @@ private let letters = """
     - id: ask
       approve: { prompt: "Send ${{ inputs.count }} letters?", by: [ann, bob] }
     - id: paid
-      wait: { event: paid, match: event.amount > 10, timeout: 30d }
+      wait: { event: paid, match: event.data.amount > 10, timeout: 30d }
   outputs:
     by: ${{ steps.ask.by }}
-    amount: ${{ steps.paid.event.amount }}
+    amount: ${{ steps.paid.event.data.amount }}
   """
 
 extension Program {

@@ -1,6 +1,8 @@
 import ActionTestKit
 import Basics
+import Recipes
 import RunState
+import Scheduler
 import Testing
 
 @testable import Agent
@@ -57,7 +59,7 @@ import Testing
     let folder = try ScheduleHostTests.folder([
       "hear": """
       inputs: { size: { type: int, min: 2 }, who: { type: string, default: nobody } }
-      on: [{ event: e, inputs: { size: "${{ event.size }}", who: "${{ event.?who.orValue('none') }}" } }]
+      on: [{ event: e, inputs: { size: "${{ event.data.size }}", who: "${{ event.data.?who.orValue('none') }}" } }]
       steps: [{ if: inputs.size == 2, wait: { event: on } }]
 
       """
@@ -89,7 +91,7 @@ import Testing
     let folder = try ScheduleHostTests.folder([
       "hear": """
       inputs: { who: { type: string, default: nobody } }
-      on: [{ event: e\(isNeeded ? ", inputs: { who: \"${{ event.who }}\" }" : "") }]
+      on: [{ event: e\(isNeeded ? ", inputs: { who: \"${{ event.data.who }}\" }" : "") }]
 
       """ + ComputedInputsTests.done
     ])
@@ -150,7 +152,7 @@ import Testing
   ])
   func `which do not fit refuse the start, and the ledger says why`(_ data: String, _ reason: String) async throws {
     let folder = try ScheduleHostTests.folder([
-      "hear": "inputs: { size: { type: int, min: 2 } }\non: [{ event: e, inputs: { size: \"${{ event.size }}\" } }]\n"
+      "hear": "inputs: { size: { type: int, min: 2 } }\non: [{ event: e, inputs: { size: \"${{ event.data.size }}\" } }]\n"
         + ComputedInputsTests.done
     ])
     let bench = await HostBench(folder: folder.path)
@@ -164,20 +166,195 @@ import Testing
 
   @Test func `from a missing event are refused, and from the slot are backfilled`() async throws {
     let folder = try ScheduleHostTests.folder([
-      "hear": "inputs: { size: int }\non: [{ event: e, inputs: { size: \"${{ event.size }}\" } }]\n"
+      "hear": "inputs: { size: int }\non: [{ event: e, inputs: { size: \"${{ event.data.size }}\" } }]\n"
         + ComputedInputsTests.done,
       "tick": "inputs: { at: timestamp }\non: [{ every: 1h, inputs: { at: \"${{ run.slot }}\" } }]\n"
         + ComputedInputsTests.done,
     ])
     let bench = await HostBench(folder: folder.path)
     await bench.serve()
-    _ = try await bench.ask(#"{"ask":"trigger","id":"hear"}"#)
-    #expect(await bench.slots(until: "hear 09:30:00 refused") == ["hear 09:30:00 refused"])
+    func refusal(_ rest: String) async throws -> String {
+      let answers = try await bench.ask(#"{"ask":"trigger","id":"hear"\#(rest)}"#)
+      return try JSON.parse(answers.first ?? "null")["message"]?.string ?? answers.joined()
+    }
     #expect(
-      try await bench.store.slots(SlotQuery()).first?.reason
-        == "its inputs are computed from an event, and there is none, or it is no longer kept")
+      try await refusal("")
+        == "the inputs of 'hear' are computed from an event, and a start out of turn has none; give them: -i size=…")
+    #expect(
+      try await refusal(#","texts":{"size":"x","sizes":"1"}"#)
+        == "'inputs.size' must be an int, but found 'x'\nrecipe 'hear' has no input 'sizes'; did you mean 'size'?")
+    _ = try await bench.ask(#"{"ask":"trigger","id":"hear","texts":{"size":"7"}}"#)
+    await bench.slots(until: "hear 09:30:00 started")
+    #expect(try await inputs(bench, of: "hear") == #"{"size":7}"#)
     _ = try await bench.ask(#"{"ask":"trigger","id":"tick"}"#)
     await bench.slots(until: "tick 09:30:00 started")
     #expect(try await inputs(bench, of: "tick") == #"{"at":"2026-11-20T09:30:00Z"}"#)
+  }
+
+  @Test func `are kept while a start waits, with the id of the run that they name`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "hear": """
+      inputs: { size: int, own: string, seen: timestamp }
+      on:
+        - event: { name: e, type: { size: int } }
+          inputs: { size: "${{ event.data.size }}", own: "${{ run.id }}", seen: "${{ event.time }}" }
+      steps: [{ wait: { event: on } }]
+
+      """
+    ])
+    let first = await HostBench(folder: folder.path)
+    await first.serve()
+    for number in 1...2 {
+      _ = try await first.ask(
+        #"{"ask":"signal","event":{"id":"e\#(number)","name":"e","data":{"size":\#(number),"more":1}}}"#)
+    }
+    await first.slots(until: "hear 09:30:00 buffered")
+    let open = try #require(first.store.state.schedules["hear"]?.openRuns.first)
+    await first.until("\(open) waits")
+    let waiting = try #require(first.store.state.schedules["hear"]?.buffered.first)
+    let run = try #require(waiting.run)
+    #expect(waiting.inputs?["size"] == .int(2))
+    #expect(waiting.inputs?["own"] == .string(run))
+    await first.schedules.stop()
+    await first.host.stop()
+
+    first.time.advance(by: ScheduleHostTests.hour)
+    // What came with the event is no longer needed.
+    try await first.store.append([.eventsForgotten(EventsForgotten(at: first.time.now(), ids: ["e2"]))])
+    let second = await HostBench(first.store, time: first.time, folder: folder.path)
+    await second.serve()
+    _ = try await second.ask(#"{"ask":"signal","event":{"id":"go","name":"on","run":"\#(open)"}}"#)
+    await second.slots(until: "hear 09:30:00 started")
+    #expect(try await second.store.slots(SlotQuery()).first { $0.schedule == "hear" }?.run == run)
+    #expect(
+      try await inputs(second, of: "hear") == #"{"size":2,"own":"\#(run)","seen":"2026-11-20T09:30:00Z"}"#)
+  }
+
+  @Test func `data that does not fit its type refuses the slot`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "hear": "on: [{ event: { name: e, type: { size: int, at: timestamp? } } }]\n" + ComputedInputsTests.done
+    ])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e","data":{"at":"soon"}}}"#)
+    await bench.slots(until: "hear 09:30:00 refused")
+    #expect(
+      try await bench.store.slots(SlotQuery()).first?.reason
+        == "what came with the event e1 doesn't fit: 'event.data' needs 'size' (int); 'event.data.at' must be a timestamp such as 2026-11-20T09:30:00Z, but found 'soon'"
+    )
+    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":{"size":1,"at":null,"more":2}}}"#)
+    await bench.slots(until: "hear 09:30:00 started")
+  }
+
+  @Test func `from what the run gave that ended`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "first": "on: [{ every: 1h }]\nsteps: [{ let: { p: a.csv } }]\noutputs: { path: \"${{ p }}\" }\n",
+      "then": """
+      inputs: { path: string, of: string }
+      on: [{ afterRecipe: first, inputs: { path: "${{ event.outputs.path }}", of: "${{ event.recipe }}" } }]
+
+      """ + ComputedInputsTests.done,
+    ])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    await bench.pass(.seconds(1800))
+    await bench.slots(until: "then 10:00:00 started")
+    #expect(try await inputs(bench, of: "then") == #"{"path":"a.csv","of":"first"}"#)
+  }
+
+  @Test func `a state of the first version of the language keeps its meaning`() async throws {
+    // Which no longer checks: what came is now `event.data`.
+    let text = """
+      inputs: { size: int }
+      on: [{ event: { name: e, match: event.size > 1 }, inputs: { size: "${{ event.size }}" } }]
+      steps: [{ if: inputs.size == 2, id: w, wait: { event: on, match: event.ok } }]
+
+      """
+    let folder = try ScheduleHostTests.folder(["hear": text])
+    let store = MemoryStateStore()
+    let time = TestTime()
+    let file = "\(folder.path)/hear.yaml"
+    let texts = StoredValue.inline(.object([file: .string(text)]))
+    func cause(_ event: String) -> RunCause { RunCause(.event, schedule: "hear", event: event) }
+    func event(_ id: String, _ size: Int) -> [StateEvent] {
+      [
+        .eventReceived(
+          EventRecord(id: id, name: "e", data: .inline(.object(["size": .int(size)])), receivedAt: time.now())),
+        .eventConsumed(EventConsumed(at: time.now(), id: id, by: "hear")),
+      ]
+    }
+    let plan = SchedulePlan(
+      recipe: "hear", file: file, texts: texts, inputs: .null, program: "0.2.0",
+      trigger: Trigger(kind: .event(name: "e", match: nil)))
+    try await store.append(
+      [
+        .scheduleSet(
+          ScheduleSet(at: time.now(), schedule: "hear", recipe: "hear", file: file, spec: plan.spec, texts: texts))
+      ] + event("e2", 2) + event("e3", 3) + [
+        .slotDecided(
+          SlotRecord(
+            schedule: "hear", slot: time.now(), outcome: .started, at: time.now(), cause: cause("e2"), run: "r2")),
+        .runCreated(
+          RunCreated(
+            run: "r2", at: time.now(), recipe: "hear", file: file, texts: texts, inputs: .object(["size": .int(2)]),
+            program: "0.2.0", cause: cause("e2"))),
+        .slotDecided(
+          SlotRecord(schedule: "hear", slot: time.now(), outcome: .buffered, at: time.now(), cause: cause("e3"))),
+      ])
+    let bench = await HostBench(store, time: time, folder: folder.path)
+    await bench.serve()
+    try await bench.host.carryOn("r2")
+    await bench.until("r2 waits")
+    #expect(store.state.schedules["hear"]?.buffered.first?.inputs == .object(["size": .int(3)]))
+    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"go","name":"on","run":"r2","data":{"ok":true}}}"#)
+    await bench.slots(until: "hear 09:30:00 started")
+    #expect(try await inputs(bench, of: "hear") == #"{"size":3}"#)
+    let third = try #require(try await store.slots(SlotQuery()).first?.run)
+    await bench.until("\(third) succeeded")
+    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e4","name":"e","data":{"size":4}}}"#)
+    await bench.slots(until: "hear 09:30:00 started")
+    #expect(try await inputs(bench, of: "hear") == #"{"size":4}"#)
+    #expect(try await store.slots(SlotQuery()).count { $0.outcome == .started } == 3)
+  }
+
+  @Test func `events are gathered, over restarts, and start one run`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "hear": """
+      inputs: { sizes: { type: list(int) } }
+      on:
+        - event: { name: e, type: { size: int }, match: event.data.size > 0 }
+          batch: { for: 1h, max: 3 }
+          inputs: { sizes: "${{ events.map(e, e.data.size) }}" }
+
+      """ + ComputedInputsTests.done
+    ])
+    var bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    func send(_ id: String, _ size: String) async throws {
+      _ = try await bench.ask(#"{"ask":"signal","event":{"id":"\#(id)","name":"e","data":{"size":\#(size)}}}"#)
+    }
+    for (id, size) in [("e1", "1"), ("e2", "0"), ("e3", "true"), ("e4", "4")] { try await send(id, size) }
+    await bench.slots(until: "hear 09:30:00 refused")
+    while bench.store.state.schedules["hear"]?.batch?.events.count ?? 0 < 2 { await Task.yield() }
+    let open = try #require(bench.store.state.schedules["hear"]?.batch)
+    #expect(open.events == ["e1", "e4"])
+    #expect(open.due == bench.time.now().advanced(by: ScheduleHostTests.hour))
+    #expect(bench.store.state.events["e1"]?.consumedBy == "hear")
+    #expect(bench.store.state.events["e2"]?.consumedBy == nil)
+    await bench.schedules.stop()
+    await bench.host.stop()
+
+    // The deadline passes while no agent serves.
+    bench.time.advance(by: .seconds(7200))
+    bench = await HostBench(bench.store, time: bench.time, folder: folder.path)
+    await bench.serve()
+    await bench.slots(until: "hear 09:30:00 started")
+    #expect(try await inputs(bench, of: "hear") == #"{"sizes":[1,4]}"#)
+    #expect(bench.store.state.schedules["hear"]?.batch == nil)
+    let run = try #require(try await bench.store.slots(SlotQuery()).first?.run)
+    await bench.until("\(run) succeeded")
+    for number in 5...7 { try await send("e\(number)", "\(number)") }
+    await bench.slots(until: "hear 11:30:00 started")
+    #expect(try await inputs(bench, of: "hear") == #"{"sizes":[5,6,7]}"#)
   }
 }

@@ -40,7 +40,10 @@ final class HostBench: Sendable {
       else {
         throw RunRefusedError("there is no text")
       }
-      let checked = Recipe.check(Source(name: file, text: text), in: HostBench.environment)
+      var environment = HostBench.environment
+      environment.language = record.origin.language
+      environment.passesOverTriggers = true
+      let checked = Recipe.check(Source(name: file, text: text), in: environment)
       guard let recipe = checked.recipe else {
         throw RunRefusedError(Diagnostics(checked.diagnostics).rendered())
       }

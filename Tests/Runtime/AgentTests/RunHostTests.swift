@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct RunHostTests {
   static let hour = TimeSpan.seconds(3600)
   static let night = "steps: [{ wait: 9h }]\noutputs: { now: \"${{ now }}\" }"
-  static let event = "steps: [{ id: e, wait: { event: e } }]\noutputs: { got: \"${{ steps.e.event }}\" }"
+  static let event = "steps: [{ id: e, wait: { event: e } }]\noutputs: { got: \"${{ steps.e.event.data }}\" }"
   static let approval = """
     steps: [{ id: ask, approve: { prompt: "Send it?", by: [ann, bob] } }]
     outputs: { by: "${{ steps.ask.by }}" }
@@ -294,7 +294,7 @@ import Testing
 
   @Test func `an event that no match holds for goes to the next run, and is kept if there is none`() async throws {
     let bench = await HostBench()
-    func waiting(for size: Int) -> String { "steps: [{ wait: { event: e, match: event.size == \(size) } }]" }
+    func waiting(for size: Int) -> String { "steps: [{ wait: { event: e, match: event.data.size == \(size) } }]" }
     for (id, size) in [("r1", 1), ("r2", 2)] {
       try await bench.start(id, waiting(for: size))
       await bench.until("\(id) waits")
@@ -306,7 +306,7 @@ import Testing
     #expect(await bench.until("event e2") == ["r1 begins", "r1 waits", "event e2"])
     #expect(bench.store.state.events["e2"]?.consumedBy == nil)
     // The event is kept, and comes before the wait for it.
-    try await bench.start("r3", "steps: [{ wait: 1h }, { wait: { event: e, match: event.size == 3 } }]")
+    try await bench.start("r3", "steps: [{ wait: 1h }, { wait: { event: e, match: event.data.size == 3 } }]")
     #expect(bench.store.state.events["e2"] != nil)
   }
 

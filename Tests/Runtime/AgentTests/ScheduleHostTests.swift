@@ -135,7 +135,7 @@ import Testing
     async throws
   {
     let folder = try ScheduleHostTests.folder([
-      "hear": "on: [{ event: { name: e, match: event.size > 1 } }]\n" + ScheduleHostTests.done
+      "hear": "on: [{ event: { name: e, match: event.data.size > 1 } }]\n" + ScheduleHostTests.done
     ])
     let first = await HostBench(folder: folder.path)
     await first.serve()

@@ -8,7 +8,7 @@ import Testing
 
 /// Waiting for events: which event a run consumes, and what happens without one.
 @Suite struct EventTests {
-  static func recipe(_ wait: String, _ output: String = "event.order") -> String {
+  static func recipe(_ wait: String, _ output: String = "event.data.order") -> String {
     """
     steps:
       - { id: a, wait: { event: paid\(wait) } }
@@ -35,7 +35,7 @@ import Testing
 
   struct Example: Sendable, CustomTestStringConvertible {
     var name: String
-    var wait = ", match: event.order > 3"
+    var wait = ", match: event.data.order > 3"
     var events: [(id: String, name: String, data: Value?, run: String?, after: Int)]
     /// The one that is taken.
     var taken: String?

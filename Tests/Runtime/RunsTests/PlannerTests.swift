@@ -228,7 +228,7 @@ import Testing
         later: ${{ later }}
         approved: ${{ approved }}
         at: ${{ at }}
-        event: ${{ steps.paid.event }}
+        event: ${{ steps.paid.event.data }}
       """,
       gives: [
         "#2: would wait 2h",

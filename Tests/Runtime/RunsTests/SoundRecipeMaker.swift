@@ -343,12 +343,12 @@ struct SoundRecipeMaker {
     case 8: return "{ wait: \(quoted(expression("wait", of: .duration))) }"
     case 9: return "{ wait: { until: \"\(expression("wait.until", of: .timestamp))\" } }"
     case 10:
-      maker.declare("event", .dyn)
+      maker.declare("event", EventForm().type)
       places.insert("wait.match")
       let match = maker.expression(of: .bool)
       leave(to: outer)
       if maker.meetsAnything {
-        give(id, .object(ObjectType(fields: [.init("event", .dyn, isOptional: true)])))
+        give(id, .object(ObjectType(fields: [.init("event", EventForm().type, isOptional: true)])))
       }
       return
         "{ id: \(id), wait: { event: paid, match: \"event.data.n == 1 && ((\(match)) || true)\", timeout: 1h, onTimeout: continue } }"

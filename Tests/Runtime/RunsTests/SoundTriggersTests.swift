@@ -17,13 +17,21 @@ import Testing
     ),
   ]
 
+  /// What `typed` declares.
+  private static let typed = EventForm(
+    data: .object(
+      ObjectSchema(fields: [
+        FieldSchema("n", .int, ""), FieldSchema("b", .string, "", isOptional: true), FieldSchema("at", .timestamp, ""),
+      ])))
+
   private enum Kind: CaseIterable {
-    case timed, event, ended
+    case timed, event, typed, ended
 
     var entry: String {
       switch self {
       case .timed: "every: 1h, zone: UTC"
       case .event: "event: paid"
+      case .typed: "event: { name: paid, type: { n: int, b: string?, at: timestamp } }"
       case .ended: "afterRecipe: other"
       }
     }
@@ -35,20 +43,26 @@ import Testing
       case .timed:
         run = ObjectType(
           run.name, fields: run.fields.map { $0.name == "slot" ? ObjectType.Field("slot", .timestamp) : $0 })
-      case .event: maker.declare("event", .dyn)
-      case .ended:
-        maker.declare(
-          "event", .object(ObjectType("event", fields: [.init("run", .string), .init("status", .string)])))
+      case .event: maker.declare("event", EventForm().type)
+      case .typed: maker.declare("event", SoundTriggersTests.typed.type)
+      case .ended: maker.declare("event", EventForm.ended(as: ["succeeded"], outputs: .dyn))
       }
       maker.declare("run", .object(run))
     }
 
     func start(at instant: Timestamp) -> StartingRun {
+      let data = Value.object(["n": .int(1), "b": .string("b"), "at": .string("2026-11-20T09:30:00Z"), "x": .int(1)])
       var run = StartingRun(id: "01900000-0000-7000-8000-000000000001", recipe: "test", at: instant)
       switch self {
       case .timed: run.slot = instant
-      case .event: run.event = .object(["n": .int(1), "b": .string("b")])
-      case .ended: run.event = StartingRun.ended("01900000-0000-7000-8000-000000000000", as: "succeeded")
+      case .event: run.event = try? EventForm().value(id: "e1", time: instant, name: "paid", data: data).get()
+      case .typed:
+        run.event = try? SoundTriggersTests.typed.value(id: "e1", time: instant, name: "paid", data: data).get()
+      case .ended:
+        run.event = try? EventForm.ended(
+          "01900000-0000-7000-8000-000000000000", of: "other", as: "succeeded", at: instant,
+          outputs: .object(["n": .int(1)]), type: nil
+        ).get()
       }
       return run
     }
@@ -61,7 +75,7 @@ import Testing
     var computed = 0
     for number in 0..<count {
       let seed = UInt64(part) << 32 + UInt64(number)
-      let kind = Kind.allCases[number % 3]
+      let kind = Kind.allCases[number % Kind.allCases.count]
       var maker = SoundExpressionMaker(seed: seed)
       kind.declare(in: &maker)
       let chosen = SoundTriggersTests.inputs.filter { _ in maker.one(in: 3) } + [SoundTriggersTests.inputs[0]]
@@ -87,7 +101,7 @@ import Testing
       }
       checked += 1
       // Expressions that read nothing are computed as well.
-      let inputs = try #require(StartingInputs(trigger, of: recipe))
+      let inputs = StartingInputs(trigger, of: recipe)
       switch inputs.values(for: kind.start(at: instant)) {
       case .success(let values):
         computed += 1

@@ -17,8 +17,8 @@ import Testing
             - { wait: 1h }
             - { id: l, uses: bench.postLooked, with: { name: l, value: 1 } }
           middle:
-            - { id: paid, wait: { event: paid, match: event.order > 1, timeout: 2d } }
-            - { id: m, uses: bench.postLooked, with: { name: m, value: "${{ int(steps.paid.event.order) }}" } }
+            - { id: paid, wait: { event: paid, match: event.data.order > 1, timeout: 2d } }
+            - { id: m, uses: bench.postLooked, with: { name: m, value: "${{ int(steps.paid.event.data.order) }}" } }
           right:
             - { id: ask, approve: { prompt: "Go?", timeout: 3d } }
             - { id: r, if: steps.ask.approved, uses: bench.postLooked, with: { name: "r ${{ steps.ask.by }}" } }
@@ -117,7 +117,7 @@ import Testing
     let run = try #require(life.run)
     #expect(run.status == .succeeded, "\(run.error?.message ?? run.reason ?? "")")
     #expect(run.outputText == WaitCrashTests.outputs)
-    #expect(run.steps["fan/middle/paid"]?.outputText == #"{"event":{"order":2}}"#)
+    #expect(run.steps["fan/middle/paid"]?.outputText == #"{"event":{"id":"e2","time":"2026-11-21T02:00:00Z","name":"paid","data":{"order":2}}}"#)
     let count = undisturbed.store.appends
     #expect(count > 40)
     var deaths = 0

@@ -43,7 +43,11 @@ struct Bench {
     _ entries: [ScheduleEntry], after earlier: [String: SchedulePlan] = [:], at now: Timestamp
   ) throws {
     self.entries = entries
-    try take(scheduler.set(entries, after: earlier, records: Array(state.schedules.values), at: now))
+    let gathered = state.events.mapValues {
+      Result<EventRecord.Whole, StateError>.success(EventRecord.Whole($0, .null))
+    }
+    try take(
+      scheduler.set(entries, after: earlier, gathered: gathered, records: Array(state.schedules.values), at: now))
     try agree()
   }
 
@@ -79,7 +83,6 @@ struct Bench {
           effects.append("start \(run)")
         case .cancel(let run, _): effects.append("cancel \(run)")
         case .terminate(let run, _): effects.append("terminate \(run)")
-        case .recall(let cause): effects.append("recall \(cause.origin ?? "nothing")")
         }
       }
     }

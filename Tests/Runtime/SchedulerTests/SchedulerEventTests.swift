@@ -185,4 +185,43 @@ import Testing
     let sent = EventRecord(id: "e3", name: "ready", run: "r1", receivedAt: Bench.at(4))
     #expect(scheduler.eventReceived(sent, with: .success(.null), at: Bench.at(4)) == nil)
   }
+
+  @Test(arguments: [false, true])
+  func `events are gathered until their time or the last that fits, whenever the agent ends`(_ restarts: Bool) throws {
+    let entry = ScheduleEntry.of(.event(name: "ready", match: nil)) { $0.batch = Trigger.Batch(span: .seconds(60), max: 3) }
+    var bench = try Bench([entry])
+    func send(_ id: String, _ at: Double) throws {
+      let event = EventRecord(id: id, name: "ready", receivedAt: Bench.at(at))
+      try bench.state.apply(.eventReceived(event))
+      try bench.ask { $0.eventReceived(event, with: .success(.null), at: Bench.at(at)).map { [$0] } }
+      if restarts { try bench.restart(at: Bench.at(at)) }
+    }
+    try send("a", 1)
+    #expect(bench.state.schedules["backup"]?.batch?.due == Bench.at(61))
+    #expect(bench.state.events["a"]?.consumedBy == "backup")
+    #expect(bench.scheduler.nextDue == Bench.at(61))
+    try send("b", 30)
+    try bench.tick(Bench.at(60))
+    #expect(bench.ledger == [])
+    try bench.tick(Bench.at(61))
+    #expect(bench.state.schedules["backup"]?.batch == nil)
+    // Those of the next batch wait for the run of the first.
+    for (number, id) in ["c", "d", "e"].enumerated() { try send(id, 70 + Double(number)) }
+    try bench.end("r1", at: Bench.at(80))
+    // A pause keeps what was gathered, and what comes in it starts nothing.
+    try send("f", 90)
+    try bench.ask { $0.pause("backup", note: nil, at: Bench.at(91)) }
+    try send("g", 92)
+    try bench.tick(Bench.at(200))
+    try bench.end("r2", at: Bench.at(201))
+    try bench.ask { $0.resume("backup", at: Bench.at(210)) }
+    try bench.tick(Bench.at(210))
+    try send("h", 220)
+    try bench.set([], at: Bench.at(230))
+    #expect(
+      bench.ledger == [
+        "09:00:01 started r1 (event)", "09:01:10 buffered (event)", "09:01:10 started r2 (event)",
+        "09:01:32 paused (event)", "09:01:30 started r3 (event)", "09:03:40 dropped (event)",
+      ])
+  }
 }

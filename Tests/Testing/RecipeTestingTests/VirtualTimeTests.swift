@@ -69,7 +69,7 @@ import Testing
       """
       steps:
         - id: came
-          wait: { event: ready, match: event.size > 1, timeout: 1d }
+          wait: { event: ready, match: event.data.size > 1, timeout: 1d }
         - id: ask
           approve: { prompt: Go on?, by: [ana], timeout: 2d }
       finally: [{ let: { x: 1 } }]

@@ -1,0 +1,206 @@
+package import ActionKit
+package import Basics
+import Expressions
+
+// What expressions see as `event`: what started a run, or what a step waited for.
+//
+//   id, time          of all: the id, and the instant at which it came or happened
+//   name, data        of an event; `data` has the `type` that the entry or the wait declares, else it may be anything
+//   run, recipe,      of a run that ended; `outputs` are absent where the run may have ended without them
+//     status, outputs
+//
+// Data is read by its type as inputs are: texts become instants, lengths of time and octets, an int where a double is
+// wanted a double, null an absent field. What the type doesn't name is left out. In version 1 of the language `event`
+// was the data itself.
+
+/// What an event is to the expressions of one entry or one wait.
+package struct EventForm: Sendable {
+  /// Whether it is the data itself, as in version 1 of the language.
+  private let isData: Bool
+  private let data: FieldType?
+  /// The type that expressions see.
+  package let type: ValueType
+
+  /// - Parameter data: The declared type of the data.
+  package init(data: FieldType? = nil, in language: Int = LanguageVersion.current) {
+    isData = language < 2
+    self.data = data
+    type =
+      isData
+      ? .dyn
+      : .object(EventForm.object([.init("name", .string), .init("data", data?.inputType ?? .dyn)]))
+  }
+
+  /// Whether data may fail to fit.
+  package var isTyped: Bool { !isData && data != nil }
+
+  /// Whether the data may be anything, so that it may have fields of the names that an event has itself.
+  var isOpen: Bool { !isData && data == nil }
+
+  /// What messages call the value of a step that waited for an event.
+  static let waited = "the event"
+  /// The names that an event has itself.
+  static let ownNames = ["id", "time", "name", "data"]
+
+  static func object(_ fields: [ObjectType.Field]) -> ObjectType {
+    ObjectType("event", fields: [.init("id", .string), .init("time", .timestamp)] + fields)
+  }
+
+  /// What a run that ended is; `outputs` are there if it can't have ended without them.
+  static func ended(as status: [String], outputs: ValueType) -> ValueType {
+    .object(
+      object([
+        .init("run", .string), .init("recipe", .string), .init("status", .choice(status)),
+        .init("outputs", outputs, isOptional: status != ["succeeded"]),
+      ]))
+  }
+
+  /// The value for an event, or why what came with it doesn't fit.
+  package func value(id: String, time: Timestamp, name: String, data given: Value) -> Result<Value, Misfit> {
+    if isData { return .success(given) }
+    var value = given
+    if let data {
+      value = data.pruned(given)
+      let schema = ObjectSchema(fields: [FieldSchema("data", data, "")])
+      let whole = Value.object(["data": value])
+      // No more than a reader can use.
+      let faults = schema.check(whole, as: "event").filter { $0.severity == .error }.map(\.message)
+      if !faults.isEmpty {
+        let rest = faults.count > 3 ? ["and \(faults.count - 3) more"] : []
+        return .failure(Misfit((faults.prefix(3) + rest).joined(separator: "; ")))
+      }
+      value = schema.restored(whole)["data"] ?? value
+    }
+    return .success(
+      .object(["id": .string(id), "time": .timestamp(time), "name": .string(name), "data": value]))
+  }
+
+  /// The value for a run that ended, or why its outputs don't fit.
+  package static func ended(
+    _ run: String, of recipe: String, as status: String, at time: Timestamp, outputs: Value?, type: ValueType?
+  ) -> Result<Value, Misfit> {
+    var value = ValueMap()
+    value["id"] = .string(run)
+    value["time"] = .timestamp(time)
+    value["run"] = .string(run)
+    value["recipe"] = .string(recipe)
+    value["status"] = .string(status)
+    if let outputs {
+      if let type, let misfit = type.mismatch(of: outputs, at: "event.outputs") { return .failure(Misfit(misfit)) }
+      value["outputs"] = outputs
+    }
+    return .success(.map(value))
+  }
+
+  /// Why what came doesn't fit what was declared, in a sentence.
+  package struct Misfit: Error, Equatable {
+    package var message: String
+
+    init(_ message: String) { self.message = message }
+  }
+}
+
+extension ExpressionCompiler {
+  /// Reads `type` and `match` of what waits for an event.
+  func event(
+    _ fields: Fields, in scope: Scope, language: Int
+  ) -> (form: EventForm, match: RecipeExpression?) {
+    let data = fields["type"].map { value in
+      let before = findings.list.count
+      let type = TypeReader(findings: findings).read(value, of: "the type of the event's data")
+      // A field whose type is at fault is not missing as well.
+      return findings.list.count > before ? FieldType.dyn : type ?? .dyn
+    }
+    let form = EventForm(data: data, in: language)
+    var inner = scope
+    inner.declare("event", form.type)
+    let match = fields["match"].flatMap { condition($0, of: "'match'", in: inner) }
+    if form.isOpen, let match { warnOfOwnNames(match.program.references("event"), match.placing) }
+    return (form, match)
+  }
+
+  /// Warns of names that an event has itself, and that fields of its data may have had when `event` was the data.
+  func warnOfOwnNames(_ references: [(path: [String], range: Range<Int>)], _ placing: Placing) {
+    var warned: Set<[String]> = []
+    for (path, range) in references {
+      let read = Array(path.prefix(1))
+      guard read.allSatisfy(EventForm.ownNames.contains), warned.insert(read).inserted else { continue }
+      let meaning =
+        switch read.first {
+        case nil: "the whole event; what came with it is `event.data`"
+        case "data"?: "all that came with the event; a field 'data' of it is `event.data.data`"
+        case let name?: "the event's own \(name); a field '\(name)' that came with it is `event.data.\(name)`"
+        }
+      let written = (["event"] + read).joined(separator: ".")
+      findings.add(
+        Diagnostic(
+          "`\(written)` now means \(meaning); if you mean the first, declare the 'type' of the event's data",
+          at: placing.location(range), severity: .warning))
+    }
+  }
+
+  /// Warns of the same names of events that steps waited for.
+  func warnOfOwnNames(ofSteps references: [(path: [String], range: Range<Int>)], _ placing: Placing, in scope: Scope) {
+    for (path, range) in references where path.count >= 2 && path[1] == "event" {
+      guard case .object(let step)? = scope.steps[path[0]]?.type, case .object(let event)? = step["event"]?.type,
+        event.name == "event", event["data"]?.type == .dyn, step.name == EventForm.waited
+      else { continue }
+      warnOfOwnNames([(Array(path.dropFirst(2)), range)], placing)
+    }
+  }
+}
+
+extension FieldType {
+  /// The value without what the type doesn't name, and without the nulls of fields that may be absent.
+  fileprivate func pruned(_ value: Value) -> Value {
+    switch (self, value.content) {
+    case (.list(let element), .list(let items)): return .list(items.map(element.pruned))
+    case (.map(let type), .map(let map)): return .map(map.mapValues(type.pruned))
+    case (.object(let schema), .map(let map)):
+      var kept = ValueMap()
+      for field in schema.fields {
+        guard let member = map[field.name], !(member.isNull && field.isOptional) else { continue }
+        kept[field.name] = field.type.pruned(member)
+      }
+      return .map(kept)
+    default: return value
+    }
+  }
+}
+
+extension ValueType {
+  /// How a value that was kept isn't of the type; nil if it is.
+  fileprivate func mismatch(of value: Value, at path: String) -> String? {
+    switch (self, value.content) {
+    case (.dyn, _), (.null, .null), (.bool, .bool), (.int, .int), (.uint, .uint), (.double, .double),
+      (.string, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration), (.wrapper, .null),
+      (.opaque, _), (.parameter, _), (.type, _):
+      return nil
+    case (.choice(let options), .string(let text)):
+      return options.contains(text) ? nil : "'\(path)' must be \(self), but is \(JSON.quoted(text))"
+    case (.list(let element), .list(let items)):
+      for (index, item) in items.enumerated() {
+        if let found = element.mismatch(of: item, at: "\(path)[\(index)]") { return found }
+      }
+      return nil
+    case (.map(_, let element), .map(let map)):
+      for member in map.members {
+        if let found = element.mismatch(of: member.value, at: "\(path).\(member.key.plainText)") { return found }
+      }
+      return nil
+    case (.object(let object), .map(let map)):
+      for field in object.fields {
+        guard let member = map[field.name], !(member.isNull && field.isOptional) else {
+          if field.isOptional { continue }
+          return "'\(path)' has no field '\(field.name)'"
+        }
+        if let found = field.type.mismatch(of: member, at: "\(path).\(field.name)") { return found }
+      }
+      return nil
+    case (.optional(let wrapped), .optional(let inner)): return inner.flatMap { wrapped.mismatch(of: $0, at: path) }
+    case (.wrapper(let wrapped), _), (.optional(let wrapped), _), (.secret(let wrapped), _):
+      return value.isNull ? nil : wrapped.mismatch(of: value, at: path)
+    default: return "'\(path)' must be \(withArticle), but found \(value.kindName)"
+    }
+  }
+}
