@@ -56,6 +56,7 @@ extension RunRecord {
     run.origin.overrides = [:]
     // Its name may be computed.
     run.origin.group = nil
+    run.origin.key = nil
     run.outputs = nil
     run.error = error?.erased
     run.reason = nil

@@ -67,12 +67,15 @@ package struct RunCreated: Record, Equatable {
   package var group: RunGroup?
   /// From 1; a retry of an ended run has the next number.
   package var attempt: Int
+  /// The key that its caller chose, so that the same request starts no second run.
+  package var key: RunKey?
 
   package init(
     run: String, at: Timestamp, recipe: String, file: String, folder: String? = nil, texts: StoredValue, inputs: Value,
     overrides: [String: Value] = [:], sandbox: Bool = false, program: String, language: Int = 1,
-    cause: RunCause = RunCause(.manual), group: RunGroup? = nil, attempt: Int = 1
+    cause: RunCause = RunCause(.manual), group: RunGroup? = nil, attempt: Int = 1, key: RunKey? = nil
   ) {
+    self.key = key
     self.language = language
     self.run = run
     self.at = at
@@ -104,6 +107,7 @@ package struct RunCreated: Record, Equatable {
     cause = try member("cause", record?.cause, default: RunCause(.manual))
     group = try member("group", record?.group)
     attempt = try member("attempt", record?.attempt, default: 1)
+    key = try member("key", record?.key)
   }
 }
 
