@@ -163,7 +163,7 @@ private let examples = {
     A value that outlives runs was removed.
     {"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"last","condition":{"value":7},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"forget"}}
     A step waits, or waits for something else than before.
-    {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"rounds":3}}
+    {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"rounds":3,"limit":"'shop' allows 60 requests in 1m","since":"2026-11-20T09:00:00Z"}}
     A person decided about a step that asks.
     {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked"}}
     An event was received. No id is received twice.
@@ -182,6 +182,8 @@ private let examples = {
     {"event":"scheduleReset","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","processedUntil":"2026-11-20T09:00:00Z","started":["2026-11-21T09:00:00Z"]}
     A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way.
     {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s"}
+    Requests are about to be sent on a connection that has limits, or its service asked to wait. They count for `per`.
+    {"event":"connectionUsed","at":"2026-11-20T09:00:00Z","connection":"shop","requests":1,"per":"60s","heldUntil":"2026-11-20T09:00:30Z"}
     """#.split(separator: "\n").map { String($0) }
 }()
 

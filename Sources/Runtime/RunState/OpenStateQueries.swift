@@ -97,6 +97,7 @@ extension LocalStateStore {
 
   package func run(_ id: String) -> RunRecord? { look { $0.runs[id] } }
   package func openRun(_ id: String) async -> RunRecord? { run(id) }
+  package func connectionUse(of connection: String) async -> ConnectionUse? { look { $0.connections[connection] } }
   package func run(
     ofKey key: RunKey, of recipe: String, at instant: Timestamp
   ) async throws(StateError) -> String? {

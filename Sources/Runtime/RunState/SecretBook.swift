@@ -333,7 +333,8 @@ extension StateEvent {
       guard let note = event.pause?.note else { return self }
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
-    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .scheduleRemoved, .scheduleReset:
+    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .scheduleRemoved, .scheduleReset,
+      .connectionUsed:
       break
     }
     return self

@@ -14,6 +14,8 @@ package struct State: Sendable, Equatable {
   package private(set) var schedules: [String: ScheduleRecord] = [:]
   /// The slots that were settled and are not in the ledger's files yet, in the order in which they were.
   package private(set) var slots: [SlotRecord] = []
+  /// What counts of the latest requests on the connections that have limits, by their names.
+  package private(set) var connections: [String: ConnectionUse] = [:]
   /// The runs that were started with a key.
   private(set) var keys = RunKeys()
   /// The schedules that follow the runs of a recipe, by its name; derived from `schedules`.
@@ -87,6 +89,7 @@ package struct State: Sendable, Equatable {
       schedules[event.schedule]?.processedUntil = event.processedUntil
       schedules[event.schedule]?.started = event.started
     case .slotDecided(let slot): try settle(slot)
+    case .connectionUsed(let event): note(event)
     }
   }
 
@@ -135,6 +138,11 @@ extension State {
     var event = event
     event.texts = texts.shared(event.texts, of: event.file)
     runs[event.run] = RunRecord(event)
+  }
+
+  private mutating func note(_ event: ConnectionUsed) {
+    for (name, use) in connections where use.isOver(at: event.at) && name != event.connection { connections[name] = nil }
+    connections[event.connection, default: ConnectionUse(per: event.per)].apply(event)
   }
 
   private mutating func take(_ key: RunKey, for event: RunCreated) throws(RecordError) {
@@ -306,7 +314,7 @@ extension RunRecord {
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
     case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .scheduleSet,
-      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided:
+      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed:
       throw .changesNoRun
     }
   }
@@ -337,15 +345,16 @@ extension RunRecord {
 
   fileprivate mutating func apply(_ event: StepWaits) {
     now = max(now, event.now)
+    let status = event.wait.kind == .limit ? StepStatus.queued : .waiting
     let isKnown: Void? = steps.change(event.step) {
-      $0.status = .waiting
+      $0.status = status
       $0.now = event.now
       $0.wait = event.wait
     }
     if isKnown != nil { return }
     steps.put(
       StepRecord(
-        path: event.step, ordinal: steps.count, status: .waiting, now: event.now, startedAt: event.at,
+        path: event.step, ordinal: steps.count, status: status, now: event.now, startedAt: event.at,
         wait: event.wait))
   }
 
@@ -402,6 +411,7 @@ extension State: Record {
     events = try member("events", record?.events, default: [:])
     schedules = try member("schedules", record?.schedules, default: [:])
     slots = try member("slots", record?.slots, default: [])
+    connections = try member("connections", record?.connections, default: [:])
     keys = RunKeys(try member("keys", record?.keys.runs, default: [:])) { [runs] in runs[$0] != nil }
   }
 

@@ -30,6 +30,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case schedulePaused(SchedulePaused)
   case scheduleReset(ScheduleReset)
   case slotDecided(SlotRecord)
+  case connectionUsed(ConnectionUsed)
 
   /// Whether it ends a run.
   package var endsRun: Bool { if case .runEnded = self { true } else { false } }
@@ -38,7 +39,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   package enum Kind: String, CaseIterable {
     case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded
     case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
-    case scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided
+    case scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided, connectionUsed
   }
 }
 

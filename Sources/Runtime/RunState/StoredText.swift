@@ -92,7 +92,8 @@ extension StateEvent {
     case .eventReceived(let event): event.data?.isTooDeep ?? false
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false
     case .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven, .eventConsumed,
-      .eventsForgotten, .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided:
+      .eventsForgotten, .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided,
+      .connectionUsed:
       false
     }
   }
