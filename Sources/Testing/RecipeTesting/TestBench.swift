@@ -151,7 +151,7 @@ actor TestBench {
     }
     if replay == nil { replay = recording.map { Replay($0, secrets: known.map(\.text) + hidden, folder: files) } }
     let replay = replay
-    let (recording, time) = (recording, time)
+    let (recording, time, store) = (recording, time, store)
     // Only the recipe itself is served, not the rest of its folder.
     let parts = recipe.source.name.split(separator: "/", omittingEmptySubsequences: false)
     let name = String(parts.last ?? "")

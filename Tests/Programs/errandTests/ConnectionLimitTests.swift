@@ -32,7 +32,7 @@ import Testing
 
     /// Is over once another request is under way too.
     func meet() async {
-      let released = await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
         let all = state.withLock { state -> [CheckedContinuation<Void, Never>] in
           state.underWay += 1
           state.peak = max(state.peak, state.underWay)
@@ -43,7 +43,6 @@ import Testing
         }
         for continuation in all { continuation.resume() }
       }
-      _ = released
       state.withLock { $0.underWay -= 1 }
     }
 

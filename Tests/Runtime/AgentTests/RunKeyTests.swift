@@ -10,14 +10,14 @@ import Testing
   private static let recipe = "recipe: invoices\nsteps: [{ wait: 1h }]"
 
   private static func submit(
-    _ id: String, _ key: String?, inputs: Value = .object(["month": "2026-11"]), in bench: HostBench,
+    _ id: String, _ key: String?, inputs: Value = .object(["month": .string("2026-11")]), in bench: HostBench,
     text: String = recipe, recipe: String = "invoices", isDetached: Bool = true, as person: String = "ann"
   ) async throws -> String {
     let origin = RunCreated(
       run: id, at: bench.time.now(), recipe: recipe, file: "r.yaml",
       texts: .inline(.object(["r.yaml": .string(text)])), inputs: inputs, program: "test")
     var request: Value = .object([
-      "ask": "submit", "run": origin.encoded(), "detach": .bool(isDetached),
+      "ask": .string("submit"), "run": origin.encoded(), "detach": .bool(isDetached),
     ])
     if let key, var map = request.map {
       map["key"] = .string(key)
@@ -66,11 +66,11 @@ import Testing
 
   @Test(arguments: [
     (
-      Value.object(["month": "2026-12"]),
+      Value.object(["month": .string("2026-12")]),
       "the key 'k' belongs to the run r1, which has other values of 'month'; use another key for a new run"
     ),
     (
-      .object(["month": "2026-11", "to": "ann"]),
+      .object(["month": .string("2026-11"), "to": .string("ann")]),
       "the key 'k' belongs to the run r1, which has other values of 'to'; use another key for a new run"
     ),
     (
@@ -81,7 +81,7 @@ import Testing
   func `a key of a run with other inputs is refused`(_ inputs: Value, _ message: String) async throws {
     let bench = await HostBench()
     _ = try await RunKeyTests.submit("r1", "k", in: bench)
-    let refusal = try JSON.text(.object(["failed": .object(["kind": "inputs", "message": .string(message)])]))
+    let refusal = try JSON.text(.object(["failed": .object(["kind": .string("inputs"), "message": .string(message)])]))
     #expect(try await RunKeyTests.submit("r2", "k", inputs: inputs, in: bench) == refusal)
     #expect(bench.store.run("r2") == nil)
   }
