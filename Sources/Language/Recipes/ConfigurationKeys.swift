@@ -46,7 +46,8 @@ extension KeySet {
     Key("maxParallel", .int(parallelCalls), "How many calls may be under way at once, over all runs."),
     Key(
       "requests", .int(limitedRequests),
-      "How many HTTP requests may go out in any span of 'per', over all runs; calls, where the plugin doesn't use HTTP."),
+      "How many HTTP requests may go out in any span of 'per', over all runs; calls, where the plugin doesn't use HTTP."
+    ),
     Key("per", .duration(atLeast: .seconds(1)), "The length of time that 'requests' counts in."),
   ])
 

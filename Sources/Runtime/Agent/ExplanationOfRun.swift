@@ -89,7 +89,9 @@ struct RunFormatter {
 
   private func tellRunning(_ story: inout Explanation) {
     // A step that contains others begins before them.
-    let current = steps.filter { $0.status == .running || $0.status == .retrying || $0.status == .waiting || $0.isQueued }
+    let current = steps.filter {
+      $0.status == .running || $0.status == .retrying || $0.status == .waiting || $0.isQueued
+    }
     let inner = current.filter { step in !current.contains { $0.path != step.path && $0.path.isInside(step.path) } }
     let places = inner.prefix(3).map { "'\($0.path.safe)' since \(clock.date($0.startedAt))" }
     let more = inner.count > 3 ? " and \(inner.count - 3) more" : ""

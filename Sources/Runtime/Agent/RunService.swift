@@ -120,7 +120,10 @@ package struct RunService: Sendable {
     guard let key = run.key else { return nil }
     let (found, inputs, overrides) = try await kept { () async throws(StateError) in
       let id = try await store.run(ofKey: key, of: run.recipe, at: time.now())
-      return (id, try store.secrets.masked(run.inputs), try store.secrets.masked(.map(ValueMap(run.overrides.map { ($0.key, $0.value) }))))
+      return (
+        id, try store.secrets.masked(run.inputs),
+        try store.secrets.masked(.map(ValueMap(run.overrides.map { ($0.key, $0.value) })))
+      )
     }
     guard let id = found else { return nil }
     var record = store.run(id)

@@ -141,7 +141,9 @@ extension State {
   }
 
   private mutating func note(_ event: ConnectionUsed) {
-    for (name, use) in connections where use.isOver(at: event.at) && name != event.connection { connections[name] = nil }
+    for (name, use) in connections where use.isOver(at: event.at) && name != event.connection {
+      connections[name] = nil
+    }
     connections[event.connection, default: ConnectionUse(per: event.per)].apply(event)
   }
 

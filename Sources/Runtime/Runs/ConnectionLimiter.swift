@@ -327,12 +327,16 @@ package final class ConnectionLimiter: Sendable {
         return ("'\(name)' asked to wait", state.heldUntil.flatMap(instant))
       }
       if let most = state.limits.requests, !state.hasRoom {
+        // Those who have gone are no longer before it.
+        _ = isCall ? state.calls.first(of: state.waiters) : state.requests.first(of: state.waiters)
         let place = (isCall ? state.calls : state.requests).place(of: number)
         let (rounds, rest) = place.quotientAndRemainder(dividingBy: most)
         let first = rest < state.live ? state.counted[state.start + rest] : now + state.limits.per
-        let more = TimeSpan(nanoseconds: state.limits.per.nanoseconds.multipliedReportingOverflow(by: rounds).partialValue)
+        let more = TimeSpan(
+          nanoseconds: state.limits.per.nanoseconds.multipliedReportingOverflow(by: rounds).partialValue)
         return (
-          "'\(name)' allows \(counted(most, "request")) in \(state.limits.per.spelled)", instant(first + more))
+          "'\(name)' allows \(counted(most, "request")) in \(state.limits.per.spelled)", instant(first + more)
+        )
       }
       let most = state.limits.maxParallel ?? 1
       return ("'\(name)' allows \(counted(most, "call")) at once", nil)

@@ -14,7 +14,9 @@ struct LimitedTransport: HTTPTransport {
     let log = AttemptLog.current
     let isAdmitted: Bool
     do throws(StateError) {
-      isAdmitted = try await limiter.admitRequest(of: log?.permit ?? CallPermit.current, isCounted: log != nil) { log?.tellQueued($0) }
+      isAdmitted = try await limiter.admitRequest(of: log?.permit ?? CallPermit.current, isCounted: log != nil) {
+        log?.tellQueued($0)
+      }
     } catch {
       throw HTTPError(.file, "\(request.method) \(request.redactedURL): \(error.message)", sent: .nothing)
     }

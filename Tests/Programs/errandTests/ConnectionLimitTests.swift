@@ -148,7 +148,9 @@ import Testing
 
     #expect(try await program.call("runs", "pause", run).code == 0)
     var status = ""
-    while status != "paused" { status = try await program.call("runs", "show", run, "--json").json["status"]?.string ?? "" }
+    while status != "paused" {
+      status = try await program.call("runs", "show", run, "--json").json["status"]?.string ?? ""
+    }
     // Whoever waits now is the first.
     let cancelled = try await program.call("runs", "cancel", run)
     #expect(cancelled.code == 0, "\(cancelled.error)")

@@ -15,7 +15,8 @@ import Testing
     outputs: { month: "${{ inputs.month }}" }
     """
 
-  private func run(_ program: Program, _ arguments: String...) async throws -> (code: Int32, out: String, error: String) {
+  private func run(_ program: Program, _ arguments: String...) async throws -> (code: Int32, out: String, error: String)
+  {
     let result = try await program.call(["run", "invoices.yaml"] + arguments)
     return (result.code, result.out, result.error)
   }
