@@ -135,7 +135,7 @@ let package = Package(
         .target(name: "Scheduler", dependencies: ["Basics", "Calendars", "Recipes", "RunState"]),
         .target(
           name: "Runs",
-          dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState"]),
+          dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "HTTPClient", "Recipes", "RunState"]),
         .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
         .target(
           name: "Agent",

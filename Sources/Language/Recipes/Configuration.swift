@@ -11,6 +11,7 @@ package struct Configuration: Sendable {
     package var name: String
     package var plugin: String
     package var settings: ValueTemplate
+    package var limits: ConnectionLimits?
     package var location: Diagnostic.Location?
     /// The secrets that the settings read.
     package var secrets: [(name: String, location: Diagnostic.Location?)]
@@ -45,6 +46,13 @@ package struct Configuration: Sendable {
   /// The plugin of each connection, for the check of `connection:`.
   package var plugins: [String: String] {
     Dictionary(connections.map { ($0.name, $0.plugin) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The limits of the connections that have some.
+  package var limits: [String: ConnectionLimits] {
+    Dictionary(
+      connections.compactMap { connection in connection.limits.map { (connection.name, $0) } },
+      uniquingKeysWith: { first, _ in first })
   }
 
   /// The names of the settings that each connection has.
@@ -180,6 +188,11 @@ private struct ConfigurationReader {
       plugin = text
       settings["plugin"] = nil
     }
+    var limits: ConnectionLimits?
+    if let value = settings["limits"] {
+      limits = ConnectionLimits.read(value, of: name, findings)
+      settings["limits"] = nil
+    }
     guard let descriptor = catalog.plugin(plugin) else {
       let names = catalog.plugins.map(\.name)
       let guess = plugin.nearest(among: names).map { "did you mean '\($0)'?" }
@@ -202,7 +215,7 @@ private struct ConfigurationReader {
       ).template
     else { return nil }
     return Configuration.Connection(
-      name: name, plugin: plugin, settings: template, location: findings.location(of: member.key),
+      name: name, plugin: plugin, settings: template, limits: limits, location: findings.location(of: member.key),
       secrets: compiler.secrets)
   }
 }

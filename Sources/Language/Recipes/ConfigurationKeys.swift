@@ -37,6 +37,20 @@ extension KeySet {
   /// How many runs `keepRuns` may keep.
   static let keptRuns = 100...1_000_000_000
 
+  /// How many calls `maxParallel` of a connection may allow.
+  static let parallelCalls = 1...1000
+  /// How many requests `requests` of a connection may allow.
+  static let limitedRequests = 1...10_000
+
+  static let limits = KeySet([
+    Key("maxParallel", .int(parallelCalls), "How many calls may be under way at once, over all runs."),
+    Key(
+      "requests", .int(limitedRequests),
+      "How many HTTP requests may go out in any span of 'per', over all runs; calls, where the plugin doesn't use HTTP."
+    ),
+    Key("per", .duration(atLeast: .seconds(1)), "The length of time that 'requests' counts in."),
+  ])
+
   static let history = KeySet([
     Key(
       "keepRuns", .either([.constant("forever"), .int(keptRuns)]), "How many finished runs at most.",
@@ -59,6 +73,8 @@ let configurationDefinitionKeys = [
   Key(
     "keeping", .either([.constant("forever"), .duration(atLeast: .seconds(86_400))]),
     "A length of time of at least a day, or forever."),
+  Key(
+    "limits", .keys(.limits), "What the connection may be asked for; what comes too early is queued."),
   Key(
     "connections", .map(names: "name", of: .definition("connection")),
     "The services, each under a name: that of its plugin, or another one beside 'plugin'."),

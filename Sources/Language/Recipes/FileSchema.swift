@@ -105,7 +105,10 @@ private func configurationDefinitions(_ catalog: ActionCatalog) -> ValueMap {
   let plugins = catalog.plugins
   for plugin in plugins {
     var settings = plugin.configuration.jsonSchema(allowsExpressions: true)
-    edit(&settings, "properties") { $0["plugin"] = named(plugin.name, plugin.summary) }
+    edit(&settings, "properties") {
+      $0["plugin"] = named(plugin.name, plugin.summary)
+      $0["limits"] = reference("limits")
+    }
     definitions["settings.\(plugin.name)"] = .map(settings)
   }
   var own = ValueMap()

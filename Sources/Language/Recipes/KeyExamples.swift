@@ -606,6 +606,12 @@ package struct KeyExample: Sendable {
           SLOW_TOKEN: { run: [vault-read, shop], timeout: 1m }
       """),
     KeyExample(
+      "`limits` of a connection", "maxParallel requests per",
+      """
+      connections:
+        shop: { plugin: http, baseURL: "https://shop.example", limits: { maxParallel: 4, requests: 60, per: 1m } }
+      """),
+    KeyExample(
       "`errand.yaml`", "history history.keepRuns history.keepFor history.keepSlotsFor history.keepDataFor",
       """
       history: { keepRuns: 10000, keepFor: 90d, keepSlotsFor: 30d, keepDataFor: 14d }

@@ -31,7 +31,7 @@ package struct KeyReference: Sendable {
     ("`timeout`", .recipe, "timeout"),
     ("Test file", .test, "testFile"), ("Case", .test, "case"), ("Item of `do`", .test, "happening"),
     ("`approve` and `reject` of a test", .test, "decision"), ("`expect`", .test, "expectation"),
-    ("`errand.yaml`", .errand, "configuration"),
+    ("`errand.yaml`", .errand, "configuration"), ("`limits` of a connection", .errand, "limits"),
   ]
 
   /// All keys of files that use these plugins.

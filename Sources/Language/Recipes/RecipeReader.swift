@@ -22,6 +22,8 @@ package struct RecipeEnvironment: Sendable {
   package var catalog: ActionCatalog
   /// The plugin of each connection of `errand.yaml`; nil where there is no such file.
   package var connections: [String: String]?
+  /// The limits of the connections of `errand.yaml` that have some.
+  package var limits: [String: ConnectionLimits] = [:]
   /// The settings that each connection of `errand.yaml` has, if recipes are to be refused that need others.
   package var settings: [String: Set<String>]?
   /// What an action refuses for certain of the literals that a step gives it on a connection; nil for nothing.

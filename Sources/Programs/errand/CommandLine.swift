@@ -34,12 +34,16 @@ private let overrides = Command.Option.option(
   "set", "PATH=VALUE", "Overrides one setting, such as connections.markbook.baseURL=http://127.0.0.1:8081.",
   repeats: true)
 
+let runKey = Command.Option.option(
+  "key", "KEY", "Starts no second run of the recipe with the same key, and shows the run that has it.", .text)
+
 private let runCommand = Command(
   "run", "Runs a recipe and shows its progress.",
   arguments: [.required("recipe", "The recipe's file.", .file)],
   options: inputOptions + [
     .flag("sandbox", "Runs against made-up services in this process, with a state that is thrown away."),
     overrides,
+    runKey,
     .flag("confirm", "Plans the run first, shows the plan, and asks."),
     .option(
       "plan", "FILE", "Runs only if a plan that 'errand plan --out' wrote still holds, with its inputs.", .file),
@@ -56,6 +60,7 @@ private let runCommand = Command(
   examples: [
     .init("run recipes/markbook-averages.yaml -i markbook=1207731 -i into=Average", "Runs with two inputs."),
     .init("run report.yaml --inputs inputs.json --json", "For other programs."),
+    .init("run report.yaml -i month=2026-11 --key 2026-11", "Starts one run for the month, however often repeated."),
   ])
 
 private let checkCommand = Command(

@@ -28,8 +28,11 @@ let runsCommand = Command(
       ]),
     Command(
       "start", "Starts a recipe that an agent serves, by its name.",
-      arguments: [.required("recipe", "The recipe's name.", .text)], options: inputOptions,
-      examples: [.init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent runs.")]),
+      arguments: [.required("recipe", "The recipe's name.", .text)], options: inputOptions + [runKey],
+      examples: [
+        .init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent runs."),
+        .init("runs start weekly-report -i week=46 --key week-46", "Starts one run, however often it is repeated."),
+      ]),
     Command(
       "show", "Shows one run with its cause, steps, inputs and outputs, or the input and output of one step.",
       arguments: [runArgument, .optional("step", "The step's path, such as put[3]/write.", .text)], options: [json],

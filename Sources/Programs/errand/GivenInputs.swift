@@ -2,8 +2,16 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import Recipes
+import RunState
 
 extension Dispatch {
+  /// The run's key from the command line.
+  func runKey() throws(RuntimeError) -> String? {
+    guard let key = parsed["key"].text else { return nil }
+    if let fault = RunKey.fault(of: key) { throw RuntimeError(.usage, "--key: \(fault)") }
+    return key
+  }
+
   /// The inputs from the command line: those of a file, overridden by those given with `-i`.
   func givenInputs() throws(RuntimeError) -> [(name: String, input: GivenInput)] {
     var given: [(name: String, input: GivenInput)] = []

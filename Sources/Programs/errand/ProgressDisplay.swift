@@ -303,6 +303,7 @@ extension WaitRecord {
     case .until: "waiting until \(until ?? "something happens")"
     case .event: "waiting for the event '\(event ?? "")'\(until.map { ", at most until \($0)" } ?? "")"
     case .approval: "waiting for a decision\(until.map { ", at most until \($0)" } ?? ""): \(prompt ?? "")"
+    case .limit: "queued: \(limit ?? "")\(until.map { "; goes on about \($0)" } ?? "")"
     case .poll: "round \(rounds ?? 0) didn't match; again at \(until ?? "once")"
     }
   }

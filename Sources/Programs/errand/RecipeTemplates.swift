@@ -332,6 +332,7 @@ enum RecipeTemplates {
       #   connections:
       #     http:
       #       baseURL: https://shop.example/api
+      #       limits: { requests: 60, per: 1m }  # over all runs; what comes too early is queued
 
       inputs:
         file: { type: string, default: sync/items.csv, summary: The file that grows. }

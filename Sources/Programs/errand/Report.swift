@@ -45,6 +45,7 @@ struct Report {
     document["status"] = .string(record.status.rawValue)
     document["createdAt"] = .string("\(record.createdAt)")
     document["cause"] = record.origin.cause.encoded()
+    document["key"] = record.origin.key.map { .string($0.key) }
     document["wakeAt"] = record.wakeAt.map { .string("\($0)") }
     document["endedAt"] = record.endedAt.map { .string("\($0)") }
     document["inputs"] = record.origin.inputs.shown

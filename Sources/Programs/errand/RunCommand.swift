@@ -44,6 +44,10 @@ struct RunCommand: DispatchedCommand {
       throw RuntimeError(
         .usage, "--replay takes the place of every service; leave out --sandbox, --record, --plan and --confirm")
     }
+    if parsed["key"].isGiven, replay != nil || ["sandbox", "record"].contains(where: { parsed[$0].isGiven }) {
+      throw RuntimeError(.usage, "--key finds a run in the state; leave out --sandbox, --record and --replay")
+    }
+    let key = try dispatch.runKey()
     let agreed = try agreedPlan()
     var request = try await request(
       agreed, isReplay: replay != nil,
@@ -52,7 +56,7 @@ struct RunCommand: DispatchedCommand {
     if let path = parsed["record"].text { try makeRoom(forRecordingAt: path) }
     request.session.access.recorder = recorder
     let result: Result<ExitCode, RuntimeError>
-    do throws(RuntimeError) { result = .success(try await run(request, agreed, replay)) } catch {
+    do throws(RuntimeError) { result = .success(try await run(request, agreed, replay, key)) } catch {
       result = .failure(error)
     }
     // A run that was refused before it began left nothing to record.
@@ -66,7 +70,7 @@ struct RunCommand: DispatchedCommand {
   }
 
   private func run(
-    _ request: Request, _ agreed: Value?, _ replay: Recording?
+    _ request: Request, _ agreed: Value?, _ replay: Recording?, _ key: String?
   ) async throws(RuntimeError) -> ExitCode {
     let session = request.session
     if let replay {
@@ -77,8 +81,8 @@ struct RunCommand: DispatchedCommand {
       try await approve(request, agreed)
       let origin = origin(request)
       let secrets = session.workspace.neededSecrets(of: request.recipe, inputs: .map(request.inputs)).map(\.name)
-      if parsed["detach"].isGiven { return try await session.detach(origin, reading: secrets) }
-      return try await session.run(origin, reading: secrets, asJSON: asJSON)
+      if parsed["detach"].isGiven { return try await session.detach(origin, reading: secrets, key: key) }
+      return try await session.run(origin, reading: secrets, key: key, asJSON: asJSON)
     }
     return try await session.inSandboxes(of: request.recipe, isTold: !asJSON) {
       sandboxes async throws(RuntimeError) in

@@ -8,6 +8,7 @@ import Recordings
 import RunState
 import Runs
 import SecretSources
+import Synchronization
 
 /// A command's run: walked here or by the folder's agent, in a sandbox or from a recording, and shown meanwhile.
 struct RunSession: Sendable {
@@ -193,11 +194,21 @@ struct RunSession: Sendable {
 
   /// Accepts a run, and walks or follows it until it ends.
   ///
-  /// - Parameter secrets: The names of the secrets that it reads, which must not be kept.
+  /// - Parameters:
+  ///   - secrets: The names of the secrets that it reads, which must not be kept.
+  ///   - key: The caller's key; a run that has it already is followed in place of this one.
   func run(
-    _ origin: RunCreated, reading secrets: [String], asJSON: Bool
+    _ origin: RunCreated, reading secrets: [String], key: String? = nil, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
-    try await follow(origin.run, asking: .submit(origin, secrets: secrets), asJSON: asJSON)
+    try await follow(origin.run, asking: .submit(origin, secrets: secrets, key: key), asJSON: asJSON)
+  }
+
+  /// Says that a run has the given key already.
+  func tellOfKey(_ run: String, _ status: RunStatus) {
+    let retry =
+      status.isEnded && status != .succeeded && status != .skipped
+      ? ", and may have written; to keep what succeeded and do the rest: errand runs retry \(run)" : ""
+    console.say("no run was started: \(run) has this key; it is \(status.rawValue)\(retry)")
   }
 
   /// The hint for resuming a run that no agent is running.
@@ -206,18 +217,22 @@ struct RunSession: Sendable {
   }
 
   /// Hands a run to the folder's agent, and returns once it is on disk there.
-  func detach(_ origin: RunCreated, reading secrets: [String]) async throws(RuntimeError) -> ExitCode {
-    let run = origin.run
+  func detach(
+    _ origin: RunCreated, reading secrets: [String], key: String? = nil
+  ) async throws(RuntimeError) -> ExitCode {
+    var run = origin.run
+    var known: RunStatus?
     var isServed: Bool?
     var isAgain = false
     while isServed == nil {
       let connection = try await access.connection()
       do throws(RuntimeError) {
-        let submit = AgentRequest.submit(origin, secrets: secrets, isDetached: true, isAgain: isAgain)
+        let submit = AgentRequest.submit(origin, secrets: secrets, isDetached: true, isAgain: isAgain, key: key)
         // An agent that ended may or may not have accepted the run; the next agent knows.
-        isServed = try await AgentRequests(connection: connection).askOnce(submit) {
-          if case .accepted(_, let isServing) = $0 { isServing } else { nil }
+        let answer = try await AgentRequests(connection: connection).askOnce(submit) {
+          if case .accepted(let run, let isServing, let known) = $0 { (run, isServing, known) } else { nil }
         }
+        if let answer { (run, isServed, known) = answer }
       } catch {
         await connection.leave()
         throw error
@@ -226,6 +241,10 @@ struct RunSession: Sendable {
       isAgain = true
     }
     console.out(run)
+    if let known {
+      tellOfKey(run, known)
+      if known.isEnded { return .done }
+    }
     if isServed == true {
       console.say("the agent is running it; follow it with: errand runs follow \(run)")
       return .done
@@ -262,6 +281,7 @@ struct RunSession: Sendable {
     _ run: String, asking request: AgentRequest, isOneOfAll: Bool = false, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
     var request = request
+    let followed = FollowedRun(run)
     while true {
       let connection = try await access.connection()
       if isOneOfAll { _ = await connection.agent?.host.recover(in: workspace.stateFolder) }
@@ -270,15 +290,15 @@ struct RunSession: Sendable {
           console.error("onFailure of errand.yaml starts nothing: \(reason.safe)")
         }
       }
-      let following = try await following(connection, request)
+      let following = try await following(connection, request, followed)
       if case .ended = following { await finishFailureRuns(connection.agent?.host) }
       await connection.leave()
       switch following {
       case .interrupted(let code):
         if connection.isAgent {
-          console.error("The run is not over. \(RunSession.whoGoesOn(with: run))")
+          console.error("The run is not over. \(RunSession.whoGoesOn(with: followed.id))")
         } else {
-          console.error("The agent is still running it. Follow it with: errand runs follow \(run)")
+          console.error("The agent is still running it. Follow it with: errand runs follow \(followed.id)")
         }
         return code
       case .ended(let record, let outputs):
@@ -309,12 +329,13 @@ struct RunSession: Sendable {
 
   /// The request to repeat: the agent that ended may or may not have carried it out.
   private static func again(_ request: AgentRequest) -> AgentRequest {
-    guard case .submit(let run, let secrets, let isDetached, _) = request else { return request }
-    return .submit(run, secrets: secrets, isDetached: isDetached, isAgain: true)
+    guard case .submit(let run, let secrets, let isDetached, _, let key) = request else { return request }
+    return .submit(run, secrets: secrets, isDetached: isDetached, isAgain: true, key: key)
   }
 
-  private func following(_ connection: AgentConnection, _ request: AgentRequest) async throws(RuntimeError) -> Following
-  {
+  private func following(
+    _ connection: AgentConnection, _ request: AgentRequest, _ followed: FollowedRun? = nil
+  ) async throws(RuntimeError) -> Following {
     let answers: AsyncThrowingStream<AgentReply, any Error>
     // An agent that ended between the connection and the request has answered nothing.
     do throws(AgentError) { answers = try connection.ask(request) } catch { return .lost }
@@ -322,7 +343,7 @@ struct RunSession: Sendable {
     defer { animation.cancel() }
     // Whichever is first: the end of the run, or a key press at the terminal. The task ends with either.
     let reading = Task { () -> Result<Following, RuntimeError> in
-      do throws(RuntimeError) { return .success(try await read(answers, connection)) } catch {
+      do throws(RuntimeError) { return .success(try await read(answers, connection, followed)) } catch {
         return .failure(error)
       }
     }
@@ -346,13 +367,16 @@ struct RunSession: Sendable {
 
   /// Shows progress until the run ends or the replies do.
   private func read(
-    _ answers: AsyncThrowingStream<AgentReply, any Error>, _ connection: AgentConnection
+    _ answers: AsyncThrowingStream<AgentReply, any Error>, _ connection: AgentConnection, _ followed: FollowedRun?
   ) async throws(RuntimeError) -> Following {
     var accepted: String?
     do {
       for try await answer in answers {
         switch answer {
-        case .accepted(let run, _): accepted = run
+        case .accepted(let run, _, let known):
+          accepted = run
+          followed?.note(run)
+          if let known { tellOfKey(run, known) }
         case .progress(let progress): display.show(progress)
         case .waits(let wait): display.wait(until: wait.until, for: wait.reason)
         case .ended(let record):
@@ -400,4 +424,15 @@ struct RunSession: Sendable {
     if asJSON { report.showJSON() } else { report.showText() }
     return report.exitCode
   }
+}
+
+/// The run that a command follows: its own, or the one that has its key.
+private final class FollowedRun: Sendable {
+  private let content: Mutex<String>
+
+  init(_ id: String) { content = Mutex(id) }
+
+  var id: String { content.withLock { $0 } }
+
+  func note(_ id: String) { content.withLock { $0 = id } }
 }

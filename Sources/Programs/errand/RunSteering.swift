@@ -29,11 +29,16 @@ struct RunSteering: DispatchedCommand {
 
   private func start() async throws(RuntimeError) -> ExitCode {
     let (inputs, texts) = try dispatch.sentInputs()
-    let request = AgentRequest.start(recipe: parsed["recipe"].text ?? "", inputs: inputs, texts: texts)
-    let run = try await session.access.asking { requests throws(RuntimeError) in
-      try await requests.ask(request) { if case .accepted(let run, _) = $0 { run } else { nil } }
+    let request = AgentRequest.start(
+      recipe: parsed["recipe"].text ?? "", inputs: inputs, texts: texts, key: try dispatch.runKey())
+    let (run, known) = try await session.access.asking { requests throws(RuntimeError) in
+      try await requests.ask(request) { if case .accepted(let run, _, let known) = $0 { (run, known) } else { nil } }
     }
     console.out(run)
+    if let known {
+      session.tellOfKey(run, known)
+      if known.isEnded { return .done }
+    }
     console.say("the agent is running it; follow it with: errand runs follow \(run)")
     return .done
   }

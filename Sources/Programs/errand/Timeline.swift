@@ -97,7 +97,7 @@ struct Timeline {
       case .pending, .queued, .running, .retrying, .waiting: .yellow
       case .succeeded: failures > 0 ? .yellow : nil
       }
-    let isWait = step.wait != nil && step.wait?.kind != .poll
+    let isWait = step.wait.map { $0.kind != .poll && $0.kind != .limit } ?? false
     return Row(
       cells: (
         step.path.safe + (step.hasValues ? " \(Timeline.valueMark)" : ""), "+\(from.spoken)",
@@ -118,6 +118,7 @@ struct Timeline {
       case .approval:
         let by = step.decision.map { "by \($0.by.safe)" }
         words.append(by ?? (isOver ? "not decided" : "for a decision"))
+      case .limit: if step.status == .queued { words.append((wait.limit ?? "").safe) }
       case .poll:
         let rounds = wait.rounds ?? 1
         words.append(rounds == 1 ? "1 round" : "\(rounds) rounds")

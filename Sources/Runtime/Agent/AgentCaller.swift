@@ -9,14 +9,21 @@ import Glibc
 package struct AgentCaller: Sendable, Equatable {
   /// The name that decisions and resolutions are recorded under, and that a recipe's `by` lists.
   package var name: String
+  /// The account, which keys of runs belong to.
+  package var account: String
 
-  package init(name: String) { self.name = name }
+  /// - Parameter account: This process's account if nil.
+  package init(name: String, account: String? = nil) {
+    self.name = name
+    self.account = account ?? FolderLock.name(of: geteuid())
+  }
 
   /// - Parameters:
   ///   - account: The account at the other end.
   ///   - person: The person that the client says it speaks for.
   init(account: uid_t, person: String?) {
     let mayName = account == geteuid() || account == 0
-    name = person.flatMap { mayName && !$0.trimmed.isEmpty ? $0 : nil } ?? FolderLock.name(of: account)
+    self.account = FolderLock.name(of: account)
+    name = person.flatMap { mayName && !$0.trimmed.isEmpty ? $0 : nil } ?? self.account
   }
 }

@@ -5,7 +5,9 @@ package import Runs
 /// An agent's answer.
 package indirect enum AgentReply: Sendable {
   /// The run is on disk; an agent that serves runs it.
-  case accepted(run: String, isServing: Bool)
+  ///
+  /// - Parameter known: The status of a run that has the caller's key already.
+  case accepted(run: String, isServing: Bool, known: RunStatus? = nil)
   /// The progress of the followed run.
   case progress(Progress)
   /// The followed run is suspended.

@@ -1,6 +1,7 @@
 /// The form of answers on the socket: each is an object, recognised by its members.
 ///
-///     {"accepted":id,"isServing":bool}          {"cancelled":id} {"paused":id} {"resolved":id} {"deleted":id}
+///     {"accepted":id,"isServing":bool,"known":status?}
+///     {"cancelled":id} {"paused":id} {"resolved":id} {"deleted":id}
 ///     {"accepted":new id,"retries":id}          {"decided":path,"run":id}
 ///     progress (`ProgressCoding`)               {"received":id,"isNew":bool}
 ///     {"waits":{"until":…?,"status":…,"reason":…?}}
@@ -173,7 +174,10 @@ extension AgentReply {
       return (map, [])
     }
     switch self {
-    case .accepted(let run, let isServing): return object(["accepted": .string(run), "isServing": .bool(isServing)])
+    case .accepted(let run, let isServing, let known):
+      return object([
+        "accepted": .string(run), "isServing": .bool(isServing), "known": known.map { .string($0.rawValue) },
+      ])
     case .progress(let progress): return (progress.value.map ?? ValueMap(), [])
     case .waits(let wait): return object(["waits": wait.encoded()])
     case .ended(let record): return object(["ended": record.encoded()])
@@ -260,7 +264,10 @@ extension AgentReply {
       self = .slots(try list("slots"))
     case "status": self = .status(try AgentReport(reading: answer))
     case "yield": self = .yielded
-    default: self = .accepted(run: try text("accepted"), isServing: answer["isServing"]?.bool ?? false)
+    default:
+      self = .accepted(
+        run: try text("accepted"), isServing: answer["isServing"]?.bool ?? false,
+        known: answer["known"]?.string.flatMap(RunStatus.init(rawValue:)))
     }
   }
 }

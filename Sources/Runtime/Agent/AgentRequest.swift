@@ -9,8 +9,10 @@ package enum AgentRequest: Sendable {
   ///   - secrets: The names of the secrets that the run reads, which must not be kept.
   ///   - isDetached: Whether the answer ends once the run is on disk.
   ///   - isAgain: Whether an earlier agent may have accepted the run already.
-  case submit(RunCreated, secrets: [String] = [], isDetached: Bool = false, isAgain: Bool = false)
-  case start(recipe: String, inputs: ValueMap, texts: [String: String])
+  ///   - key: The caller's key; the run that has it already is the answer in place of this one.
+  case submit(
+    RunCreated, secrets: [String] = [], isDetached: Bool = false, isAgain: Bool = false, key: String? = nil)
+  case start(recipe: String, inputs: ValueMap, texts: [String: String], key: String? = nil)
   case resume(run: String)
   case follow(run: String)
   case pause(run: String, reason: String?)

@@ -144,6 +144,8 @@ extension AgentRequest {
 extension AgentVerb {
   private static let run = Member<String>.required(
     "run", "The run: its id, the beginning or the end of it, a recipe's name for the latest, `last` or `last:RECIPE`.")
+  private static let key = Member<String?>.optional(
+    "key", "A key of the caller's choice: a run of the recipe that has it already is the answer, and none is started.")
   private static let scheduleID = Member<String>.required("id", "The schedule's id.")
   private static let overlap = Member<Trigger.Overlap?>.optional(
     "overlap", "What to do while a run is open, in place of what the recipe says.")
@@ -151,26 +153,27 @@ extension AgentVerb {
   package static let all: [AgentVerb] = [
     AgentVerb(
       "submit", "Accepts a run that the caller has prepared, and follows it unless it is detached.", .own,
-      refusals: [.configuration],
+      refusals: [.configuration, .inputs, .ended],
       Member<RunCreated>.required("run", "The run as it is recorded."),
       Member<[String]>.optional("secrets", or: [], "The names of the secrets that it reads."),
       Member<Bool>.optional("detach", or: false, "Whether the answer ends once the run is on disk."),
-      Member<Bool>.optional("again", or: false, "Whether an agent that is gone may have accepted it already."),
-      make: { .submit($0, secrets: $1, isDetached: $2, isAgain: $3) },
+      Member<Bool>.optional("again", or: false, "Whether an agent that is gone may have accepted it already."), key,
+      make: { .submit($0, secrets: $1, isDetached: $2, isAgain: $3, key: $4) },
       values: {
-        if case .submit(let run, let secrets, let detach, let again) = $0 { (run, secrets, detach, again) } else { nil }
+        guard case .submit(let run, let secrets, let detach, let again, let key) = $0 else { return nil }
+        return (run, secrets, detach, again, key)
       }),
     AgentVerb(
       "start", "Starts a run of a served recipe by its name.", .start,
-      refusals: [.notFound, .inputs, .configuration, .notServing],
+      refusals: [.notFound, .inputs, .configuration, .ended, .notServing],
       Member<String>.required("recipe", "The recipe's name."),
       Member<PlainMap?>.optional("inputs", "The inputs' values by their names."),
       Member<[String: String]>.optional(
-        "texts", or: [:], "More inputs, as texts that are read as the input's type wants."),
-      make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2) },
+        "texts", or: [:], "More inputs, as texts that are read as the input's type wants."), key,
+      make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, key: $3) },
       values: {
-        guard case .start(let recipe, let inputs, let texts) = $0 else { return nil }
-        return (recipe, PlainMap(map: inputs), texts)
+        guard case .start(let recipe, let inputs, let texts, let key) = $0 else { return nil }
+        return (recipe, PlainMap(map: inputs), texts, key)
       }),
     AgentVerb(
       "resume", "Resumes an interrupted or paused run, and follows it.", .steer,

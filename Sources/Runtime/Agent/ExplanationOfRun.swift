@@ -89,7 +89,9 @@ struct RunFormatter {
 
   private func tellRunning(_ story: inout Explanation) {
     // A step that contains others begins before them.
-    let current = steps.filter { $0.status == .running || $0.status == .retrying || $0.status == .waiting }
+    let current = steps.filter {
+      $0.status == .running || $0.status == .retrying || $0.status == .waiting || $0.isQueued
+    }
     let inner = current.filter { step in !current.contains { $0.path != step.path && $0.path.isInside(step.path) } }
     let places = inner.prefix(3).map { "'\($0.path.safe)' since \(clock.date($0.startedAt))" }
     let more = inner.count > 3 ? " and \(inner.count - 3) more" : ""
@@ -193,6 +195,12 @@ struct RunFormatter {
         topic, "\(subject)waits for \(who) to decide\(place): \((wait.prompt ?? "").headline.asEnd)\(limit)",
         commands: ["approve", "reject"].map { "errand runs \($0) \(id) \(step.path.shellQuoted)" }, step: step.path,
         at: wait.wakeAt)
+    case .limit:
+      let since = wait.since.map { " since \(clock.date($0))" } ?? ""
+      let next = until.map { "; it goes on about \($0)" } ?? ""
+      story.say(
+        topic, "\(subject)is queued\(since)\(place): \(wait.limit ?? "its connection has limits")\(next).",
+        step: step.path, at: wait.wakeAt)
     case .poll:
       let rounds = wait.rounds.map { " It has looked \($0 == 1 ? "once" : "\($0) times")." } ?? ""
       story.say(
@@ -246,7 +254,7 @@ struct RunFormatter {
 extension RunRecord {
   /// What an open run waits for, and until when, in a few words for lists.
   package func summary(_ clock: WallClock) -> String {
-    let waiting = stepsInOrder.filter { $0.status == .waiting || $0.status == .retrying }
+    let waiting = stepsInOrder.filter { $0.status == .waiting || $0.status == .retrying || $0.isQueued }
     switch status {
     case .waiting,
       .running where !waiting.isEmpty:
@@ -254,6 +262,10 @@ extension RunRecord {
       let wakeAt = wakeAt ?? waiting.compactMap { $0.wait?.wakeAt ?? $0.lastAttempt?.retryAt }.min()
       if let step = waiting.first(where: { $0.wait?.kind == .approval }) {
         return "asks '\((step.wait?.prompt ?? "").headline.safe)'"
+      }
+      if let step = waiting.first, waiting.allSatisfy(\.isQueued) {
+        let next = step.wait?.wakeAt.map { " until about \(clock.dateFromNow($0))" } ?? ""
+        return "'\(step.path.safe)' is queued\(next): \((step.wait?.limit ?? "").safe)"
       }
       let until = wakeAt.map { " until \(clock.dateFromNow($0))" } ?? ""
       if let event = waiting.first(where: { $0.wait?.kind == .event })?.wait?.event {
@@ -271,6 +283,11 @@ extension RunRecord {
     default: return (reason ?? "").safe
     }
   }
+}
+
+extension StepRecord {
+  /// Whether it waits for the limits of its connection.
+  var isQueued: Bool { status == .queued && wait?.kind == .limit }
 }
 
 extension StepPath {

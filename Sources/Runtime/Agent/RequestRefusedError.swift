@@ -16,7 +16,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     case notAsked
     /// The step asks other people to decide.
     case notAllowed
-    /// The inputs don't match what the recipe declares.
+    /// The inputs don't match what the recipe declares, or those of the run that has the key.
     case inputs
     /// The recipe, its connections or its secrets can't be used here.
     case configuration

@@ -20,10 +20,11 @@ package struct RunService: Sendable {
   package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
     do throws(RequestRefusedError) {
       switch request {
-      case .submit(let run, let secrets, let isDetached, let isAgain):
+      case .submit(var run, let secrets, let isDetached, let isAgain, let key):
+        run.key = try runKey(key, of: caller)
         try await submit(run, secrets, isDetached: isDetached, isAgain: isAgain, replies)
-      case .start(let recipe, let inputs, let texts):
-        replies.give(try await start(recipe, inputs, texts))
+      case .start(let recipe, let inputs, let texts, let key):
+        replies.give(try await start(recipe, inputs, texts, try runKey(key, of: caller)))
       case .resume(let run): try await resume(try await find(run).id, replies)
       case .follow(let run): try await follow(try await find(run).id, replies)
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
@@ -68,13 +69,14 @@ package struct RunService: Sendable {
   private func submit(
     _ run: RunCreated, _ secrets: [String], isDetached: Bool, isAgain: Bool, _ replies: some AgentReplies
   ) async throws(RequestRefusedError) {
-    try await kept { () async throws(StateError) in
-      // The agent before this one may have accepted it and ended before it answered.
-      if isAgain {
-        if store.run(run.run) != nil { return }
-        if try await store.finishedRun(run.run) != nil { return }
-      }
-      try await accept(run, reading: secrets)
+    // The agent before this one may have accepted it and ended before it answered.
+    var isKept = false
+    if isAgain { isKept = try await self.isKept(run.run) }
+    if !isKept, let known = try await accept(run, reading: secrets) {
+      replies.give(.accepted(run: known.id, isServing: agent.isServing, known: known.status))
+      if isDetached { return }
+      if store.run(known.id) != nil { return try await carryOn(known.id, replies) }
+      return try await replies.give(stored(known.id), isEnd: true)
     }
     replies.give(.accepted(run: run.run, isServing: agent.isServing))
     if isDetached { return try await carryOnIfServing(run.run) }
@@ -82,12 +84,68 @@ package struct RunService: Sendable {
     try await carryOn(run.run, replies)
   }
 
-  /// Records a run, after the secrets are known that the state must not hold.
-  private func accept(_ run: RunCreated, reading secrets: [String]) async throws(StateError) {
+  /// Whether the state has a run.
+  private func isKept(_ id: String) async throws(RequestRefusedError) -> Bool {
+    if store.run(id) != nil { return true }
+    return try await kept { () async throws(StateError) in try await store.finishedRun(id) } != nil
+  }
+
+  /// Records a run, after the secrets are known that the state must not hold; returns the run that has its key
+  /// already, in which case nothing is recorded.
+  private func accept(
+    _ run: RunCreated, reading secrets: [String]
+  ) async throws(RequestRefusedError) -> RunRecord? {
     var run = run
     await store.secrets.learn(named: secrets)
-    if case .inline(let texts) = run.texts { run.texts = try await store.keep(texts) }
-    try await host.create(run)
+    if let known = try await holder(ofKeyOf: run) { return known }
+    do throws(StateError) {
+      if case .inline(let texts) = run.texts { run.texts = try await store.keep(texts) }
+      try await host.create(run)
+      return nil
+    } catch {
+      // Another caller with the same key was faster.
+      if error.isOutrun, let known = try await holder(ofKeyOf: run) { return known }
+      throw RequestRefusedError(error)
+    }
+  }
+
+  // MARK: Keys
+
+  private func runKey(_ text: String?, of caller: AgentCaller) throws(RequestRefusedError) -> RunKey? {
+    guard let text else { return nil }
+    if let fault = RunKey.fault(of: text) { throw RequestRefusedError(.request, fault) }
+    return RunKey(text, caller: caller.account)
+  }
+
+  /// The run that has the key of a new run; refused unless both have the same inputs.
+  private func holder(ofKeyOf run: RunCreated) async throws(RequestRefusedError) -> RunRecord? {
+    guard let key = run.key else { return nil }
+    let (found, inputs, overrides) = try await kept { () async throws(StateError) in
+      let id = try await store.run(ofKey: key, of: run.recipe, at: time.now())
+      return (
+        id, try store.secrets.masked(run.inputs),
+        try store.secrets.masked(.map(ValueMap(run.overrides.map { ($0.key, $0.value) })))
+      )
+    }
+    guard let id = found else { return nil }
+    var record = store.run(id)
+    if record == nil { record = try await kept { () async throws(StateError) in try await store.finishedRun(id) } }
+    guard let record, record.erasedAt == nil else {
+      throw RequestRefusedError(
+        .ended,
+        "the key '\(key.key)' belongs to the run \(id), whose data was deleted; use another key for a new run")
+    }
+    let others =
+      inputs.namesOfDifferences(to: record.origin.inputs)
+      + overrides.namesOfDifferences(to: .map(ValueMap(record.origin.overrides.map { ($0.key, $0.value) })))
+    guard others.isEmpty else {
+      let names = others.map { "'\($0)'" }.joined(separator: ", ")
+      throw RequestRefusedError(
+        .inputs,
+        "the key '\(key.key)' belongs to the run \(id), which has other values of \(names); use another key for a new run"
+      )
+    }
+    return record
   }
 
   /// Continues a run whose caller left; an agent that does not serve leaves it in the state.
@@ -112,10 +170,13 @@ package struct RunService: Sendable {
 
   /// Starts a run of a recipe that is served.
   private func start(
-    _ name: String, _ inputs: ValueMap, _ texts: [String: String]
+    _ name: String, _ inputs: ValueMap, _ texts: [String: String], _ key: RunKey?
   ) async throws(RequestRefusedError) -> AgentReply {
-    let prepared = try await steered().startingRun(of: name, given: given(inputs, texts), as: newID())
-    try await kept { () async throws(StateError) in try await accept(prepared.run, reading: prepared.secrets) }
+    var prepared = try await steered().startingRun(of: name, given: given(inputs, texts), as: newID())
+    prepared.run.key = key
+    if let known = try await accept(prepared.run, reading: prepared.secrets) {
+      return .accepted(run: known.id, isServing: agent.isServing, known: known.status)
+    }
     // The run is on disk; the reason why it cannot continue is recorded with it.
     do throws(RequestRefusedError) { try await carryOnIfServing(prepared.run.run) } catch {}
     return .accepted(run: prepared.run.run, isServing: agent.isServing)
@@ -224,6 +285,20 @@ package struct RunService: Sendable {
         faults: await schedules.faults.map { Diagnostics([$0]).rendered() })
     }
     return report
+  }
+}
+
+extension Value {
+  /// The names of the members that the two maps don't share with the same value.
+  fileprivate func namesOfDifferences(to other: Value) -> [String] {
+    var names: [String] = []
+    for member in map?.members ?? [] {
+      if let name = member.name, other[name] != member.value { names.append(name) }
+    }
+    for member in other.map?.members ?? [] {
+      if let name = member.name, self[name] == nil { names.append(name) }
+    }
+    return names
   }
 }
 

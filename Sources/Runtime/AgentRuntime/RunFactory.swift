@@ -67,8 +67,13 @@ package struct RunFactory: Sendable {
         standIns.isEmpty
         ? try await workspace.secrets(of: recipe, inputs: inputs, overrides: overrides, from: secrets)
         : Secrets(environment: await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets))
+      // Sandboxes and recordings need no rest.
+      let names = Set(standIns.isEmpty && calls == nil ? recipe.connectionNames : [])
+      let limiters = await pool.limiters(
+        workspace.configuration.limits.filter { names.contains($0.key) }, keptIn: store)
       let services = try workspace.services(
         for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
+        limiters: limiters,
         interceptor: interceptor, calls: calls, recorder: recorder, from: record.origin.folder)
       recorder?.note(folder: folder ?? workspace.root)
       recorder?.hide(store.secrets)

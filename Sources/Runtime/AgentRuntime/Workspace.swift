@@ -72,9 +72,11 @@ package struct Workspace: Sendable {
 
   /// What recipes are checked against.
   package var environment: RecipeEnvironment {
-    RecipeEnvironment(
+    var environment = RecipeEnvironment(
       catalog: catalog, connections: configurationPath == nil ? nil : configuration.plugins, zone: configuration.zone
     ) { path throws(FileError) in Source(name: path, bytes: try Files.read(path, limit: 4 << 20)) }
+    environment.limits = configuration.limits
+    return environment
   }
 
   /// Reads and checks a recipe, and shows its faults.
@@ -109,7 +111,8 @@ package struct Workspace: Sendable {
   package func services(
     for recipe: Recipe, secrets: Secrets, hiding others: [(name: String, text: String)] = [],
     overrides: [String: Value], standIns: [String: Value] = [:],
-    time: any TimeSource, pool: ServicePool, interceptor: PluginContext.Interceptor? = nil,
+    time: any TimeSource, pool: ServicePool, limiters: [String: ConnectionLimiter] = [:],
+    interceptor: PluginContext.Interceptor? = nil,
     calls: (any CallInterceptor)? = nil,
     recorder: Recorder? = nil, from folder: String? = nil
   ) throws(RuntimeError) -> Services {
@@ -154,7 +157,7 @@ package struct Workspace: Sendable {
       catalog: catalog, connections: connections, redactor: Redactor(named: Workspace.adding(others, to: known)),
       time: time,
       cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
-      interceptor: interceptor, calls: recorder ?? calls,
+      limiters: limiters, interceptor: interceptor, calls: recorder ?? calls,
       ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder))
   }
 

@@ -133,6 +133,7 @@ struct LostEvents {
       case .scheduleRemoved(let change): lines.append("the schedule '\(change.schedule)' had been removed")
       case .schedulePaused(let change):
         lines.append("the schedule '\(change.schedule)' had been \(change.pause == nil ? "resumed" : "paused")")
+      case .connectionUsed: break
       case .scheduleReset(let change): lines.append("the schedule '\(change.schedule)' had been reset")
       case .eventReceived(let event): lines.append("the event \(event.id) ('\(event.name)') is lost")
       case .eventConsumed(let change): lines.append("the event \(change.id) had been consumed by \(change.by)")
@@ -197,7 +198,9 @@ extension StateEvent {
     case .eventReceived(let event): event.run.map { [$0] } ?? []
     case .eventConsumed(let event): [event.by]
     case .slotDecided(let slot): slot.run.map { [$0] } ?? []
-    case .eventsForgotten, .eventGathered, .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset: []
+    case .eventsForgotten, .eventGathered, .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset,
+      .connectionUsed:
+      []
     }
   }
 

@@ -97,6 +97,15 @@ extension LocalStateStore {
 
   package func run(_ id: String) -> RunRecord? { look { $0.runs[id] } }
   package func openRun(_ id: String) async -> RunRecord? { run(id) }
+  package func connectionUse(of connection: String) async -> ConnectionUse? { look { $0.connections[connection] } }
+  package func run(
+    ofKey key: RunKey, of recipe: String, at instant: Timestamp
+  ) async throws(StateError) -> String? {
+    let found = look { state in
+      Result { () throws(RecordError) in try state.run(ofKey: key, of: recipe, at: instant)?.run }
+    }
+    do throws(RecordError) { return try found.get() } catch { throw StateError(.unavailable, error.message) }
+  }
   /// The open runs that match, oldest first.
   package func runs(_ query: OpenRunQuery) -> [RunRecord] {
     look { $0.runs.values.filter(query.matches) }.sorted { $0.id.precedesByScalars($1.id) }

@@ -56,6 +56,7 @@ extension RunRecord {
     run.origin.overrides = [:]
     // Its name may be computed.
     run.origin.group = nil
+    run.origin.key = nil
     run.outputs = nil
     run.error = error?.erased
     run.reason = nil
@@ -76,7 +77,7 @@ extension RunRecord {
     run.outputs = nil
     run.notes = [:]
     run.steps = StepRecords()
-    for step in steps where [.waiting, .retrying, .uncertain].contains(step.status) {
+    for step in steps where [.waiting, .queued, .retrying, .uncertain].contains(step.status) {
       if run.steps.count == RunRecord.mostListed { break }
       var step = step
       step.items = nil

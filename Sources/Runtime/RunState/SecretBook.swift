@@ -279,6 +279,7 @@ extension StateEvent {
     case .runCreated(var event):
       event.texts = try event.texts.withoutSecrets(book)
       event.inputs = try book.masked(event.inputs)
+      if let key = event.key { try refuse(key.key, "the key of the run") }
       for (name, value) in event.overrides { event.overrides[name] = try book.masked(value) }
       return .runCreated(event)
     case .eventReceived(var event):
@@ -333,7 +334,7 @@ extension StateEvent {
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
     case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .eventGathered,
-      .scheduleRemoved, .scheduleReset:
+      .scheduleRemoved, .scheduleReset, .connectionUsed:
       break
     }
     return self

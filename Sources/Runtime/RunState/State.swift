@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 /// Everything that is open, and the runs that ended since the last snapshot: the fold of all events so far.
 package struct State: Sendable, Equatable {
@@ -14,6 +14,10 @@ package struct State: Sendable, Equatable {
   package private(set) var schedules: [String: ScheduleRecord] = [:]
   /// The slots that were settled and are not in the ledger's files yet, in the order in which they were.
   package private(set) var slots: [SlotRecord] = []
+  /// What counts of the latest requests on the connections that have limits, by their names.
+  package private(set) var connections: [String: ConnectionUse] = [:]
+  /// The runs that were started with a key.
+  private(set) var keys = RunKeys()
   /// The schedules that follow the runs of a recipe, by its name; derived from `schedules`.
   private var followers: [String: [String]] = [:]
   /// The place of each schedule's last slot in `slots`.
@@ -25,6 +29,11 @@ package struct State: Sendable, Equatable {
 
   /// The open runs, oldest first.
   package var openRuns: [RunRecord] { runs.values.sorted { $0.id.precedesByScalars($1.id) } }
+
+  /// The run that has a caller's key for a recipe at an instant.
+  package func run(ofKey key: RunKey, of recipe: String, at instant: Timestamp) throws(RecordError) -> KeyedRun? {
+    keys.holder(of: try key.digest(of: recipe), at: instant) { runs[$0] != nil }
+  }
 
   /// Applies one event.
   ///
@@ -83,6 +92,7 @@ package struct State: Sendable, Equatable {
       schedules[event.schedule]?.processedUntil = event.processedUntil
       schedules[event.schedule]?.started = event.started
     case .slotDecided(let slot): try settle(slot)
+    case .connectionUsed(let event): note(event)
     }
   }
 
@@ -122,6 +132,9 @@ extension State {
   private mutating func begin(_ event: RunCreated) throws(RecordError) {
     if let id = event.cause.schedule {
       guard schedules[id] != nil else { throw .noSchedule(id) }
+    }
+    if let key = event.key { try take(key, for: event) }
+    if let id = event.cause.schedule {
       schedules[id]?.openRuns.append(event.run)
       schedules[id]?.lastRun = event.run
     }
@@ -130,8 +143,22 @@ extension State {
     runs[event.run] = RunRecord(event)
   }
 
+  private mutating func note(_ event: ConnectionUsed) {
+    for (name, use) in connections where use.isOver(at: event.at) && name != event.connection {
+      connections[name] = nil
+    }
+    connections[event.connection, default: ConnectionUse(per: event.per)].apply(event)
+  }
+
+  private mutating func take(_ key: RunKey, for event: RunCreated) throws(RecordError) {
+    // Shared only until this returns, so that no change of a run copies all.
+    let runs = runs
+    try keys.take(key, for: event) { runs[$0] != nil }
+  }
+
   /// Updates the schedules after the end of a run: its own, and those that follow its recipe.
   private mutating func end(_ run: RunRecord) {
+    if let key = run.origin.key { keys.end(key, of: run) }
     if let id = run.origin.cause.schedule, let schedule = schedules[id] {
       schedules[id]?.openRuns.removeAll { $0 == run.id }
       schedules[id]?.lastStatus = run.status
@@ -307,7 +334,7 @@ extension RunRecord {
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
     case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .scheduleSet,
-      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided:
+      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed:
       throw .changesNoRun
     }
   }
@@ -341,15 +368,16 @@ extension RunRecord {
 
   fileprivate mutating func apply(_ event: StepWaits) {
     now = max(now, event.now)
+    let status = event.wait.kind == .limit ? StepStatus.queued : .waiting
     let isKnown: Void? = steps.change(event.step) {
-      $0.status = .waiting
+      $0.status = status
       $0.now = event.now
       $0.wait = event.wait
     }
     if isKnown != nil { return }
     steps.put(
       StepRecord(
-        path: event.step, ordinal: steps.nextOrdinal, status: .waiting, now: event.now, startedAt: event.at,
+        path: event.step, ordinal: steps.nextOrdinal, status: status, now: event.now, startedAt: event.at,
         wait: event.wait))
   }
 
@@ -413,6 +441,8 @@ extension State: Record {
     events = try member("events", record?.events, default: [:])
     schedules = try member("schedules", record?.schedules, default: [:])
     slots = try member("slots", record?.slots, default: [])
+    connections = try member("connections", record?.connections, default: [:])
+    keys = RunKeys(try member("keys", record?.keys.runs, default: [:])) { [runs] in runs[$0] != nil }
   }
 
   package init(from record: inout RecordReader) throws(RecordError) {

@@ -31,6 +31,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case schedulePaused(SchedulePaused)
   case scheduleReset(ScheduleReset)
   case slotDecided(SlotRecord)
+  case connectionUsed(ConnectionUsed)
 
   /// Whether it ends a run.
   package var endsRun: Bool { if case .runEnded = self { true } else { false } }
@@ -39,7 +40,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   package enum Kind: String, CaseIterable {
     case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded
     case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
-    case eventGathered, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided
+    case eventGathered, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided, connectionUsed
   }
 }
 
@@ -70,13 +71,16 @@ package struct RunCreated: Record, Equatable {
   package var attempt: Int
   /// The zone of recipes that name none, as it was in errand.yaml.
   package var zone: String?
+  /// The key that its caller chose, so that the same request starts no second run.
+  package var key: RunKey?
 
   package init(
     run: String, at: Timestamp, recipe: String, file: String, folder: String? = nil, texts: StoredValue, inputs: Value,
     overrides: [String: Value] = [:], sandbox: Bool = false, program: String, language: Int = 1,
-    cause: RunCause = RunCause(.manual), group: RunGroup? = nil, attempt: Int = 1,
+    cause: RunCause = RunCause(.manual), group: RunGroup? = nil, attempt: Int = 1, key: RunKey? = nil,
     zone: String? = nil
   ) {
+    self.key = key
     self.language = language
     self.run = run
     self.at = at
@@ -109,6 +113,7 @@ package struct RunCreated: Record, Equatable {
     cause = try member("cause", record?.cause, default: RunCause(.manual))
     group = try member("group", record?.group)
     attempt = try member("attempt", record?.attempt, default: 1)
+    key = try member("key", record?.key)
     zone = try member("zone", record?.zone)
   }
 }

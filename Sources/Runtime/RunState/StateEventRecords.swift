@@ -30,6 +30,7 @@ extension StateEvent: RecordObject {
     case .schedulePaused(let event): write(.schedulePaused, event)
     case .scheduleReset(let event): write(.scheduleReset, event)
     case .slotDecided(let event): write(.slotDecided, event)
+    case .connectionUsed(let event): write(.connectionUsed, event)
     }
   }
 
@@ -62,6 +63,7 @@ extension StateEvent: RecordObject {
     case .schedulePaused: self = .schedulePaused(try read())
     case .scheduleReset: self = .scheduleReset(try read())
     case .slotDecided: self = .slotDecided(try read())
+    case .connectionUsed: self = .connectionUsed(try read())
     }
   }
 }

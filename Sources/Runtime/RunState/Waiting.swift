@@ -20,6 +20,8 @@ package struct WaitRecord: Record, Equatable {
     case approval
     /// The next round of a repeated action.
     case poll
+    /// The limits of a connection.
+    case limit
   }
 
   package var kind: Kind
@@ -33,10 +35,14 @@ package struct WaitRecord: Record, Equatable {
   package var by: [String]
   /// How many rounds there were so far.
   package var rounds: Int?
+  /// Of a connection's limits: which one it is, in words.
+  package var limit: String?
+  /// Of a connection's limits: since when.
+  package var since: Timestamp?
 
   package init(
     _ kind: Kind, wakeAt: Timestamp? = nil, event: String? = nil, prompt: String? = nil, by: [String] = [],
-    rounds: Int? = nil
+    rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil
   ) {
     self.kind = kind
     self.wakeAt = wakeAt
@@ -44,6 +50,8 @@ package struct WaitRecord: Record, Equatable {
     self.prompt = prompt
     self.by = by
     self.rounds = rounds
+    self.limit = limit
+    self.since = since
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -53,6 +61,8 @@ package struct WaitRecord: Record, Equatable {
     prompt = try member("prompt", record?.prompt)
     by = try member("by", record?.by, default: [])
     rounds = try member("rounds", record?.rounds)
+    limit = try member("limit", record?.limit)
+    since = try member("since", record?.since)
   }
 }
 

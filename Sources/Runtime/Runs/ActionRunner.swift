@@ -89,8 +89,9 @@ struct ActionRunner {
     if limits.attempt != nil || limits.total != nil { return limits }
     // A pure action waits for nothing outside, and a timer around it would cost more than the work.
     if action.effect == .pure, action.timeout == ActionDescriptor.standardTimeout { return limits }
-    // A recipe's own retry policy may mean hours, which the action's own limit doesn't allow for.
-    if step.retry == nil { limits.total = action.timeout } else { limits.attempt = action.timeout }
+    // A recipe's own retry policy may mean hours, which the action's own limit doesn't allow for; so may the queue of a
+    // connection with limits.
+    if step.retry == nil, limiter == nil { limits.total = action.timeout } else { limits.attempt = action.timeout }
     return limits
   }
 
@@ -126,7 +127,7 @@ struct ActionRunner {
       number += 1
       var attempt = Attempt(number: number, startedAt: run.time.now(), log: log(work))
       var error: RunError
-      switch try await result(of: &attempt, work) {
+      switch try await admittedResult(of: &attempt, work) {
       case .success(let output):
         guard let misfit = misfit(in: output, attempt, work) else { return try await succeeded(attempt, output, work) }
         error = misfit
@@ -211,6 +212,110 @@ struct ActionRunner {
     }
   }
 
+  // MARK: The limits of the connection
+
+  private var limiter: ConnectionLimiter? {
+    action.effect == .pure ? nil : run.services.limiter(of: call.connection)
+  }
+
+  /// Makes one attempt, as soon as the limits of the connection allow.
+  private func admittedResult(
+    of attempt: inout Attempt, _ work: Work
+  ) async throws(StepInterruption) -> Result<Value, ActionError> {
+    guard let limiter else { return try await result(of: &attempt, work) }
+    let permit: CallPermit?
+    do throws(StepInterruption) { permit = try await admission(by: limiter, work) } catch .cancelled {
+      return .success(try await givenUp(work))
+    }
+    guard let permit else {
+      attempt.startedAt = run.time.now()
+      journal.hold([try began(attempt, nil, work)])
+      let limit = step.timeout.total.map { " after \($0.rounded)" } ?? ""
+      return .failure(
+        ActionError(
+          .timeout, "\(action.id) timed out\(limit), while it was queued: \(limiter.limitsInWords)",
+          effect: ActionError.Effect.none))
+    }
+    attempt.log.permit = permit
+    let result: Result<Value, ActionError>
+    do throws(StepInterruption) { result = try await self.result(of: &attempt, work) } catch {
+      permit.end()
+      throw error
+    }
+    permit.end()
+    if !run.services.isWeb(action.plugin), case .failure(let error) = result, let span = error.retryAfter {
+      await limiter.hold(for: span)
+    }
+    return result
+  }
+
+  /// Waits for a place and for the first request of a call; nil if the step's time is over before.
+  @inline(never)
+  private func admission(by limiter: ConnectionLimiter, _ work: Work) async throws(StepInterruption) -> CallPermit? {
+    let number = limiter.enter()
+    let watch = ConnectionLimiter.nextWatch()
+    scope.watch(as: watch) { limiter.wake(number) }
+    defer { scope.unwatch(watch) }
+    let (began, now) = (limiter.time.elapsed(), run.time.now())
+    // What ends soon is not worth a write.
+    var quiet: TimeSpan? = began + .seconds(1)
+    let total = (round == nil ? step.timeout.total : nil).map { total in
+      began + total - max(.zero, now.span(since: work.startedAt) ?? .zero)
+    }
+    let outer = scope.deadline.flatMap { $0.span(since: now) }.map { began + $0 }
+    do throws(StepInterruption) {
+      while true {
+        let alarm = [quiet, total, outer].compactMap { $0 }.min()
+        if case .granted = await limiter.wait(number, until: alarm) {
+          let permit = CallPermit(limiter)
+          try scope.check()
+          return permit
+        }
+        try scope.check()
+        let elapsed = limiter.time.elapsed()
+        if scope.isLate(at: run.time.now()) || outer.map({ $0 <= elapsed }) ?? false { throw .cancelled }
+        if let total, total <= elapsed {
+          limiter.leave(number)
+          return nil
+        }
+        if let alarm = quiet, alarm <= elapsed {
+          quiet = nil
+          try await tellQueued(limiter.reason(of: number), work)
+        }
+      }
+    } catch {
+      limiter.leave(number)
+      throw error
+    }
+  }
+
+  /// Records why the step doesn't begin, for `errand runs` and `errand why`.
+  private func tellQueued(_ reason: (text: String, due: Timestamp?), _ work: Work) async throws(StepInterruption) {
+    let now = run.time.now()
+    if journal.status(of: path) == nil { journal.hold([try stepBegan(work, at: now)]) }
+    let wait = WaitRecord(.limit, wakeAt: reason.due, limit: reason.text, since: now)
+    try await journal.commit([
+      .stepWaits(StepWaits(run: run.id, at: now, step: path, now: work.now, wait: wait))
+    ])
+    run.report(.reported(path: name, text: "queued: \(reason.text)"))
+  }
+
+  /// The time limits of one part of an attempt.
+  private struct PartLimits {
+    var limit: TimeSpan?
+    /// One that goes on while requests wait for the limits of the connection.
+    var hard: TimeSpan?
+  }
+
+  private func partLimits(_ work: Work) -> PartLimits {
+    let limits = limits
+    guard limiter != nil else { return PartLimits(limit: run.limit(of: limits, since: work.startedAt)) }
+    var total = limits
+    total.attempt = nil
+    let hard = run.limit(of: total, since: work.startedAt)
+    return PartLimits(limit: limits.attempt ?? hard, hard: hard)
+  }
+
   // MARK: One attempt
 
   private func log(_ work: Work) -> AttemptLog { AttemptLog(run, name, work.redactor) }
@@ -238,7 +343,7 @@ struct ActionRunner {
   ) async throws(StepInterruption) -> Result<Value, ActionError> {
     let service: any Sendable
     do throws(ActionError) {
-      service = try await run.services.service(named: call.connection, of: action.plugin)
+      service = try await connected(for: attempt.log.permit)
       if action.canReconcile {
         // A cancelled attempt needs no baseline.
         try? await journal.commit()
@@ -257,18 +362,35 @@ struct ActionRunner {
     // judged. That the last attempt did nothing says nothing about earlier ones.
     if doubts > 0, !mayRepeat(work) { return .success(try await givenUp(work)) }
     try await journal.commit([try began(attempt, stored, work)])
-    let limit = run.limit(of: limits, since: work.startedAt)
+    if let permit = attempt.log.permit, !run.services.isWeb(action.plugin), permit.takeRequest() {
+      do throws(StateError) { try await permit.limiter.send() } catch { throw .stateFailed(error) }
+    }
+    let limit = partLimits(work)
     let context = context(work, attempt)
     return await asked(for: .run, work, attempt, limit) { () async throws(ActionError) in
       try await action.run(work.input, on: service, in: context)
     }
   }
 
+  /// The service; if it has to be connected to, the requests for that are part of the call.
+  private func connected(for permit: CallPermit?) async throws(ActionError) -> any Sendable {
+    guard let permit else { return try await run.services.service(named: call.connection, of: action.plugin) }
+    // `withValue` doesn't support typed errors.
+    let result: Result<any Sendable, ActionError> = await CallPermit.$current.withValue(permit) {
+      do throws(ActionError) {
+        return .success(try await run.services.service(named: call.connection, of: action.plugin))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
   @inline(never)
   private func baseline(
     _ work: Work, _ attempt: Attempt, _ service: any Sendable
   ) async throws(ActionError) -> Value? {
-    let limit = run.limit(of: limits, since: work.startedAt)
+    let limit = partLimits(work)
     return try await asked(for: .baseline, work, attempt, limit) { () async throws(ActionError) in
       try await action.baseline(work.input, on: service, in: context(work, attempt)) ?? .null
     }.get()
@@ -279,7 +401,7 @@ struct ActionRunner {
   /// A function of its own because inlining it makes the caller's frame large.
   @inline(never)
   private func asked(
-    for part: ServiceCall.Part, _ work: Work, _ attempt: Attempt, _ limit: TimeSpan?,
+    for part: ServiceCall.Part, _ work: Work, _ attempt: Attempt, _ limit: PartLimits,
     _ body: @escaping @Sendable () async throws(ActionError) -> Value
   ) async -> Result<Value, ActionError> {
     await run.services.carried(call, part, work.input) { await limited(attempt, limit, body) }
@@ -287,11 +409,17 @@ struct ActionRunner {
 
   /// Runs one part of an attempt within a time limit, and logs its requests.
   private func limited(
-    _ attempt: Attempt, _ limit: TimeSpan?, _ body: @escaping @Sendable () async throws(ActionError) -> Value
+    _ attempt: Attempt, _ limits: PartLimits, _ body: @escaping @Sendable () async throws(ActionError) -> Value
   ) async -> Result<Value, ActionError> {
-    let (result, isTimeout) = await withTimeLimit(limit, time: run.time) { () async throws(ActionError) in
+    let limit = limits.limit
+    let pace = run.services.pace
+    pace?.begin()
+    let (result, isTimeout) = await withTimeLimit(
+      limit, hard: limits.hard, of: attempt.log.permit, time: run.time
+    ) { () async throws(ActionError) in
       try await AttemptLog.recording(attempt.log, body)
     }
+    pace?.end()
     attempt.log.finish()
     guard isTimeout, case .failure(let error) = result, let limit else { return result }
     return .failure(
@@ -395,7 +523,7 @@ struct ActionRunner {
   private func looked(
     _ work: Work, _ attempt: Attempt, _ baseline: Value
   ) async -> Result<Reconciliation<Value>, ActionError> {
-    let limit = Task.isCancelled ? min(action.timeout, RunEngine.grace) : action.timeout
+    let limit = PartLimits(limit: Task.isCancelled ? min(action.timeout, RunEngine.grace) : action.timeout)
     // Not cancelled with the step, because a forced end must not keep us from learning what happened; the limit ends
     // it.
     return await Task {

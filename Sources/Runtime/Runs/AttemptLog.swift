@@ -12,6 +12,8 @@ final class AttemptLog: TransferFollower {
     var requests: [ServiceRequest] = []
     /// Made for the first report: most attempts make none.
     var reports: ReportThrottle?
+    /// The call's place in the limits of its connection.
+    var permit: CallPermit?
     /// Takes what programs print; made for the first piece.
     var printer: StepPrinter?
   }
@@ -42,11 +44,23 @@ final class AttemptLog: TransferFollower {
     return try result.get()
   }
 
+  /// The log of the attempt that the current task makes.
+  static var current: AttemptLog? { Transfers.follower as? AttemptLog }
+
+  /// The call's place in the limits of its connection, if it has any.
+  var permit: CallPermit? {
+    get { content.withLock { $0.permit } }
+    set { content.withLock { $0.permit = newValue } }
+  }
+
+  /// Tells the followers that a request waits for the limits of the connection.
+  func tellQueued(_ reason: String) { run.report(.reported(path: step, text: "queued: \(reason)")) }
+
   // MARK: Requests
 
   /// The callback by which a service reports its requests.
   static func record(_ request: ServiceRequest) {
-    guard let log = Transfers.follower as? AttemptLog else { return }
+    guard let log = current else { return }
     log.content.withLock { if $0.requests.count < limit { $0.requests.append(request) } }
   }
 

@@ -1,5 +1,7 @@
 import ActionKit
 package import Basics
+package import Recipes
+package import RunState
 import Synchronization
 
 /// The services that the runs of one program share, so that each account has one session.
@@ -13,6 +15,8 @@ package final class ServicePool: Sendable {
     var plugin: String
     /// As JSON.
     var settings: [UInt8]
+    /// The connection, if it has limits of its own.
+    var limited: String?
   }
 
   typealias Making = Task<Result<any Sendable, ActionError>, Never>
@@ -25,11 +29,41 @@ package final class ServicePool: Sendable {
 
   private let time: any TimeSource
   private let entries = Mutex<[Key: Entry]>([:])
+  /// By the names of their connections.
+  private let limiters = Mutex<[String: ConnectionLimiter]>([:])
+  /// Counts the calls under way, where time jumps.
+  let pace: CallPace?
 
   private static let longestIdle = TimeSpan.seconds(600)
   private static let mostIdle = 16
 
-  package init(time: any TimeSource) { self.time = time }
+  /// - Parameter pace: Counts the calls under way, where a sleep on `time` lets it jump.
+  package init(time: any TimeSource, pace: CallPace? = nil) {
+    self.time = time
+    self.pace = pace
+  }
+
+  /// What keeps the limits of connections, with what the state has of their use.
+  package func limiters(
+    _ limits: [String: ConnectionLimits], keptIn store: any StateStore
+  ) async -> [String: ConnectionLimiter] {
+    var found: [String: ConnectionLimiter] = [:]
+    for (name, limits) in limits {
+      let use = limiters.withLock { $0[name] } == nil ? await store.connectionUse(of: name) : nil
+      found[name] = limiters.withLock { limiters in
+        if let known = limiters[name] {
+          known.use(limits)
+          return known
+        }
+        let limiter = ConnectionLimiter(name, limits, after: use, time: time, pace: pace) {
+          event throws(StateError) in try await store.append(.connectionUsed(event))
+        }
+        limiters[name] = limiter
+        return limiter
+      }
+    }
+    return found
+  }
 
   /// How many services there are, in use or idle.
   package var count: Int { entries.withLock { $0.count } }

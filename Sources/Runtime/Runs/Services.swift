@@ -35,6 +35,7 @@ package actor Services {
   /// Masks secrets in everything that is shown or kept.
   package nonisolated let redactor: Redactor
   private let pool: ServicePool
+  private let limiters: [String: ConnectionLimiter]
   private var taking: [String: Task<Result<any Sendable, ActionError>, Never>] = [:]
   /// The services in use, for the steps after the first.
   private let taken = Mutex<[String: any Sendable]>([:])
@@ -43,6 +44,7 @@ package actor Services {
   package init(
     catalog: ActionCatalog, connections: [String: Connection], redactor: Redactor, time: any TimeSource,
     cacheFolder: String? = nil, folder: String? = nil, pool: ServicePool? = nil,
+    limiters: [String: ConnectionLimiter] = [:],
     interceptor: PluginContext.Interceptor? = nil,
     calls: (any CallInterceptor)? = nil, ownFiles: OwnFiles = OwnFiles()
   ) {
@@ -56,7 +58,17 @@ package actor Services {
     self.interceptor = interceptor
     self.calls = calls
     self.pool = pool ?? ServicePool(time: time)
+    self.limiters = limiters
   }
+
+  /// What keeps the limits of a connection, if it has any.
+  nonisolated func limiter(of connection: String) -> ConnectionLimiter? { limiters[connection] }
+
+  /// Whether a plugin's requests are HTTP requests, which are limited one by one.
+  nonisolated func isWeb(_ plugin: String) -> Bool { catalog.plugin(plugin)?.isWeb ?? false }
+
+  /// Counts the calls under way, where time jumps.
+  nonisolated var pace: CallPace? { pool.pace }
 
   /// The folder that all paths of actions lead into; nil for no confinement.
   nonisolated var confinement: String? { calls?.confinement }
@@ -119,12 +131,17 @@ package actor Services {
     guard let text = try? JSON.write(settings) else {
       throw ActionError(.configuration, "the settings of connection '\(name)' cannot be written as JSON")
     }
-    let key = ServicePool.Key(plugin: descriptor.name, settings: text)
+    let key = ServicePool.Key(plugin: descriptor.name, settings: text, limited: limiters[name] == nil ? nil : name)
     var made = PluginContext(
       connection: name, time: time, cacheFolder: cacheFolder.map { "\($0)/\(descriptor.name)" }
     ) { AttemptLog.record($0) }
     made.folder = folder
     made.interceptor = interceptor
+    if let limiter = limiters[name] {
+      made.interceptor = { [interceptor] connection, network in
+        LimitedTransport(network: interceptor?(connection, network) ?? network, limiter: limiter)
+      }
+    }
     let context = made
     // Not cancelled with the caller: other steps wait for the same connection. It ends when it is made.
     let task = Task { [pool] () -> Result<any Sendable, ActionError> in

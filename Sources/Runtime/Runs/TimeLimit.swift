@@ -3,8 +3,13 @@ import Basics
 /// Runs an operation within a time limit, cancels it when the limit passes, and says whether it did.
 ///
 /// The result of a cancelled operation is given as well, because only that says what it did outside.
+///
+/// - Parameters:
+///   - permit: The limit stands still while requests of this call wait for the limits of their connection.
+///   - hard: A limit that never stands still.
 func withTimeLimit<Output: Sendable, Failure: Error>(
-  _ limit: TimeSpan?, time: any TimeSource, _ operation: @escaping @Sendable () async throws(Failure) -> Output
+  _ limit: TimeSpan?, hard: TimeSpan? = nil, of permit: CallPermit? = nil, time: any TimeSource,
+  _ operation: @escaping @Sendable () async throws(Failure) -> Output
 ) async -> (result: Result<Output, Failure>, isTimeout: Bool) {
   @Sendable func result() async -> Result<Output, Failure> {
     do throws(Failure) { return .success(try await operation()) } catch { return .failure(error) }
@@ -13,7 +18,7 @@ func withTimeLimit<Output: Sendable, Failure: Error>(
   return await withTaskGroup(of: Result<Output, Failure>?.self) { group in
     group.addTask { await result() }
     group.addTask {
-      try? await time.sleep(for: max(limit, .milliseconds(1)))
+      await sleep(for: limit, hard: hard, of: permit, time: time)
       return nil
     }
     var isTimeout = false
@@ -24,6 +29,25 @@ func withTimeLimit<Output: Sendable, Failure: Error>(
       isTimeout = !Task.isCancelled
     }
     return (await result(), isTimeout)
+  }
+}
+
+/// Sleeps until a time limit has passed.
+private func sleep(for limit: TimeSpan, hard: TimeSpan?, of permit: CallPermit?, time: any TimeSource) async {
+  let began = time.elapsed()
+  let waitedBefore = permit?.waited.span ?? .zero
+  var left = min(limit, hard ?? limit)
+  while true {
+    do { try await time.sleep(for: max(left, .milliseconds(1))) } catch { return }
+    guard let permit else { return }
+    let spent = time.elapsed() - began
+    if let hard, spent >= hard { return }
+    let (waited, isWaiting) = permit.waited
+    left = limit - (spent - (waited - waitedBefore))
+    if left <= .zero, !isWaiting { return }
+    // One that waits now has that much left once it goes on.
+    if isWaiting { left = max(left, .milliseconds(100)) }
+    if let hard { left = min(left, hard - spent) }
   }
 }
 

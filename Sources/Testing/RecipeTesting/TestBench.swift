@@ -141,7 +141,8 @@ actor TestBench {
   private func begin() {
     let activity = Activity()
     let services = AutoAdvancingClock(clock: time)
-    let pool = ServicePool(time: services)
+    let pool = ServicePool(time: services, pace: CallPace())
+    let limits = recording == nil ? surroundings.environment.limits : [:]
     let (recipe, connections, secrets, ledger) = (recipe, connections, secrets, ledger)
     let (catalog, folder, files) = (surroundings.catalog, folder, files)
     let known = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
@@ -150,7 +151,7 @@ actor TestBench {
     }
     if replay == nil { replay = recording.map { Replay($0, secrets: known.map(\.text) + hidden, folder: files) } }
     let replay = replay
-    let (recording, time) = (recording, time)
+    let (recording, time, store) = (recording, time, store)
     // Only the recipe itself is served, not the rest of its folder.
     let parts = recipe.source.name.split(separator: "/", omittingEmptySubsequences: false)
     let name = String(parts.last ?? "")
@@ -165,11 +166,12 @@ actor TestBench {
     let status = AgentStatus(pid: 0, version: "test", isServing: true, since: time.now(), folder: folder)
     let local = LocalAgent(status, on: store, time: time, activity: activity, chance: { 0 }, serving: served) {
       record throws(RunRefusedError) in
+      let limiters = await pool.limiters(limits, keptIn: store)
       var run = PreparedRun(
         recipe: recipe, secrets: secrets,
         services: Services(
           catalog: catalog, connections: connections, redactor: Redactor(named: known), time: services,
-          cacheFolder: "\(folder)/cache", folder: files, pool: pool,
+          cacheFolder: "\(folder)/cache", folder: files, pool: pool, limiters: limiters,
           interceptor: { connection, network in
             ledger.transport(of: connection, over: replay?.transport(of: connection) ?? network)
           }, calls: replay),

@@ -16,8 +16,8 @@ import Testing
     .submit(
       RunCreated(
         run: "r1", at: instant, recipe: "r", file: "r.yaml", texts: .inline(.object(["r.yaml": .string("steps: []")])),
-        inputs: .object([:]), program: "test"), secrets: ["TOKEN"], isDetached: true, isAgain: true),
-    .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"]),
+        inputs: .object([:]), program: "test"), secrets: ["TOKEN"], isDetached: true, isAgain: true, key: "k"),
+    .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k"),
     .resume(run: "r1"), .follow(run: "r1"), .pause(run: "r1", reason: "later"), .cancel(run: "r1", reason: "no"),
     .retry(run: "r1"), .resolve(run: "r1", step: "a/b", as: .done(.double(.infinity))),
     .resolve(run: "r1", step: "a", as: .retry), .resolve(run: "r1", step: "a", as: .fail("lost")),

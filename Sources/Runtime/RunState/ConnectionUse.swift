@@ -1,0 +1,77 @@
+/// What was sent on connections that have limits, so that a restart doesn't forget it.
+///
+/// A request counts from the instant before it goes out: that it may go is on disk first, so no crash lets more of them
+/// out than the limit allows. The state keeps the instants for as long as they count (`per`), and for how long the
+/// service asked to be left alone.
+package import Basics
+
+/// Requests are about to be sent on a connection, or its service asked to wait.
+package struct ConnectionUsed: Record, Equatable {
+  package var at: Timestamp
+  package var connection: String
+  /// How many requests, or calls where the plugin doesn't use HTTP.
+  package var requests: Int
+  /// How long they count.
+  package var per: TimeSpan
+  /// Until when nothing more may be sent.
+  package var heldUntil: Timestamp?
+
+  package init(
+    at: Timestamp, connection: String, requests: Int = 0, per: TimeSpan, heldUntil: Timestamp? = nil
+  ) {
+    self.at = at
+    self.connection = connection
+    self.requests = requests
+    self.per = per
+    self.heldUntil = heldUntil
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    connection = try member("connection", record?.connection)
+    requests = try member("requests", record?.requests, default: 0)
+    per = try member("per", record?.per)
+    heldUntil = try member("heldUntil", record?.heldUntil)
+  }
+}
+
+/// What counts of the latest requests on a connection.
+package struct ConnectionUse: Record, Equatable {
+  /// When each was about to be sent, in the order of the events.
+  package var sent: [Timestamp]
+  package var per: TimeSpan
+  package var heldUntil: Timestamp?
+
+  /// The most requests that a limit may count.
+  package static let most = 10_000
+
+  init(per: TimeSpan) {
+    sent = []
+    self.per = per
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    sent = try member("sent", record?.sent, default: [])
+    per = try member("per", record?.per)
+    heldUntil = try member("heldUntil", record?.heldUntil)
+  }
+
+  /// Whether nothing of it counts at an instant.
+  func isOver(at instant: Timestamp) -> Bool {
+    !(heldUntil.map { $0 > instant } ?? false) && !(sent.last.map { counts($0, at: instant) } ?? false)
+  }
+
+  private func counts(_ sent: Timestamp, at instant: Timestamp) -> Bool {
+    sent.advanced(by: per).map { $0 > instant } ?? true
+  }
+
+  mutating func apply(_ event: ConnectionUsed) {
+    per = event.per
+    if let held = event.heldUntil { heldUntil = max(held, heldUntil ?? held) }
+    sent += Array(repeating: event.at, count: min(max(0, event.requests), ConnectionUse.most))
+    // Not before half of them are over, so that each is moved only a few times.
+    if sent.count > ConnectionUse.most || sent.count > 1 && !counts(sent[sent.count / 2], at: event.at) {
+      sent = sent.filter { counts($0, at: event.at) }.suffix(ConnectionUse.most)
+    }
+  }
+}

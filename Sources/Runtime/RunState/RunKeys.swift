@@ -1,0 +1,122 @@
+/// Run keys: names that callers choose for runs, so that a request which is sent twice starts one run.
+///
+/// A key belongs to one caller and one recipe. It is recorded with the run's first event, so that no second run of the
+/// same key can be appended: the state refuses it as outrun while the run is open, and for seven days after it was
+/// created. A retry takes over the key of the run that it retries.
+///
+/// The state finds the run by the SHA-256 of caller, recipe and key, each ended by a byte 0, so that nothing legible is
+/// left of a run that is deleted; its key stays taken for those days. Keys that have expired are removed when the oldest
+/// of them is a day overdue, which costs one look at each key a day.
+package import Basics
+
+/// The key of a run, as its caller chose it.
+package struct RunKey: Record, Equatable {
+  /// How long a run keeps its key after its creation, even if it has ended.
+  package static let lifetime = TimeSpan.seconds(7 * 86_400)
+  /// The most characters of a key.
+  package static let mostCharacters = 200
+
+  package var key: String
+  /// The account of the caller.
+  package var caller: String
+
+  package init(_ key: String, caller: String) {
+    self.key = key
+    self.caller = caller
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    key = try member("key", record?.key)
+    caller = try member("caller", record?.caller)
+  }
+
+  /// Why a text can't be a key; nil if it can.
+  package static func fault(of text: String) -> String? {
+    let isSound = !text.isEmpty && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+    if isSound, text.unicodeScalars.count <= mostCharacters { return nil }
+    return "a key has 1 to \(mostCharacters) characters and no control characters, such as 2026-11"
+  }
+
+  /// The name under which the state finds the run.
+  func digest(of recipe: String) throws(RecordError) -> String {
+    do throws(StateError) {
+      return try sha256([caller, recipe, key].flatMap { Array($0.utf8) + [0] })
+    } catch {
+      throw RecordError(error.message)
+    }
+  }
+}
+
+/// The run that has a key.
+package struct KeyedRun: Record, Equatable {
+  package var run: String
+  /// When it was created.
+  package var at: Timestamp
+
+  package init(run: String, at: Timestamp) {
+    self.run = run
+    self.at = at
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+  }
+}
+
+/// The runs that have a key.
+struct RunKeys: Sendable, Equatable {
+  /// By the digests of their keys.
+  private(set) var runs: [String: KeyedRun] = [:]
+  /// A bound of when the oldest of those was created that have ended.
+  private var oldest: Timestamp?
+
+  /// What is overdue before expired keys are looked for.
+  private static let slack = TimeSpan.seconds(86_400)
+
+  init() {}
+
+  /// - Parameter isOpen: Whether a run is open.
+  init(_ runs: [String: KeyedRun], isOpen: (String) -> Bool) {
+    self.runs = runs
+    oldest = runs.values.filter { !isOpen($0.run) }.map(\.at).min()
+  }
+
+  /// The run that has a key at an instant.
+  func holder(of digest: String, at instant: Timestamp, isOpen: (String) -> Bool) -> KeyedRun? {
+    guard let holder = runs[digest], isOpen(holder.run) || instant < holder.at.adding(RunKey.lifetime) else {
+      return nil
+    }
+    return holder
+  }
+
+  /// Gives a new run its key.
+  mutating func take(_ key: RunKey, for run: RunCreated, isOpen: (String) -> Bool) throws(RecordError) {
+    let digest = try key.digest(of: run.recipe)
+    if let holder = holder(of: digest, at: run.at, isOpen: isOpen) {
+      let isRetry = run.cause.kind == .retry
+      if isRetry, run.cause.run != holder.run { return }
+      guard isRetry else {
+        throw RecordError("the run \(holder.run) has the key '\(key.key)'", isOutrun: true)
+      }
+    }
+    runs[digest] = KeyedRun(run: run.run, at: run.at)
+    guard let oldest, oldest.adding(RunKey.lifetime).adding(RunKeys.slack) <= run.at else { return }
+    runs = runs.filter { isOpen($0.value.run) || run.at < $0.value.at.adding(RunKey.lifetime) || $0.key == digest }
+    self.oldest = runs.values.filter { !isOpen($0.run) && $0.run != run.run }.map(\.at).min()
+  }
+
+  /// Notes the end of a run that has a key.
+  mutating func end(_ key: RunKey, of run: RunRecord) {
+    guard let digest = try? key.digest(of: run.recipe), let holder = runs[digest], holder.run == run.id else { return }
+    if let end = run.endedAt, holder.at.adding(RunKey.lifetime) <= end {
+      runs[digest] = nil
+    } else {
+      oldest = min(oldest ?? holder.at, holder.at)
+    }
+  }
+}
+
+extension Timestamp {
+  fileprivate func adding(_ span: TimeSpan) -> Timestamp { advanced(by: span) ?? .latest }
+}
