@@ -201,6 +201,20 @@ import Testing
     #expect(run.error?.cause?.kind == .conflict)
   }
 
+  @Test func `a graph shows each case with its steps`() throws {
+    let graph = RecipeGraph(try Self.bench().recipe)
+    let sections = graph.nodes.flatMap { node in
+      node.sections.compactMap { section in
+        section.label.map { "\($0): \(section.nodes.map { graph.nodes[$0].path }.joined(separator: ", "))" }
+      }
+    }
+    #expect(
+      sections == [
+        "if: price/#1", "else: price/#else/full, price/#else/more", "a: each/sort/#case1/x", "b: each/sort/#case2/y",
+        "default: each/sort/#default/z", "on error: caught!/h",
+      ])
+  }
+
   // MARK: Crashes
 
   static let whole = """
