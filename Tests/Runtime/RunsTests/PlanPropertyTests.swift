@@ -277,8 +277,8 @@ import Testing
     #expect(
       kinds.isSuperset(of: [
         "approve", "block", "call", "caught", "compute", "fail", "forEach", "let", "onError", "onItemError", "parallel",
-        "post", "postKeyed", "postLooked", "put", "putShown", "putWithinHour", "read", "repeat", "retry", "timeout",
-        "wait", "where",
+        "post", "postKeyed", "postLooked", "put", "putShown", "putWithinHour", "read", "repeat", "retry", "rounds",
+        "timeout", "wait", "where",
       ]))
     #expect(writes > 1000)
   }
