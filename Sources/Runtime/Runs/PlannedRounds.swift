@@ -25,10 +25,14 @@ extension Planner {
     let result = try await tried(step, in: first, at: roundPath(of: step, path, "1"))
     first.bind(result.value ?? .null, otherwise: result.otherwise)
     var value = ValueMap()
+    /// Whether it may differ if something fails before.
+    var isOpen = result.otherwise != nil
     var after = environment
     for (index, name) in repetition.carried.enumerated() {
       var next = PlannedValue(first.environment.slots[environment.environment.slots.count + index])
-      next.otherwise = first.otherwise?.slots[environment.environment.slots.count + index]
+      if let other = first.otherwise?.slots[environment.environment.slots.count + index], other != next.value {
+        next.otherwise = other
+      }
       if let template = repetition.next.first(where: { $0.name == name.name })?.template {
         let planned = try evaluate(template, in: first, at: path)
         next = PlannedValue(
@@ -36,6 +40,7 @@ extension Planner {
           otherwise: planned.otherwise.flatMap { try? name.carried($0, as: "next") })
       }
       after.bind(next.value ?? .null, otherwise: next.otherwise)
+      if next.otherwise != nil { isOpen = true }
       if let carried = next.value {
         if case .optional(let wrapped) = carried.content {
           value[name.name] = wrapped
@@ -54,6 +59,10 @@ extension Planner {
           throw failure("'collect' takes a list, but this is \(list.kindName)", at: path)
         }
         value["collected"] = list
+        if let other = first.otherwise {
+          if case .known(let otherList)? = try? known(collect, in: other, at: path), otherList == list { break }
+          isOpen = true
+        }
       }
     }
     let decision = try decide(repetition.until, in: after, at: path)
@@ -75,9 +84,7 @@ extension Planner {
     guard repetition.hasMemory else {
       return PlannedValue(result.value, otherwise: decision.otherwise == nil ? result.otherwise : open)
     }
-    let isOpen =
-      decision.otherwise != nil || after.otherwise != nil && environment.otherwise == nil || result.otherwise != nil
-    return PlannedValue(.map(value), otherwise: isOpen ? open : nil)
+    return PlannedValue(.map(value), otherwise: isOpen || decision.otherwise != nil ? open : nil)
   }
 
   private func roundPath(of step: Step, _ path: StepPath, _ number: String) -> StepPath {

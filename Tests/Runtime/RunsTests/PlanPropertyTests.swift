@@ -297,8 +297,8 @@ import Testing
     #expect(
       kinds.isSuperset(of: [
         "approve", "block", "call", "caught", "compute", "fail", "forEach", "let", "onError", "onItemError", "parallel",
-        "post", "postKeyed", "postLooked", "put", "putShown", "putWithinHour", "read", "repeat", "retry", "timeout",
-        "wait", "where", "else", "switch", "value",
+        "post", "postKeyed", "postLooked", "put", "putShown", "putWithinHour", "read", "repeat", "retry", "rounds",
+        "timeout", "wait", "where", "else", "switch", "value",
       ]))
     #expect(writes > 1000)
   }

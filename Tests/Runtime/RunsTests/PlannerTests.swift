@@ -275,10 +275,16 @@ import Testing
         - { id: after, uses: bench.putShown, with: { name: "w after ${{ steps.a.rounds }}" } }
       """,
       gives: [
-        "a/#round1/#2 bench.putShown: left out",
+        "a/#round1/#2: bench.putShown is left out",
         "a/#round1/put bench.putShown: w 1 0 → 0",
         "a: would be done every 1m until `result.look.value > 1`",
-        "a/#round*/look: bench.ask can only be called in the run",
+        "a/#round*/look <in each later round, until `result.look.value > 1`>: bench.ask can only be called in the run: "
+          + "what is there then is known in that round",
+        "a/#round*/#2 <in each later round, until `result.look.value > 1`, if `steps.look.value > 1` "
+          + #"(known after 'a/#round*/look')> bench.putShown {"name":"w ready"}: 'bench.putShown' may write there before"#,
+        "a/#round*/put <in each later round, until `result.look.value > 1`> "
+          + #"bench.putShown {"name":"(known in that round)"}: it needs a value that is known in that round"#,
+        #"after bench.putShown {"name":"(known after 'a')"}: it needs a value that is known after 'a'"#,
       ])
   }
 
@@ -291,7 +297,7 @@ import Testing
           steps: [{ id: look, uses: bench.ask, with: { name: state } }]
         - { id: after, uses: bench.putShown, with: { name: "w ${{ steps.a.n }} ${{ steps.a.collected[0] }}" } }
       """,
-      gives: ["after bench.putShown: w 2 1 0 → 0", "null"])
+      gives: ["after bench.putShown: w 2 1 0 → 0"])
   }
 
   @Test func `a guard that holds ends the plan as it would the run`() async throws {
