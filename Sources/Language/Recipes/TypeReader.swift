@@ -25,10 +25,6 @@ struct TypeReader {
         findings.error("'\(text)' isn't a type; \(words.objectionAsChoices)", at: value)
         return nil
       }
-      if text.contains("("), !text.contains(")") {
-        findings.error("'\(text)' isn't a type; between braces a comma ends it, so write the type in quotes", at: value)
-        return nil
-      }
       let word = TypeReader.otherNames[text] ?? text.nearest(among: TypeReader.words)
       findings.error("'\(text)' isn't a type; \(word.map { "did you mean '\($0)'?" } ?? TypeReader.list)", at: value)
       return nil
@@ -43,8 +39,6 @@ struct TypeReader {
     case .map(let map):
       var fields: [FieldSchema] = []
       for member in map.members {
-        // The rest of a type that a comma cut, which is at fault where it begins.
-        if member.value.isNull, member.key.plainText.hasSuffix(")") { continue }
         guard var name = findings.text(member.key, of: "the field"),
           let (type, isOptional) = read(member.value, of: what, depth: depth + 1)
         else { continue }

@@ -75,7 +75,7 @@ import Testing
   @Test(arguments: [
     ("n", ValueType.string, "a string is expected here, but this is an int; write `string(n)`"),
     ("n", .double, "a double is expected here, but this is an int; write `double(n)`"),
-    ("3", .double, "a double is expected here, but this is an int; write `3.0`"),
+    ("1 + 2", .double, "a double is expected here, but this is an int; write `double(1 + 2)`"),
     ("n", .bool, "what is wanted here is a bool, and this is an int; compare it, as in `n != 0`"),
     ("inputs.tags", .list(.int), "a list(int) is expected here, but this is a list(string)"),
     (

@@ -24,10 +24,11 @@ import Testing
     let (one, two) = (try recipe("r.yaml", Self.text("1")), try recipe("r.yaml", Self.text("2")))
     known.keep(one)
     known.keep(two)
-    #expect(known.recipe("r.yaml", among: .map(one.texts)) === one)
-    #expect(known.recipe("r.yaml", among: .map(two.texts)) === two)
-    #expect(known.recipe("s.yaml", among: .map(one.texts)) == nil)
-    #expect(known.recipe("r.yaml", among: .object(["r.yaml": .string(Self.text("3"))])) == nil)
+    #expect(known.recipe("r.yaml", among: .map(one.texts), zone: "UTC") === one)
+    #expect(known.recipe("r.yaml", among: .map(two.texts), zone: "UTC") === two)
+    #expect(known.recipe("s.yaml", among: .map(one.texts), zone: "UTC") == nil)
+    #expect(known.recipe("r.yaml", among: .map(one.texts), zone: "Asia/Tokyo") == nil)
+    #expect(known.recipe("r.yaml", among: .object(["r.yaml": .string(Self.text("3"))]), zone: "UTC") == nil)
   }
 
   @Test func `a recipe counts as changed if a recipe that it calls has changed`() throws {
@@ -35,10 +36,10 @@ import Testing
     let caller = "steps: [{ call: part.yaml }]"
     let one = try recipe("r.yaml", caller, calling: ["part.yaml": Self.text("1")])
     known.keep(one)
-    #expect(known.recipe("r.yaml", among: .map(one.texts)) === one)
+    #expect(known.recipe("r.yaml", among: .map(one.texts), zone: "UTC") === one)
     var texts = one.texts
     texts["part.yaml"] = .string(Self.text("2"))
-    #expect(known.recipe("r.yaml", among: .map(texts)) == nil)
+    #expect(known.recipe("r.yaml", among: .map(texts), zone: "UTC") == nil)
   }
 
   @Test func `recipes without a run are dropped beyond a limit, and those with a run are kept`() throws {
@@ -52,8 +53,8 @@ import Testing
       known.keep(recipe)
       texts.append(recipe.texts)
     }
-    #expect(known.recipe("held.yaml", among: .map(held.texts)) === held)
-    let found = (0..<20).map { known.recipe("r\($0).yaml", among: .map(texts[$0])) != nil }
+    #expect(known.recipe("held.yaml", among: .map(held.texts), zone: "UTC") === held)
+    let found = (0..<20).map { known.recipe("r\($0).yaml", among: .map(texts[$0]), zone: "UTC") != nil }
     #expect(found.filter { $0 }.count < 9 && found.last == true && found.first == false)
   }
 }
