@@ -34,7 +34,7 @@ extension Dispatch {
       try await requests.facts(about: try await requests.shown(subject)).0
     }
     let run = facts.run
-    let (recipe, fault) = session.workspace.recipe(run.origin.file, among: facts.texts)
+    let (recipe, fault) = session.workspace.recipe(run.origin.file, among: facts.texts, in: run.origin.language)
     guard let recipe else {
       throw RuntimeError(
         .invalid, "the recipe of run \(run.id) does not check with this version: \(fault ?? "the fault isn't known")")

@@ -77,7 +77,9 @@ struct RunLogsCommand: DispatchedCommand {
 
   /// The actions of the run's recipe, by the paths of its graph.
   private func actions(of run: RunRecord, _ texts: Value) -> [String: String] {
-    guard let recipe = session.workspace.recipe(run.origin.file, among: texts).recipe else { return [:] }
+    guard let recipe = session.workspace.recipe(run.origin.file, among: texts, in: run.origin.language).recipe else {
+      return [:]
+    }
     var actions: [String: String] = [:]
     for node in RecipeGraph(recipe).nodes { actions[node.path] = node.action }
     return actions

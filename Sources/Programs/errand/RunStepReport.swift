@@ -27,7 +27,9 @@ struct RunStepReport: DispatchedCommand {
     }
     let book = await session.workspace.secretBook(session.workspace.secretSources())
     let facts = await seen.restored(by: book)
-    let recipe = session.workspace.recipe(facts.run.origin.file, among: facts.texts).recipe
+    let recipe = session.workspace.recipe(
+      facts.run.origin.file, among: facts.texts, in: facts.run.origin.language
+    ).recipe
     let replay = recipe.map { recipe in
       StepReplay(of: recipe, facts.run, output: { facts.output(of: $0) }, items: { facts.items(of: $0) })
     }

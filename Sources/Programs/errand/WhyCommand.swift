@@ -71,9 +71,10 @@ struct WhyCommand: DispatchedCommand {
     let book = await workspace.secretBook(workspace.secretSources())
     // The values that conditions read; secrets are masked in what is shown.
     let seen = await facts.restored(by: book)
-    let conditions = workspace.recipe(facts.run.origin.file, among: seen.texts).recipe.map { recipe in
-      StepReplay(of: recipe, seen.run) { seen.output(of: $0) }
-    }
+    let conditions = workspace.recipe(facts.run.origin.file, among: seen.texts, in: facts.run.origin.language).recipe
+      .map { recipe in
+        StepReplay(of: recipe, seen.run) { seen.output(of: $0) }
+      }
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone
     let clock = zone.map { WallClock($0, now: now) } ?? workspace.wallClock(now)
     let explanation = Explanation(

@@ -7,9 +7,14 @@ extension Workspace {
   package var recipeFolders: [String] { configuration.recipeFolders.map { Workspace.absolute($0, in: root) } }
 
   /// Reads a recipe from kept texts or from disk, or returns why it cannot be read.
-  package func recipe(_ file: String, among texts: Value) -> (recipe: Recipe?, fault: String?) {
+  ///
+  /// - Parameter language: The version of the recipe language in which the texts were kept.
+  package func recipe(
+    _ file: String, among texts: Value, in language: Int = LanguageVersion.current
+  ) -> (recipe: Recipe?, fault: String?) {
     let onDisk = environment.read
     var environment = self.environment
+    environment.language = language
     environment.read = { path throws(FileError) in
       if let text = texts[path]?.string { return Source(name: path, text: text) }
       return try onDisk(path)
