@@ -208,7 +208,8 @@ extension Trigger {
     switch kind {
     case .timed(let recurrence): line += ", \(recurrence.zone.name)"
     case .event(_, match: let match?, form: _): line += " if \(match.text)"
-    case .afterRecipe(_, let status, outputs: _) where status != ["succeeded"]: line += " (\(status.joined(separator: " or ")))"
+    case .afterRecipe(_, let status, outputs: _) where status != ["succeeded"]:
+      line += " (\(status.joined(separator: " or ")))"
     case .event, .afterRecipe: break
     }
     return isPaused ? "\(line) (paused)" : line

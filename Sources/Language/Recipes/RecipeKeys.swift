@@ -83,7 +83,8 @@ extension KeySet {
     Key("batch", .keys(.batch), "Gathers events, and starts one run with all of them.", with: ["event"]),
     Key(
       "inputs", .object,
-      "What its runs are given; values may be computed from `run`, `now` and `event` (`events` with 'batch') when the slot is decided."),
+      "What its runs are given; values may be computed from `run`, `now` and `event` (`events` with 'batch') when the slot is decided."
+    ),
     Key("paused", .types(["boolean", "string"]), "Whether it is paused, or a note that says why it is."),
   ])
 

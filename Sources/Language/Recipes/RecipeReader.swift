@@ -125,7 +125,9 @@ final class RecipeCalls {
     for ending in ["yaml", "yml"] {
       guard let source = try? environment.read(RecipeCalls.resolve("\(name).\(ending)", besides: findings.source.name))
       else { continue }
-      guard let recipe = Recipe.check(source, in: environment).recipe, recipe.name.hasSameScalars(as: name) else { break }
+      guard let recipe = Recipe.check(source, in: environment).recipe, recipe.name.hasSameScalars(as: name) else {
+        break
+      }
       return recipe.outputType
     }
     return .dyn

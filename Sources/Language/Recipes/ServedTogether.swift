@@ -14,7 +14,9 @@ extension Recipe {
   /// Warnings of the entries of `on:` that follow recipes of which there is none.
   package func entriesAfterNone(of names: [String]) -> [Diagnostic] {
     triggers.compactMap { trigger in
-      guard case .afterRecipe(let name, status: _, outputs: _) = trigger.kind, !names.contains(where: name.hasSameScalars) else {
+      guard case .afterRecipe(let name, status: _, outputs: _) = trigger.kind,
+        !names.contains(where: name.hasSameScalars)
+      else {
         return nil
       }
       return Diagnostic(Trigger.followsNone(name, of: names), at: trigger.location, severity: .warning)

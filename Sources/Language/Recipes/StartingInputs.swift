@@ -63,7 +63,11 @@ package struct StartingInputs: Sendable {
     given = trigger.inputs
     self.recipe = recipe.name
     let computed = trigger.inputs.compactMap { name, input in
-      if case .computed(let template, _) = input { (name: name, reads: Set(template.references.map(\.name))) } else { nil }
+      if case .computed(let template, _) = input {
+        (name: name, reads: Set(template.references.map(\.name)))
+      } else {
+        nil
+      }
     }
     isComputed = !computed.isEmpty
     namesReadingEvent = computed.filter { !$0.reads.isDisjoint(with: ["event", "events"]) }.map(\.name)

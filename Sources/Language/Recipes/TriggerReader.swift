@@ -54,7 +54,7 @@ struct TriggerReader {
       isWhole = kind != nil
       trigger.kind = kind ?? trigger.kind
       trigger.location = findings.location(of: member.value["recipe"] ?? member.value)
-      for key in KeySet.trigger.names(with: KeySet.timed) where key != "batch" {
+      for key in KeySet.trigger.names(with: KeySet.timed) {
         if let member = fields.member(key) {
           findings.error(
             "'\(key)' isn't allowed beside '\(word)'; it goes with \(KeySet.timed.joined(separator: ", "))",

@@ -47,7 +47,8 @@ struct KnownSchedule: Sendable {
       if triggers[record.file] == nil || record.texts != nil {
         var texts = Value.null
         if case .inline(let value)? = record.texts { texts = value }
-        triggers[record.file] = workspace.recipe(record.file, among: texts).recipe?.triggersBySchedule ?? [:]
+        let recipe = workspace.recipe(record.file, among: texts, in: record.language).recipe
+        triggers[record.file] = recipe?.triggersBySchedule ?? [:]
       }
       return KnownSchedule(record: record, trigger: triggers[record.file]?[record.id])
     }

@@ -291,6 +291,12 @@ extension KnownSchedule {
     map["decidedUntil"] = record.decidedAhead(of: now).map { .string("\($0)") }
     map["pause"] = record.pause?.encoded()
     map["remainingRuns"] = record.remainingRuns.map { .int($0) }
+    map["batch"] = record.batch.map { batch in
+      .object([
+        "since": .string("\(batch.at)"), "due": .string("\(batch.due)"),
+        "events": .list(batch.events.map { .string($0) }),
+      ])
+    }
     map["openRuns"] = .list(record.openRuns.map { .string($0) })
     map["lastRun"] = record.lastRun.map { .string($0) }
     map["lastStatus"] = record.lastStatus.map { .string($0.rawValue) }

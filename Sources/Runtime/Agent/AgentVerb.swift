@@ -296,7 +296,8 @@ extension AgentVerb {
       refusals: schedule.union([.ended]), scheduleID,
       make: { .resetSchedule(id: $0) }, values: { if case .resetSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
-      "trigger", "Starts a run of a schedule now, out of turn.", .start, refusals: schedule.union([.notServing, .inputs]),
+      "trigger", "Starts a run of a schedule now, out of turn.", .start,
+      refusals: schedule.union([.notServing, .inputs]),
       scheduleID, overlap,
       Member<PlainMap?>.optional("inputs", "Inputs in the place of those that the entry gives."),
       Member<[String: String]>.optional(

@@ -138,7 +138,8 @@ package actor ScheduleHost {
     let kept = records.filter { registry.isUnreadable($0.file) }.map(\.id)
     // Slots that were due before this look are decided by the rule before the edit.
     let due = isServing ? scheduler.due(at: now) : []
-    let events = scheduler.set(entries, keeping: Set(kept), after: earlier, gathered: gathered, outputs: outputs, records: records, at: now)
+    let events = scheduler.set(
+      entries, keeping: Set(kept), after: earlier, gathered: gathered, outputs: outputs, records: records, at: now)
     guard isServing else { return }
     await carryOut(due + [Decision(schedule: "", events: completed.map { .slotDecided($0) } + events)])
     planAlarm()

@@ -291,7 +291,8 @@ package struct ScheduleSet: Record, Equatable {
 
   package init(
     at: Timestamp, schedule: String, recipe: String, file: String, spec: String, texts: StoredValue? = nil,
-    language: Int = 1, processedUntil: Timestamp? = nil, remainingRuns: Int? = nil, pausesOnFailure: Bool = false, follows: String? = nil
+    language: Int = 1, processedUntil: Timestamp? = nil, remainingRuns: Int? = nil, pausesOnFailure: Bool = false,
+    follows: String? = nil
   ) {
     self.at = at
     self.language = language

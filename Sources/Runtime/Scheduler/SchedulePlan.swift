@@ -51,7 +51,9 @@ package final class SchedulePlan: Sendable {
   package var recurrence: Recurrence? { trigger.recurrence }
 
   /// The recipe whose runs the schedule follows.
-  package var follows: String? { if case .afterRecipe(let name, status: _, outputs: _) = trigger.kind { name } else { nil } }
+  package var follows: String? {
+    if case .afterRecipe(let name, status: _, outputs: _) = trigger.kind { name } else { nil }
+  }
 
   /// Whether what starts a run must be known.
   var readsEvent: Bool { starting?.readsEvent ?? false }

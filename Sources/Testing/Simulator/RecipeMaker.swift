@@ -74,7 +74,7 @@ struct RecipeMaker {
   private mutating func trigger(among others: [String]) -> [String] {
     var parts: [String] = []
     switch Int.random(in: 0..<12, using: &random) {
-    case 0: return ["event: tick"]
+    case 0: return ["event: tick"] + (one(in: 2) ? ["batch: { for: \(pick(["30s", "3h"])), max: 2 }"] : [])
     case 1 where !others.isEmpty:
       return ["afterRecipe: { recipe: \(pick(others)), status: [succeeded, failed] }"]
     case 2...4:

@@ -152,7 +152,8 @@ import Testing
   ])
   func `which do not fit refuse the start, and the ledger says why`(_ data: String, _ reason: String) async throws {
     let folder = try ScheduleHostTests.folder([
-      "hear": "inputs: { size: { type: int, min: 2 } }\non: [{ event: e, inputs: { size: \"${{ event.data.size }}\" } }]\n"
+      "hear":
+        "inputs: { size: { type: int, min: 2 } }\non: [{ event: e, inputs: { size: \"${{ event.data.size }}\" } }]\n"
         + ComputedInputsTests.done
     ])
     let bench = await HostBench(folder: folder.path)

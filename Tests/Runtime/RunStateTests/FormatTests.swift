@@ -121,6 +121,7 @@ import Testing
     #"{"event":"eventReceived","id":"e","name":"n","receivedAt":"2026-11-20T09:00:00Z"}"#,
     #"{"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e","by":"r"}"#,
     #"{"event":"eventsForgotten","at":"2026-11-20T09:00:00Z"}"#,
+    #"{"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"s","id":"e","due":"2026-11-20T09:10:00Z"}"#,
     #"{"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"s","recipe":"a","file":"a.yaml","spec":"x"}"#,
     #"{"event":"scheduleRemoved","at":"2026-11-20T09:00:00Z","schedule":"s"}"#,
     #"{"event":"schedulePaused","schedule":"s"}"#,

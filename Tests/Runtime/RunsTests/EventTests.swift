@@ -59,6 +59,9 @@ import Testing
     Example(
       name: "of two that came at once, the one whose id comes first",
       events: [("b", "paid", order(5), nil, 1), ("a", "paid", order(6), nil, 1)], taken: "a"),
+    Example(
+      name: "one whose data fits its type", wait: ", type: { order: int }, match: event.data.order > 3",
+      events: [("e", "paid", .object(["order": .string("x")]), nil, 1), ("f", "paid", order(4), nil, 2)], taken: "f"),
     Example(name: "any, without a condition", wait: "", events: [("e", "paid", nil, nil, 1)], taken: "e"),
   ]
 

@@ -117,7 +117,9 @@ import Testing
     let run = try #require(life.run)
     #expect(run.status == .succeeded, "\(run.error?.message ?? run.reason ?? "")")
     #expect(run.outputText == WaitCrashTests.outputs)
-    #expect(run.steps["fan/middle/paid"]?.outputText == #"{"event":{"id":"e2","time":"2026-11-21T02:00:00Z","name":"paid","data":{"order":2}}}"#)
+    #expect(
+      run.steps["fan/middle/paid"]?.outputText
+        == #"{"event":{"id":"e2","time":"2026-11-21T02:00:00Z","name":"paid","data":{"order":2}}}"#)
     let count = undisturbed.store.appends
     #expect(count > 40)
     var deaths = 0

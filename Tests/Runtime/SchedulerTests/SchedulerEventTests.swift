@@ -188,7 +188,9 @@ import Testing
 
   @Test(arguments: [false, true])
   func `events are gathered until their time or the last that fits, whenever the agent ends`(_ restarts: Bool) throws {
-    let entry = ScheduleEntry.of(.event(name: "ready", match: nil)) { $0.batch = Trigger.Batch(span: .seconds(60), max: 3) }
+    let entry = ScheduleEntry.of(.event(name: "ready", match: nil)) {
+      $0.batch = Trigger.Batch(span: .seconds(60), max: 3)
+    }
     var bench = try Bench([entry])
     func send(_ id: String, _ at: Double) throws {
       let event = EventRecord(id: id, name: "ready", receivedAt: Bench.at(at))
