@@ -9,16 +9,16 @@ extension Workspace {
 
   /// Reads a recipe from kept texts or from disk, or returns why it cannot be read.
   ///
-  /// - Parameter run: The run whose recipe it is, with the zone and the version of the language that held when it began.
+  /// - Parameters:
+  ///   - run: The run whose recipe it is, with the zone and the version of the language that held when it began.
+  ///   - language: The version of the language in which texts without a run were kept.
   package func recipe(
-    _ file: String, among texts: Value, of run: RunCreated? = nil
+    _ file: String, among texts: Value, of run: RunCreated? = nil, in language: Int = LanguageVersion.current
   ) -> (recipe: Recipe?, fault: String?) {
     let onDisk = environment.read
     var environment = self.environment
-    if let run {
-      environment.zone = run.zone
-      environment.language = run.language
-    }
+    if let run { environment.zone = run.zone }
+    environment.language = run?.language ?? language
     environment.read = { path throws(FileError) in
       if let text = texts[path]?.string { return Source(name: path, text: text) }
       return try onDisk(path)
