@@ -71,7 +71,7 @@ import Testing
     let program = try await Program()
     try program.write("recipes: mine\n", to: "errand.yaml")
     _ = try await program.shell("mkdir mine")
-    try program.write("steps: [{ wait: 1s }]\n", to: "mine/a.yaml")
+    try program.write("steps: [{ let: { x: 1 } }]\n", to: "mine/a.yaml")
     let test = "recipe: a.yaml\ncases:\n  - { case: it ends, do: [{ run: {} }, { expect: { status: succeeded } }] }\n"
     try program.write(test, to: "mine/a.test.yaml")
     let checked = try await program.call("check")
