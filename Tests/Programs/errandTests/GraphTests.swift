@@ -118,7 +118,7 @@ import Testing
     on:
       - { id: morning, cron: "30 6 * * 1-5", zone: Europe/Zurich }
       - { id: often, every: 2h, paused: true }
-      - { id: paid, event: { name: payment, match: "event.data.amount > 1" } }
+      - { id: paid, event: { name: payment, type: { amount: int }, match: "event.data.amount > 1" } }
       - { id: next, afterRecipe: { recipe: other, status: [failed, timedOut] } }
     steps:
       - let: { m: "${{ inputs.n }}" }

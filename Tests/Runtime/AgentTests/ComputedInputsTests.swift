@@ -176,14 +176,14 @@ import Testing
     await bench.serve()
     func refusal(_ rest: String) async throws -> String {
       let answers = try await bench.ask(#"{"ask":"trigger","id":"hear"\#(rest)}"#)
-      return try JSON.parse(answers.first ?? "null")["message"]?.string ?? answers.joined()
+      return answers.joined()
     }
     #expect(
-      try await refusal("")
-        == "the inputs of 'hear' are computed from an event, and a start out of turn has none; give them: -i size=…")
-    #expect(
-      try await refusal(#","texts":{"size":"x","sizes":"1"}"#)
-        == "'inputs.size' must be an int, but found 'x'\nrecipe 'hear' has no input 'sizes'; did you mean 'size'?")
+      try await refusal("").contains(
+        "the inputs of 'hear' are computed from an event, and a start out of turn has none; give them: -i size=…"))
+    let misfits = try await refusal(#","texts":{"size":"x","sizes":"1"}"#)
+    #expect(misfits.contains("'inputs.size' must be an int, but found 'x'"))
+    #expect(misfits.contains("recipe 'hear' has no input 'sizes'; did you mean 'size'?"))
     _ = try await bench.ask(#"{"ask":"trigger","id":"hear","texts":{"size":"7"}}"#)
     await bench.slots(until: "hear 09:30:00 started")
     #expect(try await inputs(bench, of: "hear") == #"{"size":7}"#)
