@@ -179,7 +179,7 @@ import Testing
     let outcome = try await program.call("run", "shop.yaml")
     #expect(outcome.code == 1 || outcome.code == 124, "\(outcome.code)")
     #expect(
-      outcome.error.contains("http.get timed out after 500ms, while it was queued: 'shop' allows 1 request in 2s"),
+      outcome.error.contains("http.get timed out after 0.5s, while it was queued: 'shop' allows 1 request in 2s"),
       "\(outcome.error)")
     #expect(shop.arrivals.count == 2)
     await server.stop()
