@@ -15,7 +15,11 @@ import Testing
         maxParallel, a key of a step
           How many items run at once. Values: 1 to 1024; default 1.
 
-        Example:
+        maxParallel, a key of 'limits of a connection'
+          How many calls may be under way at once, over all runs.
+          Values: 1 to 1000.
+
+        Examples:
           inputs: { names: list(string) }
           steps:
             - forEach: inputs.names
@@ -26,6 +30,9 @@ import Testing
               onItemError: continue
               uses: file.write
               with: { path: "letters/${{ i }}.txt", text: "Dear ${{ name }}," }
+
+          connections:
+            shop: { plugin: http, baseURL: "https://shop.example", limits: { maxParallel: 4, requests: 60, per: 1m } }
         """)
   }
 
