@@ -371,10 +371,6 @@ import Testing
         "a value is needed here, but this is an optional int; write `inputs.o.?a.orValue(…)`", "inputs"
       ),
       (
-        "{ uses: store.compareAndSet, with: { name: a, expected: \"${{ inputs.o.?a }}\", value: 1 } }",
-        "a value is needed here, but this is an optional int; write `inputs.o.?a.orValue(…)`", "inputs"
-      ),
-      (
         "{ uses: store.put, with: { name: a, value: \"${{ has(inputs.o.a) ? inputs.o.a : null }}\" } }",
         "'with.value' must not be null; use store.delete to remove a value, and this may be", "\"${{"
       ),

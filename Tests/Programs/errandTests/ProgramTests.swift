@@ -201,7 +201,9 @@ private let enrol = """
     Case(
       name: "an expression of a recipe on its own", arguments: ["eval", "inputs.n"], code: 3,
       says: "'errand eval' reads no recipe; give values by --with FILE, which has a line such as inputs: { … }"),
-    Case(name: "a faulty expression", arguments: ["eval", "1 + 1.5"], code: 3, says: "write `1.0 + 1.5`"),
+    Case(
+      name: "a faulty expression", arguments: ["eval", "size('a') + 1.5"], code: 3,
+      says: "write `double(size('a')) + 1.5`"),
     Case(
       name: "no such action", arguments: ["actions", "markbook.getMarkbok"], code: 66,
       says: "did you mean 'markbook.getMarkbook'?"),

@@ -7,12 +7,12 @@ import Testing
 /// Replays, `why` and `runs logs` report the truth, with the real binary.
 @Suite(.timeLimit(.minutes(3))) struct ReplayTruthTests {
   private static func withService(
-    _ answer: @escaping @Sendable (HTTPServerRequest) -> HTTPServerResponse = { _ in
+    _ answer: @escaping @Sendable (HTTPServerRequest) async -> HTTPServerResponse = { _ in
       .text("{}", type: "application/json")
     }, _ body: (Program) async throws -> Void
   ) async throws {
     let program = try await Program()
-    let server = try HTTPServer { answer($0) }
+    let server = try HTTPServer { await answer($0) }
     try program.write("connections: { http: { baseURL: \"\(server.baseURL)\" } }\n", to: "errand.yaml")
     try await body(program)
     await server.stop()
@@ -197,11 +197,11 @@ import Testing
   }
 
   @Test func `why names the process that runs a run in the foreground`() async throws {
-    let gate = DispatchSemaphore(value: 0)
     let isAsked = Mutex(false)
+    let isOver = Mutex(false)
     try await Self.withService({ _ in
       isAsked.withLock { $0 = true }
-      gate.wait()
+      while !isOver.withLock({ $0 }) { await Task.yield() }
       return .text("{}", type: "application/json")
     }) { program in
       try program.write("recipe: slow\nsteps:\n  - { id: got, uses: http.get, with: { url: /one } }\n", to: "slow.yaml")
@@ -212,7 +212,7 @@ import Testing
       #expect(
         why.out.contains("Process \(running.process.processIdentifier) is running it."), "\(why.out)")
       #expect(!why.out.contains("nothing is running it"), "\(why.out)")
-      gate.signal()
+      isOver.withLock { $0 = true }
       #expect(await running.outcome().code == 0)
     }
   }

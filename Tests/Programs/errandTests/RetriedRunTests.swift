@@ -161,7 +161,7 @@ import Testing
         examples.append(Example(shapes: [outer, inner], failure: (outer + inner) % failures.count))
       }
       let inner = [(outer + 1) % shapes.count, (outer + 3) % shapes.count]
-      examples.append(Example(shapes: [outer] + inner, failure: outer))
+      examples.append(Example(shapes: [outer] + inner, failure: outer % failures.count))
     }
     return examples
   }()

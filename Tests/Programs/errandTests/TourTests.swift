@@ -102,7 +102,7 @@ import Testing
     try FileManager.default.copyItem(at: Program.root.appending(path: "recipes"), to: recipes)
     // A recording is no part of a page.
     let files = DocumentationPage.all.flatMap { $0.blocks("yaml") }
-      .filter { $0.contains("cases:\n") && !$0.contains("replay:") }
+      .filter { $0.contains("\ncases:\n") && !$0.contains("replay:") }
     #expect(!files.isEmpty)
     for file in files {
       try program.write(file, to: "recipes/tests/shown.test.yaml")
