@@ -142,7 +142,8 @@ import Testing
   /// Every place where an expression may stand, and every action that is tried.
   private static let places: Set<String> = [
     "a field that takes a secret", "approve.prompt", "call.with", "defaults.retry.if", "fail", "finally", "forEach",
-    "if", "key", "let", "onError", "onError.value", "onFailure", "outputs", "repeat.carry", "repeat.collect", "repeat.next",
+    "if", "key", "let", "onError", "onError.value", "onFailure", "outputs", "repeat.carry", "repeat.collect",
+    "repeat.next",
     "repeat.until", "retry.if", "shape", "switch", "wait", "wait.match", "wait.until", "where", "with",
     // Actions of the program, beside those that stand in for all of them.
     "csv.format", "csv.parse", "file.append", "file.exists", "file.write", "json.format", "json.parse", "store.delete",
