@@ -51,7 +51,7 @@ import Testing
         """)
     }
     #expect(
-      fault?.description.split(separator: "\n").filter { $0.contains("error") } == [
+      fault?.description.split(separator: "\n").filter { $0.contains("error") }.map(String.init) == [
         "test.yaml:4:44: error: a string is expected here, but this is an optional string; write "
           + "`inputs.day.?next.orValue(…)`",
         "test.yaml:5:57: error: a value is needed here, but this is an optional string; write "

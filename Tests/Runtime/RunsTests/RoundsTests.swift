@@ -226,10 +226,10 @@ import Testing
       """
       steps:
         - id: a
-          repeat: { collect: "[result.got.event]", until: result.ask.approved }
+          repeat: { collect: "[result.got.event.data]", until: result.ask.approved }
           steps:
             - { id: got, wait: { event: go, timeout: 2d } }
-            - { id: ask, approve: { prompt: "Is ${{ string(steps.got.event) }} the last?", onReject: continue } }
+            - { id: ask, approve: { prompt: "Is ${{ string(steps.got.event.data) }} the last?", onReject: continue } }
       outputs: { a: "${{ steps.a }}" }
       """)
     try await bench.create()
