@@ -147,7 +147,8 @@ let package = Package(
           dependencies: [
             "ActionKit", "Agent", "Basics", "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "Threads",
           ]),
-        .tests(of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs"),
+        .tests(
+          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs", "Scheduler"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),

@@ -2,7 +2,7 @@
 //
 // A service, a command or a file may repeat a secret that it was given. Such a text is cut only here, after its secrets
 // are taken out of the whole of it: the beginning of a secret that is cut would be found no more. Which secrets there
-// are is known to the runs, which tell everything that they call; outside of a run there are none.
+// are is known to the runs and schedules, which tell everything that they call; outside of them there are none.
 
 /// Where a text from outside, in which secrets may be repeated, is shortened for messages.
 public enum OutsideText {
@@ -14,6 +14,11 @@ public enum OutsideText {
   /// Does something in whose messages nothing of the secrets may stand.
   package static func redacted<Result>(by redaction: @escaping Redaction, _ body: () async -> Result) async -> Result {
     await $redaction.withValue(redaction) { await body() }
+  }
+
+  /// Does something that doesn't wait, likewise.
+  package static func redactedAtOnce<Result>(by redaction: @escaping Redaction, _ body: () -> Result) -> Result {
+    $redaction.withValue(redaction) { body() }
   }
 
   /// Whether a secret stands in the bytes.

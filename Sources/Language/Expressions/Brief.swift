@@ -1,7 +1,8 @@
 package import Basics
 
 extension Value {
-  /// The value on one line, as JSON has it, and only as much of it as a message has room for.
+  /// The value on one line, as JSON has it, and only as much of it as a message has room for; without the secrets in
+  /// its texts, of which the rest of one that is cut would be found no more.
   package func brief(_ limit: Int = 160) -> String {
     var text = ""
     write(into: &text, limit, depth: 0)
@@ -22,14 +23,14 @@ extension Value {
       text += "{"
       for (index, member) in map.members.prefix(limit).enumerated() {
         if index > 0 { text += ", " }
-        text += "\(member.key.string ?? member.key.kindName): "
+        text += "\(member.key.string?.withoutSecrets ?? member.key.kindName): "
         member.value.write(into: &text, limit, depth: depth + 1)
       }
       text += "}"
     case .list, .map: text += "…"
     case .optional(let value):
       if let value { value.write(into: &text, limit, depth: depth + 1) } else { text += "absent" }
-    case .string(let string): text += JSON.quoted(String(String.UnicodeScalarView(string.unicodeScalars.prefix(limit))))
+    case .string(let string): text += JSON.quoted(String(String.UnicodeScalarView(string.withoutSecrets.unicodeScalars.prefix(limit))))
     case .timestamp(let instant): text += "\(instant)"
     case .duration(let span): text += "\(span)"
     case .double(let number): text += "\(number)"

@@ -75,6 +75,12 @@ enum RecipeTemplates {
                 with: { path: "${{ inputs.to }}/log.txt", text: "${{ archive }}\n" }
             none: []
 
+      # However it ended, nothing half packed is left.
+      finally:
+        - if: archive.hasValue()
+          uses: file.delete
+          with: { path: "${{ archive.value() }}.part" }
+
       # A failure always goes to the phone.
       onFailure:
         - uses: notify.ntfy

@@ -137,9 +137,11 @@ package actor ScheduleHost {
     // A file that cannot be read now may be back later; its schedule keeps its past.
     let kept = records.filter { registry.isUnreadable($0.file) }.map(\.id)
     // Slots that were due before this look are decided by the rule before the edit.
-    let due = isServing ? scheduler.due(at: now) : []
-    let events = scheduler.set(
-      entries, keeping: Set(kept), after: earlier, gathered: gathered, outputs: outputs, records: records, at: now)
+    let due = isServing ? decide { $0.due(at: now) } : []
+    let events = decide {
+      $0.set(
+        entries, keeping: Set(kept), after: earlier, gathered: gathered, outputs: outputs, records: records, at: now)
+    }
     guard isServing else { return }
     await carryOut(due + [Decision(schedule: "", events: completed.map { .slotDecided($0) } + events)])
     planAlarm()
@@ -374,7 +376,7 @@ package actor ScheduleHost {
 
   private func fire() async {
     guard isServing else { return }
-    await carryOut(scheduler.due(at: time.now()))
+    await carryOut(decide { $0.due(at: time.now()) })
     planAlarm()
   }
 
@@ -383,7 +385,7 @@ package actor ScheduleHost {
     switch news {
     case .ended(let run):
       let outputs = scheduler.readsOutputs(of: run.recipe) ? await outputs(of: run) : .success(nil)
-      await carryOut(scheduler.runEnded(run, outputs: outputs, at: time.now()))
+      await carryOut(decide { $0.runEnded(run, outputs: outputs, at: time.now()) })
     case .event(let id): await offer(id)
     default: return
     }
@@ -394,11 +396,18 @@ package actor ScheduleHost {
   private func offer(_ id: String) async {
     guard let event = await store.event(id), event.consumedBy == nil, isServing else { return }
     let data = await data(of: event)
-    guard let decision = scheduler.eventReceived(event, with: data, at: time.now()) else { return }
+    guard let decision = decide({ $0.eventReceived(event, with: data, at: time.now()) }) else { return }
     await carryOut([decision])
   }
 
   // MARK: What was decided
+
+  /// Has the scheduler decide; what it says of values holds no secrets, however it shortens them.
+  private func decide<Output>(_ body: (inout Scheduler) -> Output) -> Output {
+    let finder = store.secrets.finder
+    if finder.isEmpty { return body(&scheduler) }
+    return OutsideText.redactedAtOnce(by: { finder.redact($0, isCut: $1) }) { body(&scheduler) }
+  }
 
   /// Records decisions, after all earlier ones, and carries out their effects; returns when they are recorded.
   private func carryOut(_ decisions: [Decision]) async {
@@ -421,7 +430,10 @@ package actor ScheduleHost {
       if error.kind == .invalid { makeAgain(because: error.message) }
       return
     }
-    for case .slotDecided(let slot) in events { tell(.decided(slot)) }
+    for case .slotDecided(var slot) in events {
+      slot.reason = slot.reason.map { store.secrets.finder.redact($0) }
+      tell(.decided(slot))
+    }
     // A run that is created while no agent serves is left for the next agent.
     let effects = isServing ? decisions.flatMap(\.effects) : []
     // Ends when the runs have begun or were told to end; nothing that it begins outlives the host's `stop`.
@@ -493,7 +505,7 @@ extension ScheduleHost {
   /// Pauses a schedule: it starts nothing until it is resumed.
   package func pause(_ id: String, note: String?) async throws(RequestRefusedError) -> [SlotRecord] {
     try await known(id)
-    if isServing, let decisions = scheduler.pause(id, note: note, at: time.now()) {
+    if isServing, let decisions = decide({ $0.pause(id, note: note, at: time.now()) }) {
       return try await decided(decisions)
     }
     let pause = PauseRecord(at: time.now(), origin: .person, note: note)
@@ -506,7 +518,7 @@ extension ScheduleHost {
     try await known(id)
     // Without a serving agent the recipes have not been read yet.
     if !isServing { _ = await look() }
-    return try await decided(scheduler.resume(id, at: time.now()))
+    return try await decided(decide { $0.resume(id, at: time.now()) })
   }
 
   /// Decides slots again that were decided while the clock was ahead, except those that have a run.
@@ -522,7 +534,7 @@ extension ScheduleHost {
     }
     let started = try await startedSlots(of: id, from: now).union(record.started).union(record.buffered.map(\.slot))
     let slots = started.filter { $0 > now }.sorted()
-    if isServing, let decisions = scheduler.reset(id, to: now, started: slots, at: now) {
+    if isServing, let decisions = decide({ $0.reset(id, to: now, started: slots, at: now) }) {
       ahead.remove(id)
       return try await decided(decisions)
     }
@@ -612,7 +624,7 @@ extension ScheduleHost {
         throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
       }
     }
-    return try await decided(scheduler.trigger(id, overlap: overlap, given: given, at: time.now()))
+    return try await decided(decide { $0.trigger(id, overlap: overlap, given: given, at: time.now()) })
   }
 
   /// The past slots in a range that have no run, oldest first.
@@ -632,7 +644,7 @@ extension ScheduleHost {
     -> [SlotRecord]
   {
     try await served(id)
-    return try await decided(scheduler.backfill(id, slots, overlap: overlap, at: time.now()))
+    return try await decided(decide { $0.backfill(id, slots, overlap: overlap, at: time.now()) })
   }
 }
 

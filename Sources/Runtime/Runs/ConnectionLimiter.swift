@@ -136,7 +136,10 @@ package final class ConnectionLimiter: Sendable {
     for sent in use?.sent ?? [] {
       if let left = left(sent.advanced(by: limits.per + .seconds(1))) { state.count(until: elapsed + left) }
     }
-    if let held = use?.heldUntil, held > now { state.heldUntil = elapsed + (held.span(since: now) ?? .zero) }
+    if let held = use?.heldUntil, held > now {
+      // Likewise never longer than any hold is, even if the clock was set back since.
+      state.heldUntil = elapsed + min(held.span(since: now) ?? .zero, LimitedTransport.longestHold)
+    }
     self.state = Mutex(state)
   }
 

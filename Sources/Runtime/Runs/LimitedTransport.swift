@@ -8,7 +8,7 @@ struct LimitedTransport: HTTPTransport {
   let limiter: ConnectionLimiter
 
   /// A service that asks to wait longer is asked again after a day.
-  private static let longestHold = TimeSpan.seconds(86_400)
+  static let longestHold = TimeSpan.seconds(86_400)
 
   func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
     let log = AttemptLog.current

@@ -89,7 +89,8 @@ final class HostBench: Sendable {
     try await host.create(
       RunCreated(
         run: id, at: time.now(), recipe: recipe.name, file: "r.yaml",
-        texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test", group: recipe.group))
+        texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test",
+        language: LanguageVersion.current, group: recipe.group))
   }
 
   /// Waits for events of runs, such as `r1 waits`, in any order; returns all events until then.
