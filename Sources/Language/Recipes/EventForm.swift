@@ -8,6 +8,8 @@ import Expressions
 //   name, data        of an event; `data` has the `type` that the entry or the wait declares, else it may be anything
 //   run, recipe,      of a run that ended; `outputs` are absent where the run may have ended without them
 //     status, outputs
+//   path, bytes,      of a file that came or changed: where it is, its size, and when it was changed
+//     modifiedAt
 //
 // Data is read by its type as inputs are: texts become instants, lengths of time and octets, an int where a double is
 // wanted a double, null an absent field. What the type doesn't name is left out. In version 1 of the language `event`
@@ -53,6 +55,20 @@ package struct EventForm: Sendable {
         .init("run", .string), .init("recipe", .string), .init("status", .choice(status)),
         .init("outputs", outputs, isOptional: status != ["succeeded"]),
       ]))
+  }
+
+  /// What a file that came or changed is.
+  static let file = ValueType.object(
+    object([.init("path", .string), .init("bytes", .int), .init("modifiedAt", .timestamp)]))
+
+  /// The value for a file that came or changed.
+  package static func file(
+    _ path: String, id: String, time: Timestamp, bytes: Int, modifiedAt: Timestamp
+  ) -> Value {
+    .object([
+      "id": .string(id), "time": .timestamp(time), "path": .string(path), "bytes": .int(bytes),
+      "modifiedAt": .timestamp(modifiedAt),
+    ])
   }
 
   /// The value for an event, or why what came with it doesn't fit.

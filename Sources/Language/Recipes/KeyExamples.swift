@@ -144,6 +144,15 @@ package struct KeyExample: Sendable {
           inputs: { parcels: "${{ events.map(e, e.data.parcel) }}" }
       """),
     KeyExample(
+      "Entry of `on`", "file file.path file.settle file.existing",
+      """
+      inputs:
+        path: { type: string }
+      on:
+        - file: { path: inbox/*.csv, settle: 5s, existing: run }
+          inputs: { path: "${{ event.path }}" }
+      """),
+    KeyExample(
       "Entry of `on`", "afterRecipe afterRecipe.recipe afterRecipe.status",
       """
       on:
@@ -490,7 +499,7 @@ package struct KeyExample: Sendable {
             - expect: { runs: [succeeded, succeeded] }
       """),
     KeyExample(
-      "Item of `do`", "signal signal.name signal.id signal.data approve reject cancel trigger",
+      "Item of `do`", "signal signal.name signal.id signal.data file file.path file.text approve reject cancel trigger",
       """
       recipe: ../ask-and-remind.yaml
       cases:
@@ -498,6 +507,7 @@ package struct KeyExample: Sendable {
           do:
             - run
             - signal: { name: paid, id: order-17, data: { amount: 12.5 } }
+            - file: { path: inbox/a.csv, text: "name,marks\n" }
             - approve
             - run
             - reject

@@ -58,6 +58,7 @@ extension KeySet {
     Key(
       "afterRecipe", .either([.text(), .keys(.afterRecipe)]), "Due when a run of another recipe has ended.",
       isKind: true),
+    Key("file", .either([.text(), .keys(.file)]), "Due when a file comes or changes.", isKind: true),
     Key("id", .name, "What tells it from the other entries."),
     Key("from", .instant, "The instant from which 'every' counts.", with: ["every"]),
     Key("zone", .zone, with: timed),
@@ -107,6 +108,17 @@ extension KeySet {
     Key("name", .text(), "The event's name.", isRequired: true),
     Key("type", .definition("type"), "The type of 'event.data'; anything if left out."),
     Key("match", .expression, "A condition on 'event'."),
+  ])
+
+  static let file = KeySet([
+    Key(
+      "path", .text(), "The files, from the folder of errand.yaml; `*` stands for any part of a name.",
+      isRequired: true),
+    Key(
+      "settle", .duration(atLeast: .milliseconds(100)),
+      "How long a file must have stayed unchanged, at most 1d; 2s if left out."),
+    .choice(
+      "existing", Trigger.Existing.ignore, "Whether files that are there when the entry is first served start runs."),
   ])
 
   static let afterRecipe = KeySet([

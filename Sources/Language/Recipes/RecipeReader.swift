@@ -32,6 +32,8 @@ package struct RecipeEnvironment: Sendable {
   package var zone: String?
   /// Reads a file that a recipe names, another recipe or a calendar, by a path relative to the working folder.
   package var read: @Sendable (_ path: String) throws(FileError) -> Source
+  /// Whether there is a folder at a path from that of errand.yaml; nil where there is no such file.
+  package var hasFolder: @Sendable (_ path: String) -> Bool? = { _ in nil }
   /// Whether `on` is passed over: a run that goes on has been started, and its files are only those of its steps.
   package var passesOverTriggers = false
   /// The version of the language in which the recipe is read.

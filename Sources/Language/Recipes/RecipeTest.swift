@@ -49,6 +49,8 @@ package struct RecipeTest: Sendable {
     /// An agent begins where the last one ended.
     case restart
     case signal(name: String, id: String?, data: Value?)
+    /// A file is written in the folder, or removed.
+    case file(path: String, text: String?)
     case decide(step: String?, isApproved: Bool, by: String, comment: String?)
     case cancel
     /// A schedule starts a run out of turn; nil for the only one.

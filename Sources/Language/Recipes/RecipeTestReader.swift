@@ -181,6 +181,7 @@ struct RecipeTestReader {
     case "setClock": return value.flatMap { findings.instant($0, of: "'setClock'") }.map { .setClock($0) }
     case "trigger": return .trigger(schedule: value.flatMap { findings.text($0, of: "'trigger'") })
     case "signal": return value.flatMap(signal)
+    case "file": return value.flatMap(file)
     case "approve", "reject": return decide(value, isApproved: word == "approve")
     case "fault":
       guard let value else { return nil }
@@ -220,6 +221,24 @@ struct RecipeTestReader {
     guard let name = fields.require("name", "what the event is called").flatMap({ findings.text($0, of: "'name'") })
     else { return nil }
     return .signal(name: name, id: fields.text("id"), data: fields["data"])
+  }
+
+  private func file(_ value: Value) -> RecipeTest.Kind? {
+    guard let fields = Fields(value, of: "'file'", .testedFile, findings) else { return nil }
+    guard let place = fields.require("path", "where the file is"), let path = findings.text(place, of: "'path'") else {
+      return nil
+    }
+    switch FilePattern.read(path) {
+    case .failure(let fault):
+      findings.error(fault.message, at: place)
+      return nil
+    case .success(let pattern):
+      guard !FilePattern.isOpen(pattern.text) else {
+        findings.error("a file that comes has one name, without '*'", at: place)
+        return nil
+      }
+      return .file(path: pattern.text, text: fields.text("text"))
+    }
   }
 
   private func decide(_ value: Value?, isApproved: Bool) -> RecipeTest.Kind? {

@@ -167,6 +167,10 @@ extension Scope {
     case .afterRecipe(_, let status, let outputs):
       scope.declare("run", .object(run))
       scope.declare("event", EventForm.ended(as: status, outputs: outputs ?? .dyn))
+    case .file:
+      scope.declare("run", .object(run))
+      scope.explainAbsence(ofVariable: "events", "each file starts a run of its own; what came is `event`")
+      scope.declare("event", EventForm.file)
     }
     return scope
   }

@@ -35,6 +35,7 @@ extension KeySet {
     Key("stop", .bool, "The agent ends.", isKind: true),
     Key("restart", .bool, "An agent begins where the last one ended.", isKind: true),
     Key("signal", .either([.text(), .keys(.signal)]), "An event comes.", isKind: true),
+    Key("file", .keys(.testedFile), "A file comes, changes or goes.", isKind: true),
     Key("approve", .definition("decision"), "A person approves what the run asks.", isKind: true),
     Key("reject", .definition("decision"), "A person rejects what the run asks.", isKind: true),
     Key("cancel", .bool, "A person cancels the run.", isKind: true),
@@ -50,6 +51,11 @@ extension KeySet {
     Key("name", .text(), "What the event is called.", isRequired: true),
     Key("id", .text(), "What makes it one of its kind."),
     Key("data", .any, "What it carries."),
+  ])
+
+  static let testedFile = KeySet([
+    Key("path", .text(), "Where it is, from the folder of errand.yaml.", isRequired: true),
+    Key("text", .text(), "What it holds; without it, the file goes."),
   ])
 
   static let decision = KeySet([

@@ -36,6 +36,8 @@ package struct Trigger: Sendable {
     case event(name: String, match: RecipeExpression?, form: EventForm = EventForm())
     /// - Parameter outputs: The type of what the other recipe gives, as far as it is known.
     case afterRecipe(name: String, status: [String], outputs: ValueType? = nil)
+    /// - Parameter settle: How long a file must have stayed unchanged.
+    case file(FilePattern, settle: TimeSpan, existing: Existing)
   }
 
   /// Events that start one run together: those that come within a time of the first, at most so many.
@@ -59,6 +61,7 @@ package struct Trigger: Sendable {
     case .event(let name, match: _, form: _):
       "on the event '\(name)'" + (batch.map { ", gathered for \($0.span.spelled)" } ?? "")
     case .afterRecipe(let name, status: _, outputs: _): "after \(name)"
+    case .file(let pattern, settle: _, existing: _): "on files \(pattern.text)"
     }
   }
 
@@ -66,6 +69,9 @@ package struct Trigger: Sendable {
   package enum Overlap: String, CaseIterable, Sendable {
     case skip, bufferOne, bufferAll, cancelOther, terminateOther, allowAll
   }
+
+  /// What happens to files that are there when the entry is first served.
+  package enum Existing: String, CaseIterable, Sendable { case ignore, run }
 
   /// Which of the slots missed while the agent was down are made up.
   package enum Catchup: String, CaseIterable, Sendable { case none, last, all }

@@ -94,9 +94,10 @@ struct TriggerReader {
     switch word {
     case "event": return event(member.value)
     case "afterRecipe": return afterRecipe(member.value, readsOutputs: readsEvent)
+    case "file": return file(member.value)
     default:
       findings.error(
-        "webhooks come later; this version starts recipes by cron, every, at, calendar, event and afterRecipe",
+        "webhooks come later; this version starts recipes by cron, every, at, calendar, event, afterRecipe and file",
         at: member.key)
       return nil
     }
@@ -155,6 +156,40 @@ struct TriggerReader {
     return name.map {
       .afterRecipe(
         name: $0, status: status ?? ["succeeded"], outputs: readsOutputs ? calls.outputs(of: $0, findings) : nil)
+    }
+  }
+
+  /// Something stands for what is at fault, so that `inputs` are read as they are meant.
+  private func file(_ value: Value) -> Trigger.Kind? {
+    if value.map == nil {
+      return .file(pattern(value, of: "'file'") ?? .any, settle: TriggerReader.settle, existing: .ignore)
+    }
+    guard let fields = Fields(value, of: "'file'", .file, findings) else { return nil }
+    let path = fields.require("path", "the files, such as inbox/*.csv").flatMap { pattern($0, of: "'path'") }
+    let settle = fields.duration("settle")
+    if let settle, let given = fields["settle"], settle > .seconds(86_400) {
+      findings.error("'settle' is at most 1d, but is \(settle.spelled)", at: given)
+    }
+    let existing: Trigger.Existing? = fields.choice("existing")
+    return .file(path ?? .any, settle: settle ?? TriggerReader.settle, existing: existing ?? .ignore)
+  }
+
+  /// How long a file must have stayed unchanged if the entry doesn't say.
+  private static let settle = TimeSpan.seconds(2)
+
+  private func pattern(_ value: Value, of what: String) -> FilePattern? {
+    guard let text = findings.text(value, of: what) else { return nil }
+    switch FilePattern.read(text) {
+    case .failure(let fault):
+      findings.error(fault.message, at: value)
+      return nil
+    case .success(let pattern):
+      if !pattern.folder.isEmpty, environment.hasFolder(pattern.folder) == false {
+        findings.warning(
+          "there is no folder \(JSON.quoted(pattern.folder)) beside errand.yaml yet; files start runs once it is there",
+          at: value)
+      }
+      return pattern
     }
   }
 

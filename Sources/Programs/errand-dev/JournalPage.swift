@@ -141,7 +141,7 @@ private let examples = {
     #"{"choice":"retry","by":"ada","at":"2026-11-20T09:00:00Z","doubt":"the program stopped during the attempt"}"#
   return #"""
     A run was accepted. `zone` is that of errand.yaml then, for recipes that name none.
-    {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2,"key":{"key":"2026-11","caller":"ada"},"zone":"Europe/Berlin"}
+    {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","path":"inbox/a.csv","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2,"key":{"key":"2026-11","caller":"ada"},"zone":"Europe/Berlin"}
     A run began, continued, or stopped without having ended.
     {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}
     A person or a program asked to cancel a run.
@@ -174,6 +174,8 @@ private let examples = {
     {"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}
     A schedule took an event into its batch; `due` is when the batch starts a run at the latest, and the first event's counts. The slot that is decided for the first event ends the batch.
     {"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"averages/handed-in","id":"e-7","due":"2026-11-20T09:10:00Z"}
+    A schedule saw versions of files, which start nothing again: with the slot of one, or at its first look, which passes over what is there. Those that are `gone` are forgotten.
+    {"event":"filesSeen","at":"2026-11-20T09:00:00Z","schedule":"import/inbox","pattern":"inbox/*.csv","files":{"inbox/a.csv":{"bytes":120,"modifiedAt":"2026-11-20T08:59:58Z"}},"gone":["inbox/b.csv"]}
     A schedule was added or changed. `spec` is what decides its slots; `language` is the version of the recipe language in which `texts` are read; `processedUntil` moves its mark.
     {"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","recipe":"averages","file":"recipes/averages.yaml","spec":"cron 0 9 * * * UTC","texts":{"recipes/averages.yaml":"steps: []\n"},"language":2,"processedUntil":"2026-11-20T09:00:00Z","remainingRuns":3,"pausesOnFailure":true,"follows":"marks"}
     A schedule was removed.

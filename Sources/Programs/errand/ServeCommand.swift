@@ -79,6 +79,9 @@ private struct Service {
       if case .failed(let error) = news { sink.yield(.fail(error)) }
     }
     await schedules.observe { [log] in log.say($0) }
+    let inbox = InboxWatch(current.value.workspace.root, schedules)
+    await schedules.observeFolders { inbox.watch($0) }
+    defer { inbox.stop() }
     (agent.store as? FileStateStore)?.observeMaintenance { [log] error in
       log.say(
         "maintenanceFailed", "old records could not be removed: \(error.message.safe); retrying in an hour",
@@ -245,6 +248,40 @@ private struct Service {
       try? await time.sleep(for: interval)
     }
   }
+}
+
+/// Watches the folders in which files start runs, which change as folders come and go.
+private final class InboxWatch: Sendable {
+  private let root: String
+  private let schedules: ScheduleHost
+  private let content = Mutex<(folders: [String], watch: FolderWatch?)>(([], nil))
+
+  /// Beyond these, changes are found with the look of each minute.
+  private static let mostFolders = 1000
+
+  init(_ root: String, _ schedules: ScheduleHost) {
+    self.root = root
+    self.schedules = schedules
+  }
+
+  func watch(_ folders: [String]) {
+    content.withLock { content in
+      guard content.folders != folders else { return }
+      content.watch?.stop()
+      content.folders = folders
+      let paths = folders.prefix(InboxWatch.mostFolders).map { $0.isEmpty ? root : "\(root)/\($0)" }
+      guard !paths.isEmpty else {
+        content.watch = nil
+        return
+      }
+      content.watch = FolderWatch(paths, reportsStart: true) { [schedules] in
+        // Ends with the look, or at once if there is one already.
+        Task { await schedules.lookForFiles() }
+      }
+    }
+  }
+
+  func stop() { watch([]) }
 }
 
 extension Workspace {

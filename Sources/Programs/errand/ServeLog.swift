@@ -134,6 +134,13 @@ final class ServeLog: Sendable {
         .warning, [("schedule", schedule), ("until", "\(until)")])
     case .followsNone(let schedule, let reason):
       say("followsNone", "\(schedule): \(reason.safe)", .warning, [("schedule", schedule)])
+    case .passedOver(let schedule, let count):
+      say(
+        "passedOver",
+        "\(schedule) passes over \(counted(count, "file")) that \(count == 1 ? "is" : "are") there already; with 'existing: run' they start runs",
+        .info, [("schedule", schedule), ("files", "\(count)")])
+    case .seesNone(let schedule, let reason):
+      say("seesNone", "\(schedule): \(reason.safe)", .warning, [("schedule", schedule)])
     case .madeAgain(let reason):
       say("madeAgain", "the schedules are read again from the state: \(reason.safe)", .warning)
     }

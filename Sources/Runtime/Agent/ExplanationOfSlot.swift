@@ -139,6 +139,7 @@ struct SlotFormatter {
       case .trigger: "was started out of turn on \(when)"
       case .backfill: "ran for \(due) by a backfill on \(when)"
       case .event: "was started by an event on \(when)"
+      case .file: "was started by the file '\((record.cause.path ?? "").safe)' on \(when)"
       case .afterRecipe: "followed another run on \(when)"
       default: "ran on \(due)\(late)"
       }
@@ -187,7 +188,13 @@ struct SlotFormatter {
         at: batch.due)
       return
     }
-    if schedule.remainingRuns == 0 {
+    if let files = schedule.files, facts.upcoming == nil {
+      let count = files.versions.count
+      story.say(
+        .next,
+        "It starts a run for each file of '\(files.pattern.safe)' that comes or changes; it has seen \(count == 1 ? "one file" : "\(count) files") there."
+      )
+    } else if schedule.remainingRuns == 0 {
       story.say(.next, "It won't run again: 'remainingRuns' is used up.")
     } else if let next = facts.upcoming {
       let left = schedule.remainingRuns.map { " It may run \($0 == 1 ? "once" : "\($0) times") more." } ?? ""

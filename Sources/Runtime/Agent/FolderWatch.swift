@@ -20,15 +20,17 @@ package final class FolderWatch: Sendable {
 
   /// Starts to watch; nil if the system lacks the resources.
   ///
-  /// - Parameter onChange: Called on a thread of the watch's own.
-  package init?(_ folders: [String], onChange: @escaping @Sendable () -> Void) {
+  /// - Parameters:
+  ///   - reportsStart: Whether it reports once the folders are watched, for what changed before.
+  ///   - onChange: Called on a thread of the watch's own.
+  package init?(_ folders: [String], reportsStart: Bool = false, onChange: @escaping @Sendable () -> Void) {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return nil }
     (wakeReader, wakeWriter) = (ends[0], ends[1])
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let reader = ends[0]
     // Ends when `stop`, or the end of the watch, closes the other end of the pipe.
-    let isRunning = startThread { FolderWatch.watch(folders, until: reader, onChange) }
+    let isRunning = startThread { FolderWatch.watch(folders, until: reader, reportsStart, onChange) }
     if !isRunning {
       for end in ends { close(end) }
       return nil
@@ -46,7 +48,7 @@ package final class FolderWatch: Sendable {
     if isFirst { close(wakeWriter) }
   }
 
-  private static func watch(_ folders: [String], until reader: Int32, _ onChange: () -> Void) {
+  private static func watch(_ folders: [String], until reader: Int32, _ reportsStart: Bool, _ onChange: () -> Void) {
     let inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
     defer {
       close(reader)
@@ -54,9 +56,14 @@ package final class FolderWatch: Sendable {
     }
     let mask = UInt32(
       IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF)
+    var reportsAtOnce = reportsStart
     while true {
       // Repeated, because a folder may have been created or replaced; a folder that is watched already stays watched.
       if inotify >= 0 { for folder in folders { _ = inotify_add_watch(inotify, folder, mask) } }
+      if reportsAtOnce {
+        reportsAtOnce = false
+        onChange()
+      }
       guard wait(inotify, reader, rescan) != .ended else { return }
       var steps = 0
       while steps < mostSteps {

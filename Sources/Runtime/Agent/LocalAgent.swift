@@ -18,6 +18,8 @@ package struct LocalAgent: Sendable {
     package var environment: RecipeEnvironment
     /// Where the recipes are; the environment reads their content.
     package var files = RecipeFiles.disk
+    /// Where the files are that entries watch; nil if none are looked for.
+    package var watched: WatchedFolder?
     /// Makes the id of a run created at an instant.
     package var newID = ScheduleHost.newID
     /// Why a recipe cannot be started with some inputs, as when a secret is missing.

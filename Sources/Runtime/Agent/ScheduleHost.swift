@@ -14,6 +14,10 @@ package enum ScheduleNews: Sendable {
   case isAhead(schedule: String, until: Timestamp)
   /// A schedule follows a recipe that doesn't exist.
   case followsNone(schedule: String, reason: String)
+  /// A schedule that watches files passed over those that were there at its first look.
+  case passedOver(schedule: String, count: Int)
+  /// A schedule can't see its files now.
+  case seesNone(schedule: String, reason: String)
   /// The schedules were read from the state again, because it differs from what the scheduler assumed.
   case madeAgain(reason: String)
 }
@@ -48,6 +52,16 @@ package actor ScheduleHost {
   private var astray: [String: String] = [:]
   /// The schedules reported to have a mark ahead of the clock.
   private var ahead: Set<String> = []
+  private let watched: WatchedFolder?
+  /// The files of each schedule that aren't unchanged for long enough, and why some can't be seen.
+  private var settling: [String: SettlingFiles] = [:]
+  private var unseen: [String: String] = [:]
+  /// The schedules whose files wait for a place in the queue.
+  private var crowded: Set<String> = []
+  /// Whether files are looked for now, and whether again after that.
+  private var isLookingForFiles = false
+  private var looksForFilesAgain = false
+  private var foldersObserver: (@Sendable ([String]) -> Void)?
   /// Whether slots are fired.
   private(set) var isServing = false
 
@@ -60,6 +74,7 @@ package actor ScheduleHost {
     self.program = program
     refusal = served.refusal
     newID = served.newID
+    watched = served.watched
     registry = RecipeRegistry(served.folders, in: served.environment, files: served.files)
     scheduler = Scheduler(newID: newID)
   }
@@ -146,6 +161,7 @@ package actor ScheduleHost {
     await carryOut(due + [Decision(schedule: "", events: completed.map { .slotDecided($0) } + events)])
     planAlarm()
     await tellAhead()
+    await lookForFiles()
   }
 
   /// The state's schedules, with what the scheduler needs of those that it doesn't know yet: the inputs of waiting starts,
@@ -348,9 +364,9 @@ package actor ScheduleHost {
       }
     }
     // The tasks that it starts end on their own.
-    clock = AlarmClock(time, countedBy: activity) { [weak self] _ in
+    clock = AlarmClock(time, countedBy: activity) { [weak self] isForSlots in
       Task {
-        await self?.fire()
+        if isForSlots { await self?.fire() } else { await self?.lookForFiles() }
         activity?.end()
       }
     }
@@ -386,6 +402,11 @@ package actor ScheduleHost {
     case .ended(let run):
       let outputs = scheduler.readsOutputs(of: run.recipe) ? await outputs(of: run) : .success(nil)
       await carryOut(decide { $0.runEnded(run, outputs: outputs, at: time.now()) })
+      if let id = run.origin.cause.schedule, crowded.contains(id),
+        scheduler.files(of: id)?.waiting ?? 0 <= Scheduler.mostWaitingFiles / 2
+      {
+        await lookForFiles()
+      }
     case .event(let id): await offer(id)
     default: return
     }
@@ -398,6 +419,91 @@ package actor ScheduleHost {
     let data = await data(of: event)
     guard let decision = decide({ $0.eventReceived(event, with: data, at: time.now()) }) else { return }
     await carryOut([decision])
+  }
+
+  // MARK: Files
+
+  /// Sets the observer of the folders in which files are watched, by their paths from that of errand.yaml.
+  package func observeFolders(_ observer: @escaping @Sendable ([String]) -> Void) { foldersObserver = observer }
+
+  /// Looks for files that came or changed, and starts what they start.
+  ///
+  /// Calls during a look make one more look.
+  package func lookForFiles() async {
+    guard let watched else { return }
+    guard !isLookingForFiles else {
+      looksForFilesAgain = true
+      return
+    }
+    isLookingForFiles = true
+    repeat {
+      looksForFilesAgain = false
+      await look(in: watched)
+    } while looksForFilesAgain && isServing
+    isLookingForFiles = false
+  }
+
+  private func look(in watched: WatchedFolder) async {
+    var entries: [(id: String, pattern: FilePattern, settle: TimeSpan)] = []
+    for plan in registry.items.flatMap({ plans[$0.file] ?? [] }) {
+      if case .file(let pattern, let settle, existing: _) = plan.trigger.kind {
+        entries.append((ScheduleEntry(plan).id, pattern, settle))
+      }
+    }
+    let ids = Set(entries.map(\.id))
+    settling = settling.filter { ids.contains($0.key) }
+    guard isServing, !entries.isEmpty else {
+      foldersObserver?([])
+      return
+    }
+    let patterns = Set(entries.map(\.pattern))
+    let listings = await onThread { Dictionary(uniqueKeysWithValues: patterns.map { ($0, watched.list($0)) }) }
+    guard isServing else { return }
+    foldersObserver?(Set(listings.values.flatMap(\.folders)).sorted { $0.precedesByScalars($1) })
+    var next: Timestamp?
+    for entry in entries {
+      guard let listing = listings[entry.pattern], let due = await take(listing, for: entry) else { continue }
+      next = min(next ?? due, due)
+    }
+    clock?.set(false, at: next)
+  }
+
+  /// Decides on what was found for an entry, and gives when to look again.
+  private func take(
+    _ listing: FileListing, for entry: (id: String, pattern: FilePattern, settle: TimeSpan)
+  ) async -> Timestamp? {
+    guard let known = scheduler.files(of: entry.id) else { return nil }
+    if let fault = listing.fault, unseen[entry.id] != fault { tell(.seesNone(schedule: entry.id, reason: fault)) }
+    unseen[entry.id] = listing.fault
+    let isFirst = known.seen?.pattern != entry.pattern.text
+    // What can't be seen must not count as what came later.
+    if isFirst, listing.isBlind { return nil }
+    let seen = known.seen?.versions ?? [:]
+    var paths: Set<String> = []
+    var new: [FoundFile] = []
+    for file in listing.files {
+      paths.insert(file.path)
+      // Paths are kept as they are, which a secret must not be.
+      if seen[file.path] != file.version, (try? store.secrets.masked(text: file.path)) == file.path {
+        new.append(file)
+      }
+    }
+    let gone = seen.keys.filter { !paths.contains($0) && !listing.mayHold($0) }
+    let now = time.now()
+    let (settled, next) = settling[entry.id, default: SettlingFiles()].look(
+      at: new, settling: entry.settle, now: now)
+    let look = FileLook(
+      entry.pattern, present: new, settled: settled, gone: gone.sorted { $0.precedesByScalars($1) })
+    let decisions = decide { $0.looked(look, for: entry.id, at: now) }
+    let after = scheduler.files(of: entry.id)
+    let isCrowded = settled.contains { after?.seen?.versions[$0.path] != $0.version }
+    if isCrowded { crowded.insert(entry.id) } else { crowded.remove(entry.id) }
+    await carryOut(decisions)
+    if isFirst, !new.isEmpty, new.allSatisfy({ after?.seen?.versions[$0.path] == $0.version }) {
+      tell(.passedOver(schedule: entry.id, count: new.count))
+      return nil
+    }
+    return next
   }
 
   // MARK: What was decided

@@ -213,6 +213,7 @@ package struct AgentAccess: Sendable {
     }
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
+    served.watched = .disk(workspace.root)
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
     let agent = LocalAgent(
       status(isServing: isServing), on: store, time: time, walkers: isServing ? TaskThreads.walkers : nil,

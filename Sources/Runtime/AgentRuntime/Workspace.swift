@@ -76,6 +76,9 @@ package struct Workspace: Sendable {
       catalog: catalog, connections: configurationPath == nil ? nil : configuration.plugins, zone: configuration.zone
     ) { path throws(FileError) in Source(name: path, bytes: try Files.read(path, limit: 4 << 20)) }
     environment.limits = configuration.limits
+    if configurationPath != nil {
+      environment.hasFolder = { [root] in (try? Files.kind(of: Workspace.absolute($0, in: root))) == .folder }
+    }
     return environment
   }
 

@@ -135,6 +135,8 @@ struct LostEvents {
         lines.append("the schedule '\(change.schedule)' had been \(change.pause == nil ? "resumed" : "paused")")
       case .connectionUsed: break
       case .scheduleReset(let change): lines.append("the schedule '\(change.schedule)' had been reset")
+      case .filesSeen(let change):
+        lines.append("what the schedule '\(change.schedule)' had seen of its files is lost")
       case .eventReceived(let event): lines.append("the event \(event.id) ('\(event.name)') is lost")
       case .eventConsumed(let change): lines.append("the event \(change.id) had been consumed by \(change.by)")
       case .valueSet(let change): lines.append("a change of the value '\(change.name)' is lost")
@@ -198,7 +200,7 @@ extension StateEvent {
     case .eventReceived(let event): event.run.map { [$0] } ?? []
     case .eventConsumed(let event): [event.by]
     case .slotDecided(let slot): slot.run.map { [$0] } ?? []
-    case .eventsForgotten, .eventGathered, .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset,
+    case .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset,
       .connectionUsed:
       []
     }
@@ -209,6 +211,7 @@ extension StateEvent {
     case .runCreated(let event): event.cause.schedule
     case .eventConsumed(let event): event.by
     case .eventGathered(let event): event.schedule
+    case .filesSeen(let event): event.schedule
     case .scheduleSet(let event): event.schedule
     case .scheduleRemoved(let event): event.schedule
     case .schedulePaused(let event): event.schedule

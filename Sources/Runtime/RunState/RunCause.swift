@@ -15,6 +15,8 @@ package struct RunCause: Record, Equatable {
     case event
     /// A run of another recipe ended.
     case afterRecipe
+    /// A schedule found a file that came or changed.
+    case file
     /// A person retried a run that ended badly.
     case retry
     /// A run failed, and `onFailure` of errand.yaml names the recipe.
@@ -26,14 +28,18 @@ package struct RunCause: Record, Equatable {
   package var schedule: String?
   /// The slot's nominal instant, before jitter.
   package var slot: Timestamp?
-  /// The id of the event.
+  /// The id of the event, or of the version of the file.
   package var event: String?
+  /// The path of the file.
+  package var path: String?
   /// The run that it follows, retries or tells of.
   package var run: String?
 
   package init(
-    _ kind: Kind, schedule: String? = nil, slot: Timestamp? = nil, event: String? = nil, run: String? = nil
+    _ kind: Kind, schedule: String? = nil, slot: Timestamp? = nil, event: String? = nil, path: String? = nil,
+    run: String? = nil
   ) {
+    self.path = path
     self.kind = kind
     self.schedule = schedule
     self.slot = slot
@@ -46,6 +52,7 @@ package struct RunCause: Record, Equatable {
     schedule = try member("schedule", record?.schedule)
     slot = try member("slot", record?.slot)
     event = try member("event", record?.event)
+    path = try member("path", record?.path)
     run = try member("run", record?.run)
   }
 }

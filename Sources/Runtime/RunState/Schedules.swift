@@ -43,6 +43,8 @@ package struct ScheduleRecord: Record, Equatable {
   package var buffered: [BufferedSlot] = []
   /// The events that it has gathered for one run.
   package var batch: BatchRecord?
+  /// The files that it watches, as it has seen them; nil until its first look.
+  package var files: SeenFiles?
   /// Its open runs, oldest first.
   package var openRuns: [String] = []
   /// Slots after the mark that have a run, from when the clock was ahead.
@@ -87,6 +89,7 @@ package struct ScheduleRecord: Record, Equatable {
     endsToFollow = try member("endsToFollow", record?.endsToFollow, default: [])
     buffered = try member("buffered", record?.buffered, default: [])
     batch = try member("batch", record?.batch)
+    files = try member("files", record?.files)
     openRuns = try member("openRuns", record?.openRuns, default: [])
     started = try member("started", record?.started, default: [])
     counts = try member("counts", record?.counts, default: [:])

@@ -333,7 +333,7 @@ extension StateEvent {
       guard let note = event.pause?.note else { return self }
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
-    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .eventGathered,
+    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen,
       .scheduleRemoved, .scheduleReset, .connectionUsed:
       break
     }

@@ -80,6 +80,13 @@ package struct State: Sendable, Equatable {
     case .eventGathered(let event):
       guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
       schedules[event.schedule]?.gather(event)
+    case .filesSeen(let event):
+      guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
+      // In place, because a schedule may have seen thousands.
+      if schedules[event.schedule]?.files == nil {
+        schedules[event.schedule]?.files = SeenFiles(pattern: event.pattern)
+      }
+      schedules[event.schedule]?.files?.apply(event)
     case .scheduleSet(let event): set(event)
     case .scheduleRemoved(let event):
       guard let schedule = schedules.removeValue(forKey: event.schedule) else { throw .noSchedule(event.schedule) }
@@ -333,7 +340,7 @@ extension RunRecord {
     case .valueRemoved(let event):
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
-    case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .scheduleSet,
+    case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet,
       .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed:
       throw .changesNoRun
     }

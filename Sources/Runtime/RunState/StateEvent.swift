@@ -26,6 +26,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case eventConsumed(EventConsumed)
   case eventsForgotten(EventsForgotten)
   case eventGathered(EventGathered)
+  case filesSeen(FilesSeen)
   case scheduleSet(ScheduleSet)
   case scheduleRemoved(ScheduleRemoved)
   case schedulePaused(SchedulePaused)
@@ -40,7 +41,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   package enum Kind: String, CaseIterable {
     case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded
     case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
-    case eventGathered, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided, connectionUsed
+    case eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided, connectionUsed
   }
 }
 

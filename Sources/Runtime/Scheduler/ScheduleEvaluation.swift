@@ -16,6 +16,8 @@ struct ScheduleState: Equatable {
   /// The events that it has gathered, and what they are by their ids.
   var batch: BatchRecord?
   var gathered: [String: Result<Value, StateError>] = [:]
+  /// The files that it has seen; nil before its first look.
+  var files: SeenFiles?
   /// Slots after the mark that have a run, from a time when the clock was ahead.
   var started: [Timestamp] = []
   /// Runs that were asked to end.
@@ -33,6 +35,7 @@ struct ScheduleState: Equatable {
     ends = record.endsToFollow
     started = record.started
     batch = record.batch
+    files = record.files
   }
 
   /// Whether a newly started agent may have to start or end something.
@@ -175,7 +178,7 @@ struct ScheduleEvaluation {
     row(first, newest, .paused, current.pause.map(ScheduleEvaluation.words))
   }
 
-  private static func words(_ pause: PauseRecord) -> String {
+  static func words(_ pause: PauseRecord) -> String {
     let who =
       switch pause.origin {
       case .recipe: "the recipe says so"

@@ -74,6 +74,7 @@ package final class SchedulePlan: Sendable {
     switch trigger.kind {
     case .timed(let recurrence): hash.add("timed \(recurrence.fingerprint)")
     case .event(let name, match: _, form: _): hash.add("event \(name)")
+    case .file(let pattern, settle: _, existing: _): hash.add("file \(pattern.text)")
     case .afterRecipe(let name, let status, outputs: _): hash.add("after \(name) \(status.joined(separator: " "))")
     }
     hash.add("\(trigger.isPaused) \(trigger.remainingRuns ?? 0)")

@@ -1,6 +1,7 @@
 import ActionKit
 import Agent
 import Basics
+import Glibc
 import HTTPClient
 import HTTPTypes
 import Recipes
@@ -162,6 +163,7 @@ actor TestBench {
     } stamp: {
       RecipeFiles.disk.stamp($0)
     }
+    served.watched = .disk(files)
     served.newID = { [ids] in ids.next(at: $0) }
     let status = AgentStatus(pid: 0, version: "test", isServing: true, since: time.now(), folder: folder)
     let local = LocalAgent(status, on: store, time: time, activity: activity, chance: { 0 }, serving: served) {
@@ -308,6 +310,32 @@ actor TestBench {
       let stored = if let data { try await store.keep(data) } else { StoredValue?.none }
       _ = try await agent.host.receive(EventRecord(id: event, name: name, data: stored, receivedAt: time.now()))
     }
+    try await settle()
+  }
+
+  /// Writes a file in the folder, or removes it.
+  func file(_ path: String, _ text: String?) async throws(TestError) {
+    let place = "\(files)/\(path)"
+    do throws(FileError) {
+      if let text {
+        let names = path.split(separator: "/").dropLast()
+        for count in names.indices {
+          let folder = "\(files)/\(names[...count].joined(separator: "/"))"
+          if !Files.exists(folder) { try Files.makeFolder(folder) }
+        }
+        try Files.write(Array(text.utf8), to: place)
+      } else {
+        try Files.remove(place)
+      }
+    } catch {
+      throw TestError(message: error.description)
+    }
+    // By the test's clock, so that what a run reads is the same each time.
+    let at = time.now()
+    var times = [timespec(tv_sec: at.seconds, tv_nsec: Int(at.nanoseconds))]
+    times.append(times[0])
+    _ = utimensat(AT_FDCWD, place, &times, 0)
+    if let agent, isServing { await agent.schedules.lookForFiles() }
     try await settle()
   }
 

@@ -106,6 +106,7 @@ package struct TestRun: Sendable {
     case .setClock(let instant): try await bench.setClock(to: instant)
     case .stop: await bench.stop()
     case .restart: try await bench.restart()
+    case .file(let path, let text): try await bench.file(path, text)
     case .signal(let name, let id, let data): try await bench.signal(name, id: id, data: data)
     case .decide(let step, let isApproved, let by, let comment):
       try await bench.decide(step, isApproved: isApproved, by: by, comment: comment)

@@ -26,11 +26,12 @@ final class HostBench: Sendable {
   /// - Parameter folder: Where the recipes are; each with an `on` is a schedule.
   init(
     _ store: MemoryStateStore = MemoryStateStore(), time: TestTime = TestTime(), isServing: Bool = true,
-    folder: String = "/nowhere"
+    folder: String = "/nowhere", watched: WatchedFolder? = nil
   ) async {
     self.store = store
     self.time = time
     var served = LocalAgent.Served([folder], in: HostBench.environment)
+    served.watched = watched
     served.refusal = { recipe, _ in recipe.summary.isEmpty ? nil : "not here: \(recipe.summary)" }
     let status = AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state")
     agent = LocalAgent(status, on: store, time: time, serving: served) { [census] record throws(RunRefusedError) in
@@ -133,6 +134,8 @@ final class HostBench: Sendable {
       case .refuses(let schedule, let reason): found.append("\(schedule) refuses: \(reason)")
       case .followsNone(let schedule, let reason): found.append("\(schedule): \(reason)")
       case .isAhead(let schedule, let until): found.append("\(schedule) starts nothing before \(until)")
+      case .passedOver(let schedule, let count): found.append("\(schedule) passes over \(count)")
+      case .seesNone(let schedule, let reason): found.append("\(schedule): \(reason)")
       case .madeAgain: found.append("made again")
       }
       if found.last == wanted { break }

@@ -122,6 +122,7 @@ import Testing
     #"{"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e","by":"r"}"#,
     #"{"event":"eventsForgotten","at":"2026-11-20T09:00:00Z"}"#,
     #"{"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"s","id":"e","due":"2026-11-20T09:10:00Z"}"#,
+    #"{"event":"filesSeen","at":"2026-11-20T09:00:00Z","schedule":"s","pattern":"a"}"#,
     #"{"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"s","recipe":"a","file":"a.yaml","spec":"x"}"#,
     #"{"event":"scheduleRemoved","at":"2026-11-20T09:00:00Z","schedule":"s"}"#,
     #"{"event":"schedulePaused","schedule":"s"}"#,

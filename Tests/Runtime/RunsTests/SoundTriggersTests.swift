@@ -25,7 +25,7 @@ import Testing
       ])))
 
   private enum Kind: CaseIterable {
-    case timed, event, typed, ended
+    case timed, event, typed, ended, file
 
     var entry: String {
       switch self {
@@ -33,6 +33,7 @@ import Testing
       case .event: "event: paid"
       case .typed: "event: { name: paid, type: { n: int, b: string?, at: timestamp } }"
       case .ended: "afterRecipe: other"
+      case .file: "file: inbox/*.csv"
       }
     }
 
@@ -45,6 +46,7 @@ import Testing
           run.name, fields: run.fields.map { $0.name == "slot" ? ObjectType.Field("slot", .timestamp) : $0 })
       case .event: maker.declare("event", EventForm().type)
       case .typed: maker.declare("event", SoundTriggersTests.typed.type)
+      case .file: maker.declare("event", EventForm.file)
       case .ended: maker.declare("event", EventForm.ended(as: ["succeeded"], outputs: .dyn))
       }
       maker.declare("run", .object(run))
@@ -58,6 +60,8 @@ import Testing
       case .event: run.event = try? EventForm().value(id: "e1", time: instant, name: "paid", data: data).get()
       case .typed:
         run.event = try? SoundTriggersTests.typed.value(id: "e1", time: instant, name: "paid", data: data).get()
+      case .file:
+        run.event = EventForm.file("inbox/a.csv", id: "file-1", time: instant, bytes: 7, modifiedAt: instant)
       case .ended:
         run.event = try? EventForm.ended(
           "01900000-0000-7000-8000-000000000000", of: "other", as: "succeeded", at: instant,

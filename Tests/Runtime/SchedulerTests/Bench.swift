@@ -108,6 +108,7 @@ struct Bench {
       #expect(current.open == record.openRuns, "\(id)")
       #expect(current.buffered == record.buffered, "\(id)")
       #expect(current.pause == record.pause, "\(id)")
+      #expect(current.files == record.files, "\(id)")
       #expect(current.remaining == record.remainingRuns, "\(id)")
     }
   }

@@ -1,0 +1,80 @@
+import Basics
+
+/// The files that an entry of `on:` watches, such as `inbox/*.csv`, from the folder of errand.yaml.
+///
+/// `*` stands for any part of one name, but not for the dot that begins a hidden one. Nothing else is special.
+package struct FilePattern: Sendable, Hashable {
+  /// The names from the outermost folder to the file.
+  package let parts: [String]
+
+  /// How many names a pattern has at most, so that a look opens few folders at once.
+  static let mostParts = 20
+
+  package var text: String { parts.joined(separator: "/") }
+  /// The folders that are written out, which lie around all files.
+  package var folder: String { parts.dropLast().prefix { !$0.contains("*") }.joined(separator: "/") }
+
+  /// Reads a pattern, or says what is wrong with it.
+  package static func read(_ text: String) -> Result<FilePattern, Fault> {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: true).map(String.init).filter { $0 != "." }
+    let shown = JSON.quoted(text)
+    if text.hasPrefix("/") || text.hasPrefix("~") || parts.contains("..") {
+      return .failure(
+        Fault(
+          "'path' must be inside the folder of errand.yaml, but \(shown) isn't; write it from there, such as inbox/*.csv"
+        ))
+    }
+    if text.contains("**") {
+      return .failure(
+        Fault("'**' isn't supported, because '*' takes no '/'; write one for each folder, such as inbox/*/*.csv"))
+    }
+    guard !parts.isEmpty, !text.hasSuffix("/"), !text.hasSuffix("/.") else {
+      return .failure(Fault("'path' must name files, but \(shown) names a folder; add them, such as inbox/*.csv"))
+    }
+    if parts.count > mostParts {
+      return .failure(Fault("'path' takes at most \(mostParts) names, but has \(parts.count)"))
+    }
+    if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+      return .failure(Fault("'path' takes no control characters"))
+    }
+    return .success(FilePattern(parts: parts))
+  }
+
+  /// Stands for one that is at fault.
+  static let any = FilePattern(parts: ["*"])
+
+  private init(parts: [String]) { self.parts = parts }
+
+  /// Whether a part of the pattern stands for more than the name that it is.
+  package static func isOpen(_ part: String) -> Bool { part.utf8.contains(0x2A) }
+
+  /// Whether a name in a folder is one that a part of the pattern stands for.
+  package static func part(_ part: String, matches name: String) -> Bool {
+    if name == "." || name == ".." { return false }
+    let (part, name) = (Array(part.utf8), Array(name.utf8))
+    if name.first == 0x2E, part.first != 0x2E { return false }
+    var (at, of) = (0, 0)
+    // Where the last `*` is, and where what follows it was tried; a later one takes what an earlier one could.
+    var retry: (of: Int, at: Int)?
+    while at < name.count {
+      if of < part.count, part[of] == 0x2A {
+        retry = (of + 1, at)
+        of += 1
+      } else if of < part.count, part[of] == name[at] {
+        (at, of) = (at + 1, of + 1)
+      } else if let again = retry {
+        retry = (again.of, again.at + 1)
+        (at, of) = (again.at + 1, again.of)
+      } else {
+        return false
+      }
+    }
+    return part[of...].allSatisfy { $0 == 0x2A }
+  }
+
+  package struct Fault: Error, Equatable {
+    package var message: String
+
+    init(_ message: String) { self.message = message }
+  }
+}
