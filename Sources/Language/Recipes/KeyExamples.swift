@@ -438,12 +438,13 @@ package struct KeyExample: Sendable {
 
   private static let tests = [
     KeyExample(
-      "Test file", "recipe start inputs secrets sandboxes cases",
+      "Test file", "recipe start inputs secrets files sandboxes cases",
       """
       recipe: ../weekly-report.yaml
       start: 2026-03-01T12:00:00Z
       inputs: { markbook: 1207731 }
       secrets: { TOKEN: made-up }
+      files: { notes.txt: "Exams begin on Monday." }
       sandboxes: { markbook: { fault: { kind: refuse, times: 2 } } }
       cases:
         - case: it runs
@@ -459,7 +460,7 @@ package struct KeyExample: Sendable {
           do: [run]
       """),
     KeyExample(
-      "Case", "case start inputs secrets sandboxes do",
+      "Case", "case start inputs secrets files sandboxes do",
       """
       recipe: ../weekly-report.yaml
       cases:
@@ -467,6 +468,7 @@ package struct KeyExample: Sendable {
           start: 2026-03-01T12:00:00Z
           inputs: { markbook: 1207731 }
           secrets: { TOKEN: made-up }
+          files: { notes.txt: "Exams begin on Monday." }
           sandboxes: { markbook: { fault: { kind: refuse, times: 2 } } }
           do:
             - run

@@ -18,6 +18,8 @@ package struct RecipeTest: Sendable {
   package var replay: (path: String, location: Diagnostic.Location?)?
   /// Made-up secrets, by their names.
   package var secrets: [String: String]
+  /// The files that are there before anything happens.
+  package var files: [(path: String, text: String)]
   /// What the sandboxes are told before anything happens.
   package var sandboxes: [SandboxCall]
   package var actions: [Action]

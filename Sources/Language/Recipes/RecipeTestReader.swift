@@ -14,7 +14,7 @@
 //               that: requests.exists(r, r.method == 'POST')
 //           - advance: 1d
 //
-// `start`, `inputs`, `secrets`, `sandboxes` and `replay` of a case count more than those of the file. Everything is
+// `start`, `inputs`, `secrets`, `files`, `sandboxes` and `replay` of a case count more than those of the file. Everything is
 // checked before anything runs, as recipes are: keys, inputs, the names of steps and outputs, and the types of
 // conditions.
 import ActionKit
@@ -115,7 +115,7 @@ struct RecipeTestReader {
     return RecipeTest(
       name: title.flatMap { findings.text($0, of: "'case'") } ?? "",
       location: findings.location(of: title ?? value), start: start, replay: replay,
-      secrets: secrets(shared("secrets")), sandboxes: shared("sandboxes").map(sandboxes) ?? [], actions: actions)
+      secrets: secrets(shared("secrets")), files: files(shared("files")), sandboxes: shared("sandboxes").map(sandboxes) ?? [], actions: actions)
   }
 
   private func secrets(_ value: Value?) -> [String: String] {
@@ -129,6 +129,19 @@ struct RecipeTestReader {
       secrets[member.key.plainText] = findings.text(member.value, of: "'\(member.key.plainText)'")
     }
     return secrets
+  }
+
+  private func files(_ value: Value?) -> [(path: String, text: String)] {
+    guard let value else { return [] }
+    guard let map = value.map else {
+      findings.error("'files' takes a mapping from paths to texts, but found \(value.written)", at: value)
+      return []
+    }
+    return map.members.compactMap { member in
+      let path = self.path(ofFile: member.key)
+      let text = findings.text(member.value, of: "'\(member.key.plainText)'")
+      return path.flatMap { path in text.map { (path, $0) } }
+    }
   }
 
   // MARK: What happens
@@ -225,9 +238,13 @@ struct RecipeTestReader {
 
   private func file(_ value: Value) -> RecipeTest.Kind? {
     guard let fields = Fields(value, of: "'file'", .testedFile, findings) else { return nil }
-    guard let place = fields.require("path", "where the file is"), let path = findings.text(place, of: "'path'") else {
-      return nil
-    }
+    guard let place = fields.require("path", "where the file is") else { return nil }
+    return path(ofFile: place).map { .file(path: $0, text: fields.text("text")) }
+  }
+
+  /// The path of one file of the folder.
+  private func path(ofFile place: Value) -> String? {
+    guard let path = findings.text(place, of: "'path'") else { return nil }
     switch FilePattern.read(path) {
     case .failure(let fault):
       findings.error(fault.message, at: place)
@@ -237,7 +254,7 @@ struct RecipeTestReader {
         findings.error("a file that comes has one name, without '*'", at: place)
         return nil
       }
-      return .file(path: pattern.text, text: fields.text("text"))
+      return pattern.text
     }
   }
 

@@ -7,6 +7,7 @@ extension KeySet {
     Key("start", .instant, "What the clock shows at first."),
     Key("inputs", .object, "The inputs of each run."),
     Key("secrets", .map(of: .text()), "Made-up secrets, by their names."),
+    Key("files", .map(of: .text()), "The files that are there before anything happens, by their paths."),
     Key("sandboxes", .definition("sandboxes"), "What the sandboxes are told before anything happens."),
     Key("replay", .text(), "A recording that answers in place of every service, relative to the file."),
   ]

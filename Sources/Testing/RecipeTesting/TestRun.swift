@@ -74,6 +74,7 @@ package struct TestRun: Sendable {
     var location = test.location
     do throws(TestError) {
       try await bench.start(test)
+      for file in test.files { try await bench.file(file.path, file.text) }
       for call in test.sandboxes {
         location = call.location
         try await bench.tell(call)
