@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Recipes
+import Scheduler
 import Testing
 
 @testable import Agent
