@@ -41,7 +41,8 @@ package indirect enum StateEvent: Sendable, Equatable {
   package enum Kind: String, CaseIterable {
     case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded
     case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
-    case eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided, connectionUsed
+    case eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided
+    case connectionUsed
   }
 }
 

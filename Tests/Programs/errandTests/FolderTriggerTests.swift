@@ -55,7 +55,9 @@ import Testing
     let log = try await program.call("schedule", "log", "hear")
     #expect(log.out.contains("file"), "\(log.out)")
     let why = try await program.call("why", "last:hear")
-    #expect(why.out.contains("The file 'inbox/a.csv' came or changed, which hear watches."), "\(why.out)\(why.error)")
+    #expect(
+      why.out.contains("The file 'inbox/a.csv' came or changed, which the schedule 'hear' watches."),
+      "\(why.out)\(why.error)")
     let list = try await program.call("schedule")
     #expect(list.out.contains("on files inbox/*.csv"), "\(list.out)")
     await program.remove()

@@ -1,35 +1,20 @@
-import ActionTestKit
 import Basics
 import Foundation
 import Recipes
-import RunState
 import Scheduler
 import Testing
 
 @testable import Agent
 
-/// Files that start runs, in a folder on disk.
+/// Which files of a folder on disk a pattern names.
 @Suite(.timeLimit(.minutes(5))) struct FileTriggerTests {
-  /// A recipe that watches a pattern, and a folder for its files.
+  /// A folder with files.
   private struct Inbox {
     private let folder: TemporaryFolder
-    private let rest: TemporaryFolder
-    let recipes: String
-    let root: URL
+    var root: URL { URL(filePath: folder.path) }
 
-    init(_ path: String, _ more: String = "") throws {
-      folder = try ScheduleHostTests.folder([
-        "hear": """
-        inputs: { path: string, bytes: int }
-        on:
-          - file: { path: "\(path)", settle: 5s\(more) }
-            inputs: { path: "${{ event.path }}", bytes: "${{ event.bytes }}" }
-
-        """ + ComputedInputsTests.done
-      ])
-      rest = try ScheduleHostTests.folder([:])
-      recipes = folder.path
-      root = URL(filePath: rest.path)
+    init() throws {
+      folder = try ScheduleHostTests.folder([:])
       try FileManager.default.createDirectory(
         at: root.appending(path: "in/deep"), withIntermediateDirectories: true)
     }
@@ -37,72 +22,10 @@ import Testing
     func write(_ text: String, to path: String) throws {
       try Files.write(Array(text.utf8), to: root.appending(path: path).path)
     }
-
-    func bench(_ store: MemoryStateStore = MemoryStateStore(), time: TestTime = TestTime()) async -> HostBench {
-      await HostBench(store, time: time, folder: recipes, watched: .disk(root.path))
-    }
-  }
-
-  /// What runs were created with, in the order of their paths.
-  private func started(_ bench: HostBench) async throws -> [String] {
-    var found: [String] = []
-    for slot in try await bench.store.slots(SlotQuery()) where slot.outcome == .started {
-      let run = try #require(slot.run)
-      let open: RunRecord? = bench.store.run(run)
-      let finished: RunRecord? = try await bench.store.finishedRun(run)
-      let inputs = try #require(open ?? finished).origin.inputs
-      found.append("\(inputs["path"]?.string ?? "") \(inputs["bytes"]?.int ?? -1)")
-    }
-    return found.sorted()
-  }
-
-  @Test func `a file that comes starts one run once it is unchanged, over restarts`() async throws {
-    let inbox = try Inbox("in/*.csv")
-    try inbox.write("old", to: "in/old.csv")
-    let (store, time) = (MemoryStateStore(), TestTime())
-    var bench = await inbox.bench(store, time: time)
-    await bench.serve()
-    await bench.slots(until: "hear passes over 1")
-    try inbox.write("h", to: "in/a.csv")
-    await bench.schedules.lookForFiles()
-    await bench.pass(.seconds(4))
-    // Half of it was there.
-    try inbox.write("half", to: "in/a.csv")
-    await bench.schedules.lookForFiles()
-    await bench.pass(.seconds(4))
-    await bench.schedules.lookForFiles()
-    #expect(try await started(bench) == [])
-    await bench.pass(.seconds(1))
-    await bench.slots(until: "hear 09:30:09 started")
-    #expect(try await started(bench) == ["in/a.csv 4"])
-    await bench.schedules.stop()
-    await bench.host.stop()
-    // What came while no agent served, and what was seen before.
-    try inbox.write("b", to: "in/b.csv")
-    bench = await inbox.bench(store, time: time)
-    await bench.serve()
-    await bench.pass(.seconds(5))
-    await bench.slots(until: "hear 09:30:14 started")
-    #expect(try await started(bench) == ["in/a.csv 4", "in/b.csv 1"])
-    #expect(store.state.schedules["hear"]?.files?.versions.keys.sorted() == ["in/a.csv", "in/b.csv", "in/old.csv"])
-    try FileManager.default.removeItem(at: inbox.root.appending(path: "in/old.csv"))
-    await bench.schedules.lookForFiles()
-    #expect(store.state.schedules["hear"]?.files?.versions.keys.sorted() == ["in/a.csv", "in/b.csv"])
-    // A folder that is away says nothing about its files.
-    try FileManager.default.moveItem(at: inbox.root.appending(path: "in"), to: inbox.root.appending(path: "gone"))
-    await bench.schedules.lookForFiles()
-    #expect(store.state.schedules["hear"]?.files?.versions.count == 2)
-    #expect(await bench.slots(until: "hear: there is no folder 'in'").last == "hear: there is no folder 'in'")
-    try FileManager.default.moveItem(at: inbox.root.appending(path: "gone"), to: inbox.root.appending(path: "in"))
-    await bench.schedules.lookForFiles()
-    #expect(store.state.schedules["hear"]?.files?.versions.count == 2)
-    #expect(try await started(bench).count == 2)
-    await bench.schedules.stop()
-    await bench.host.stop()
   }
 
   @Test func `only regular files with a matching name count, and none through links`() throws {
-    let inbox = try Inbox("in/*.csv")
+    let inbox = try Inbox()
     for path in ["in/a.csv", "in/b.txt", "in/.c.csv", "in/deep/d.csv", "e.csv", "in/.csv"] {
       try inbox.write("1", to: path)
     }
