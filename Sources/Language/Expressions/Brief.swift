@@ -30,7 +30,8 @@ extension Value {
     case .list, .map: text += "…"
     case .optional(let value):
       if let value { value.write(into: &text, limit, depth: depth + 1) } else { text += "absent" }
-    case .string(let string): text += JSON.quoted(String(String.UnicodeScalarView(string.withoutSecrets.unicodeScalars.prefix(limit))))
+    case .string(let string):
+      text += JSON.quoted(String(String.UnicodeScalarView(string.withoutSecrets.unicodeScalars.prefix(limit))))
     case .timestamp(let instant): text += "\(instant)"
     case .duration(let span): text += "\(span)"
     case .double(let number): text += "\(number)"

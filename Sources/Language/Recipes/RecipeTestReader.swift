@@ -115,7 +115,8 @@ struct RecipeTestReader {
     return RecipeTest(
       name: title.flatMap { findings.text($0, of: "'case'") } ?? "",
       location: findings.location(of: title ?? value), start: start, replay: replay,
-      secrets: secrets(shared("secrets")), files: files(shared("files")), sandboxes: shared("sandboxes").map(sandboxes) ?? [], actions: actions)
+      secrets: secrets(shared("secrets")), files: files(shared("files")),
+      sandboxes: shared("sandboxes").map(sandboxes) ?? [], actions: actions)
   }
 
   private func secrets(_ value: Value?) -> [String: String] {
