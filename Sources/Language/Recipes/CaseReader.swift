@@ -272,8 +272,10 @@ extension StepReader {
 
   /// Reads the value that a step gives instead of an error.
   ///
-  /// - Parameter type: What the step gives, or each item of a loop.
-  func fallback(_ handler: Handler, for type: ValueType) -> Fallback? {
+  /// - Parameters:
+  ///   - type: What the step gives, or each item of a loop.
+  ///   - known: What declarations say of that beyond its type.
+  func fallback(_ handler: Handler, for type: ValueType, as known: ObjectSchema?) -> Fallback? {
     guard let value = handler.value else { return nil }
     guard case .object(let object) = type else {
       _ = compiler.template(value, of: "'value'", in: handler.scope)
@@ -288,14 +290,17 @@ extension StepReader {
       let names = object.fields.map(\.name)
       let strays = (given ?? []).filter { !names.contains($0) }
       let isMisspelt = strays.contains { $0.nearest(among: names) == field.name }
-      guard let type = field.type.declared(isWhole: true) else {
+      let declaration = known?.field(named: field.name)
+      guard let type = field.type.declared(isWhole: true, as: declaration?.type) else {
         if isGiven || !field.isOptional { ungivable.append("'\(field.name)'") }
         fields.append(FieldSchema(field.name, .dyn, "", isOptional: true))
         continue
       }
       let mayBeMissing = field.isOptional || field.type.isOptionalValue
       if !isGiven, !mayBeMissing, !isMisspelt { missing.append("'\(field.name)'") }
-      fields.append(FieldSchema(field.name, type, "", isOptional: mayBeMissing || !isGiven))
+      fields.append(
+        FieldSchema(
+          field.name, type, "", isOptional: mayBeMissing || !isGiven, limits: declaration?.limits ?? []))
     }
     let narrowing = "to give less, put the step into 'steps' and name under 'outputs' what later steps read"
     if !missing.isEmpty {
@@ -319,37 +324,95 @@ extension ValueType {
 
   /// The type as a declaration, so that values can be checked against it; nil for what none can be given for.
   ///
-  /// - Parameter isWhole: Whether it is a field's type, and may say that the field may be absent.
-  fileprivate func declared(isWhole: Bool = false) -> FieldType? {
+  /// - Parameters:
+  ///   - isWhole: Whether it is a field's type, and may say that the field may be absent.
+  ///   - known: What a declaration says of it, such as that a string is a date.
+  fileprivate func declared(isWhole: Bool = false, as known: FieldType? = nil) -> FieldType? {
     switch self {
     case .bool: .bool
     case .int: .int
     case .double: .double
-    case .string: .string
+    case .string: if case .date? = known { .date } else { .string }
     case .bytes: .bytes
     case .timestamp: .timestamp
     case .duration: .duration
     case .dyn: .dyn
     case .choice(let words): .choice(words)
-    case .list(let element): element.declared().map { .list($0) }
-    case .map(.string, let value): value.declared().map { .map($0) }
-    case .optional(let wrapped): isWhole ? wrapped.declared() : nil
-    case .object(let object): object.declared.map { .object($0) }
+    case .list(let element): element.declared(as: known?.element).map { .list($0) }
+    case .map(.string, let value): value.declared(as: known?.element).map { .map($0) }
+    case .optional(let wrapped): isWhole ? wrapped.declared(as: known) : nil
+    case .object(let object): object.declared(as: known?.schema).map { .object($0) }
     default: nil
     }
   }
 }
 
 extension ObjectType {
-  fileprivate var declared: ObjectSchema? {
+  fileprivate func declared(as known: ObjectSchema?) -> ObjectSchema? {
     var declared: [FieldSchema] = []
     for field in fields {
-      if let type = field.type.declared() {
-        declared.append(FieldSchema(field.name, type, "", isOptional: field.isOptional))
+      let declaration = known?.field(named: field.name)
+      if let type = field.type.declared(as: declaration?.type) {
+        declared.append(
+          FieldSchema(field.name, type, "", isOptional: field.isOptional, limits: declaration?.limits ?? []))
       } else if !field.isOptional {
         return nil
       }
     }
     return ObjectSchema(fields: declared)
+  }
+}
+
+extension FieldType {
+  /// What a list or a map holds.
+  fileprivate var element: FieldType? {
+    switch self {
+    case .list(let element), .map(let element): element
+    default: nil
+    }
+  }
+
+  fileprivate var schema: ObjectSchema? { if case .object(let schema) = self { schema } else { nil } }
+}
+
+extension ObjectSchema {
+  /// What a repeated step gives of what it carries.
+  init(_ carried: [CarriedValue]) {
+    self.init(fields: carried.map { FieldSchema($0.name, $0.type, "", isOptional: $0.isOptional) })
+  }
+}
+
+extension Step.Kind {
+  /// What declarations say of the output; nil where it is made by expressions, which know a date as a string.
+  var declaredOutput: ObjectSchema? {
+    switch self {
+    case .action(let call): call.shape?.applied(to: call.action.output) ?? call.action.output
+    case .block(let block, nil): block.declaredOutput
+    case .parallel(let branches):
+      ObjectSchema(fields: branches.map { FieldSchema($0.name, .object($0.block.declaredOutput), "") })
+    default: nil
+    }
+  }
+}
+
+extension Block {
+  fileprivate var declaredOutput: ObjectSchema {
+    var fields: [FieldSchema] = []
+    for step in steps {
+      guard let id = step.id, let type = step.declaredOutput else { continue }
+      fields.append(FieldSchema(id, type, ""))
+    }
+    return ObjectSchema(fields: fields)
+  }
+}
+
+extension Step {
+  fileprivate var declaredOutput: FieldType? {
+    let carried = repetition.flatMap { $0.hasMemory ? ObjectSchema($0.carried) : nil }
+    guard let output = carried ?? kind.declaredOutput else { return nil }
+    guard let loop else { return .object(output) }
+    // Where an item's error is caught, the loop gives what became of each.
+    let givesItems = onError == nil ? loop.onItemError == .stop : onError?.value != nil
+    return givesItems ? .list(.object(output)) : nil
   }
 }

@@ -438,7 +438,7 @@ extension Value {
   }
 
   /// The value with a place, which all of its parts have too.
-  private func placed(at place: Place) -> Value {
+  func placed(at place: Place) -> Value {
     switch content {
     case .list(let items): Value(.list(items.map { $0.placed(at: place) }), at: place)
     case .map(let map):

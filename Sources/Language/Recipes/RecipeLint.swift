@@ -278,7 +278,7 @@ extension Step {
 
 extension RecipeExpression {
   /// The value, if it depends on nothing.
-  fileprivate var constant: Value? { references.isEmpty ? try? evaluate(in: []) : nil }
+  var constant: Value? { references.isEmpty ? try? evaluate(in: []) : nil }
 }
 
 extension Value {

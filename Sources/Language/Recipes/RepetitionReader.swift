@@ -42,9 +42,8 @@ struct RepetitionReader {
   private func carried(_ member: ValueMap.Member, in scope: Scope) -> CarriedValue? {
     let name = member.key.plainText
     let keys = member.value.map?.members.map(\.key.plainText) ?? []
-    guard !keys.isEmpty, keys.allSatisfy({ ["type", "first"].contains($0) }) else {
-      return inferred(name, member.value, in: scope)
-    }
+    let isDeclared = keys.allSatisfy { ["type", "first"].contains($0) } || isType(member.value["type"])
+    guard !keys.isEmpty, isDeclared else { return inferred(name, member.value, in: scope) }
     guard let fields = Fields(member.value, of: "'\(name)'", .carried, findings) else { return nil }
     guard let written = fields["type"] else { return fields["first"].flatMap { inferred(name, $0, in: scope) } }
     var typeText = written
@@ -55,7 +54,9 @@ struct RepetitionReader {
     }
     let type = TypeReader(findings: findings).read(typeText, of: "the type of '\(name)'")
     guard let first = fields["first"] else {
-      if isOptional { return type.map { CarriedValue(name: name, first: .absent($0), isOptional: true, type: $0) } }
+      if isOptional || !fields.strays.isEmpty {
+        return type.map { CarriedValue(name: name, first: .absent($0), isOptional: isOptional, type: $0) }
+      }
       findings.error(
         "'\(name)' has no first value; add 'first', or write a type that ends in '?', such as "
           + JSON.quoted((written.string ?? "string") + "?"), at: member.key)
@@ -68,6 +69,17 @@ struct RepetitionReader {
     // A first value at fault is one error; the type is known all the same.
     let template = template(first, name, type, isOptional: isOptional, as: "carry", in: scope)
     return CarriedValue(name: name, first: template ?? .absent(type), isOptional: isOptional, type: type)
+  }
+
+  /// Whether a value says a type, so that a mapping that has it as its `type` is meant as a declaration.
+  private func isType(_ value: Value?) -> Bool {
+    guard var value else { return false }
+    if let text = value.string?.trimmed, text.hasSuffix("?") {
+      value = Value(.string(String(text.dropLast())), at: value.place)
+    }
+    let count = findings.list.count
+    let type = TypeReader(findings: findings).read(value, of: "the type")
+    return !findings.forgiveErrors(after: count) && type != nil
   }
 
   /// A carried value whose type is that of its first value.
@@ -103,13 +115,19 @@ struct RepetitionReader {
     _ value: Value, _ name: String, _ type: FieldType, isOptional: Bool, as key: String, in scope: Scope
   ) -> ValueTemplate? {
     if value.isNull, isOptional { return .absent(type) }
+    let schema = ObjectSchema(fields: [FieldSchema(name, type, "", isOptional: isOptional)])
     guard value.holdsExpression else {
-      let schema = ObjectSchema(fields: [FieldSchema(name, type, "")])
-      let given = Value.object([name: value])
-      let faults = schema.check(given, as: key, spelling: findings.spelling)
-      for fault in faults { findings.add(fault.diagnostic(in: findings.source, range: findings.range)) }
-      guard !faults.contains(where: { $0.severity == .error }) else { return nil }
-      return .literal(schema.restored(given)[name] ?? value, type.inputType)
+      guard let faults = faults(of: value, name, schema, as: key) else {
+        return .literal(schema.restored(.object([name: value]))[name] ?? value, type.inputType)
+      }
+      for fault in faults { findings.add(fault) }
+      return nil
+    }
+    guard value.string != nil else {
+      let whole = Value(.map(ValueMap([(name, value)])), at: value.place)
+      let template = compiler.fields(whole, of: schema, path: key, in: scope).template
+      guard case .map(let members, _)? = template else { return nil }
+      return members.first?.value
     }
     let (template, given) = compiler.typed(value, of: "'\(name)'", in: scope)
     guard let template else { return nil }
@@ -118,6 +136,18 @@ struct RepetitionReader {
       return nil
     }
     let wanted = type.inputType
+    var constant = template.constant
+    if isOptional, case .optional(let held)? = constant?.content { constant = held }
+    if let constant, !constant.isAbsence {
+      // A constant that fits is right also where its type alone doesn't tell, as with a choice.
+      guard let faults = faults(of: constant.placed(at: value.place), name, schema, as: key) else {
+        return template
+      }
+      if wanted.accepts(given) {
+        for fault in faults { findings.add(fault) }
+        return nil
+      }
+    }
     var found = given
     switch given {
     case .optional(let wrapped) where isOptional: found = wrapped
@@ -136,6 +166,13 @@ struct RepetitionReader {
       "'\(key).\(name)' must be \(wanted.withArticle), but this is \(given.withArticle)\(fix)",
       at: value)
     return nil
+  }
+
+  /// What is wrong with a value that is known; nil if it fits.
+  private func faults(of value: Value, _ name: String, _ schema: ObjectSchema, as key: String) -> [Diagnostic]? {
+    let faults = schema.check(.object([name: value]), as: key, spelling: findings.spelling)
+    guard faults.contains(where: { $0.severity == .error }) else { return nil }
+    return faults.map { $0.diagnostic(in: findings.source, range: findings.range) }
   }
 
   private func refuseSecret(_ what: String, at value: Value) {
@@ -159,7 +196,7 @@ struct RepetitionReader {
     var inner = scope
     inner.declare("result", output)
     let until = fields.require("until", "a condition on 'result', such as result.state == 'ready'").flatMap {
-      compiler.condition($0, of: "'until'", in: inner)
+      condition($0, in: inner)
     }
     let next = self.next(fields, carried, in: inner)
     let (collect, element) = self.collect(fields["collect"], in: inner)
@@ -203,6 +240,15 @@ struct RepetitionReader {
     )
   }
 
+  private func condition(_ value: Value, in scope: Scope) -> RecipeExpression? {
+    guard let condition = compiler.condition(value, of: "'until'", in: scope) else { return nil }
+    guard condition.constant?.bool == false else { return condition }
+    findings.error(
+      "'until' is never true, so the rounds would never end; write a condition on 'result' or a carried value",
+      at: value)
+    return nil
+  }
+
   private func next(_ fields: Fields, _ carried: [CarriedValue], in scope: Scope) -> [NamedTemplate] {
     guard let value = fields["next"] else { return [] }
     let names = (fields["carry"]?.map?.members ?? []).map(\.key.plainText)
@@ -240,6 +286,8 @@ struct RepetitionReader {
     }
     guard let expression = compiler.expression(value, of: "'collect'", in: scope) else { return (nil, .dyn) }
     let type = expression.program.type
+    // What YAML reads as a number has no text of its own.
+    let text = expression.text
     let fault: String
     switch type {
     case .dyn: return (expression, .dyn)
@@ -249,7 +297,8 @@ struct RepetitionReader {
     case .optional(.list):
       fault = "'collect' takes a list, but this may be absent; write `\(expression.text.asReceiver).orValue([])`"
     default:
-      fault = "'collect' takes a list, but this is \(type.withArticle); put it into one: [\(expression.text)]"
+      let item = text.isEmpty ? value.plainText : text
+      fault = "'collect' takes a list, but this is \(type.withArticle); put it into one: [\(item)]"
     }
     findings.error(fault, at: value)
     return (nil, .dyn)
@@ -301,6 +350,14 @@ extension ValueType {
 }
 
 extension Value {
+  /// Whether it stands for what isn't there, or holds what may not be.
+  fileprivate var isAbsence: Bool {
+    switch content {
+    case .null, .optional: true
+    default: false
+    }
+  }
+
   /// The expression of a text that is one.
   fileprivate var expressionText: String {
     guard let text = string?.trimmed, text.hasPrefix("${{"), text.hasSuffix("}}") else { return "it" }

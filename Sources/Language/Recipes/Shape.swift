@@ -26,6 +26,11 @@ package struct Shape: Sendable {
   /// The type of the output with the shape.
   package let type: ValueType
 
+  /// The declaration of an output with the types of the shape, which says more than the output's type.
+  func applied(to schema: ObjectSchema) -> ObjectSchema {
+    if case .object(let shaped) = root.applied(to: .object(schema)) { shaped } else { schema }
+  }
+
   /// An output that doesn't fit.
   package struct Misfits: Error, Sendable {
     /// Up to ten sentences without full stop, each with a path, what is there and what is wanted.
@@ -47,6 +52,26 @@ package struct Shape: Sendable {
     let value = fitting.fit(output, root, "")
     guard fitting.misfits.count == 0 else { throw fitting.misfits }
     return value ?? .null
+  }
+}
+
+extension Shape.Part {
+  fileprivate func applied(to known: FieldType) -> FieldType {
+    switch (self, known) {
+    case (_, .optional(let wrapped)): return applied(to: wrapped)
+    case (.open(let type), _): return type
+    case (.each(let part), .list(let element)): return .list(part.applied(to: element))
+    case (.each(let part), .map(let element)): return .map(part.applied(to: element))
+    case (.fields(let parts), .object(let schema)):
+      return .object(
+        ObjectSchema(
+          fields: schema.fields.map { field in
+            guard let part = parts.first(where: { $0.name.hasSameScalars(as: field.name) }) else { return field }
+            let type = part.part.applied(to: field.type)
+            return FieldSchema(field.name, type, field.summary, isOptional: part.isOptional)
+          }))
+    default: return known
+    }
   }
 }
 

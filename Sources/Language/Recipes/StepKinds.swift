@@ -47,8 +47,8 @@ extension StepReader {
     if retry == nil, !isBlindWrite, action.effect.standardRetry != nil { retry = defaults.retry }
     if let member = fields.member("repeat"), action.effect == .write {
       findings.error(
-        "'\(action.id)' must not be repeated: it is a plain write, and each round would do it once more", at: member.key
-      )
+        "'\(action.id)' must not be repeated: it is a plain write, and each round would do it once more; if that is "
+          + "meant, put it into 'steps'", at: member.key)
     }
     let declared = action.outputType(for: with)
     let shape = fields["shape"].flatMap {

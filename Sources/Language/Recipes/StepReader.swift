@@ -156,7 +156,10 @@ struct StepReader {
       (repetition, type) = repeating.repetition(repeats, carried, output: type, scope: inner)
       if repetition == nil { kind = nil }
     }
-    let onError = handler.map { ErrorHandling(steps: $0.steps, value: fallback($0, for: type)) }
+    let declared = handler?.value.flatMap { _ in
+      hasMemory ? ObjectSchema(carried) : kind?.declaredOutput
+    }
+    let onError = handler.map { ErrorHandling(steps: $0.steps, value: fallback($0, for: type, as: declared)) }
     // Also one that is at fault, so that what reads the step's value is no second error.
     let givesValue = handler?.value != nil
     if givesValue, loop?.onItemError == .continue, let member = fields.member("onItemError") {

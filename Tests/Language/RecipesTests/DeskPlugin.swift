@@ -6,7 +6,7 @@ enum DeskPlugin: Plugin {
   static let summary = "Files papers."
   static let actions: [any Action<Desk>.Type] = [
     Find.self, Read.self, File.self, Post.self, Stamp.self, Copy.self, Weigh.self,
-    Fetch.self,
+    Fetch.self, Answer.self,
   ]
 
   struct Configuration: FieldSet {
@@ -130,6 +130,21 @@ enum Copy: ReconcilingAction {
   static func reconcile(
     _ input: Input, with baseline: Baseline, startedAt: Timestamp, on desk: Desk, in context: ActionContext
   ) async throws -> Reconciliation<Output> { try never() }
+}
+
+enum Answer: Action {
+  static let name = "answer"
+  static let summary = "Asks another desk."
+  static let effect = Effect.read
+  static let examples = [Example("All", "")]
+  typealias Input = Nothing
+
+  struct Output: FieldSet {
+    @Field("When it came.", .pattern(.date)) var day: String
+    @Field("What came.") var body: Value
+  }
+
+  static func run(_ input: Input, on desk: Desk, in context: ActionContext) async throws -> Output { try never() }
 }
 
 enum Fetch: Action {

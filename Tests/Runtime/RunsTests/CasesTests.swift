@@ -185,6 +185,29 @@ import Testing
     #expect(!run.takenOver(by: "r2", of: bench.recipe, at: bench.time.now()).contains { $0.isBegin(of: "a") })
   }
 
+  @Test(
+    arguments: [
+      ("2026-11-22", nil),
+      ("2026-02-31", "'value.body.d' must be a date such as 2026-11-20, but found '2026-02-31'"),
+    ] as [(String, String?)])
+  func `a value instead of an error keeps to the shape`(given: String, fault: String?) async throws {
+    let bench = try Bench(
+      """
+      inputs: { d: string }
+      steps:
+        - id: a
+          uses: bench.readOpen
+          with: { name: refused, body: 1 }
+          shape: { body: { d: date } }
+          onError: { value: { name: x, body: { d: "${{ inputs.d }}" } } }
+      outputs: { d: "${{ steps.a.body.d }}" }
+      """, inputs: ValueMap([("d", .string(given))]))
+    bench.service.script("refused", .fail(WalkTests.refusal))
+    let run = try await bench.run()
+    #expect(run.error?.message == fault.map { "the value of 'onError': \($0)" })
+    #expect(fault != nil || run.outputText == #"{"d":"\#(given)"}"#)
+  }
+
   @Test func `a value of no known type that does not fit fails the step`() async throws {
     let bench = try Bench(
       """

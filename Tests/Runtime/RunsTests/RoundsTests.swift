@@ -158,7 +158,7 @@ import Testing
           with: { name: a }
           repeat:
             carry: { n: 1 }
-            next: { n: "${{ json.parse('\\"text\\"') }}" }
+            next: { n: "${{ json.parse('\\"' + result.name + '\\"') }}" }
             until: n > 5
         """, status: .failed, error: "'next.n' must be an int, but found a string", asked: ["a"]),
     Example(
@@ -180,6 +180,24 @@ import Testing
               steps: [{ uses: bench.postKeyed, with: { name: "${{ n }} ${{ m }}" } }]
         """, outputs: #"{"n":3,"rounds":2,"collected":[2,3]}"#,
       asked: ["1 0", "1 1", "2 0", "2 1", "2 2"]),
+    Example(
+      name: "parts of carried values are of their types",
+      steps: """
+        - id: a
+          uses: bench.read
+          with: { name: "${{ d }} ${{ w.?b.orValue('-') }} ${{ string(m.a) }}", value: 2 }
+          repeat:
+            carry:
+              d: { type: date, first: "${{ '2026-11-22' }}" }
+              w: { type: { a: double, b: "string?" }, first: { a: 1 } }
+              m: { type: "map(string, double)", first: { a: "${{ 1.5 }}" } }
+            next:
+              d: "${{ '2026-11-23' }}"
+              w: { a: 2, b: "${{ string(result.value) }}" }
+              m: { a: 3, b: "${{ w.a }}" }
+            until: d == '2026-11-23' && w.?b.hasValue() && m.a == 3.0
+        """, outputs: #"{"d":"2026-11-23","w":{"a":2.0,"b":"2"},"m":{"a":3.0,"b":1.0},"rounds":1}"#,
+      asked: ["2026-11-22 - 1.5"]),
   ]
 
   private static func bench(_ example: Example) throws -> Bench {
@@ -253,7 +271,7 @@ import Testing
       steps:
         - id: a
           timeout: { total: 90m }
-          repeat: { until: "false", every: 20m }
+          repeat: { until: "now > timestamp('2999-01-01T00:00:00Z')", every: 20m }
           steps: [{ wait: 1h }]
       """)
     try await bench.create()
