@@ -318,11 +318,7 @@ actor TestBench {
     let place = "\(files)/\(path)"
     do throws(FileError) {
       if let text {
-        let names = path.split(separator: "/").dropLast()
-        for count in names.indices {
-          let folder = "\(files)/\(names[...count].joined(separator: "/"))"
-          if !Files.exists(folder) { try Files.makeFolder(folder) }
-        }
+        try Files.makeFolder(([files] + path.split(separator: "/").dropLast().map(String.init)).joined(separator: "/"))
         try Files.write(Array(text.utf8), to: place)
       } else {
         try Files.remove(place)
