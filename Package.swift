@@ -140,7 +140,13 @@ let package = Package(
         .target(
           name: "Agent",
           dependencies: [
-            "Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler", "Threads",
+            "ActionKit", "Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler",
+            "Threads",
+          ]),
+        .target(
+          name: "AgentHTTP",
+          dependencies: [
+            "ActionKit", "Agent", "Basics", "HTTPServer", "HTTPTypes", "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentRuntime",
@@ -193,9 +199,9 @@ let package = Package(
         .executableTarget(
           name: "errand",
           dependencies: [
-            "ActionKit", "Agent", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars", "ChildProcesses",
-            "CommandLineParser", "Expressions", "PluginList", "RecipeTesting", "Recipes", "Recordings", "RunState",
-            "Runs", "SecretSources",
+            "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars",
+            "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "PluginList", "RecipeTesting", "Recipes", "Recordings",
+            "RunState", "Runs", "SecretSources",
             "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(

@@ -41,6 +41,11 @@ static size_t unescapeNothing(void *context, struct MHD_Connection *connection, 
   return length;
 }
 
+int cmicrohttpd_socket(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info = cmicrohttpd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
 struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {
   const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
   // The daemon's thread inherits the mask: signals are for the program's own threads.

@@ -38,6 +38,7 @@ package struct Configuration: Sendable {
   package var secrets = SecretSettings()
   package var connections: [Connection] = []
   package var history = HistoryLimits()
+  package var server = ServerSettings()
   /// The recipe that is run when a run fails, as written.
   package var onFailure: (file: String, location: Diagnostic.Location?)?
 
@@ -144,6 +145,7 @@ private struct ConfigurationReader {
     if let value = fields["onFailure"], let file = fields.text("onFailure") {
       configuration.onFailure = (file, findings.location(of: value))
     }
+    if let value = fields["server"] { configuration.server = ServerSettings.read(value, findings) }
     if let value = fields["history"] { read(history: value, into: &configuration.history) }
     if let value = fields["connections"] {
       if let map = value.map {

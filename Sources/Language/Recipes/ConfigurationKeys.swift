@@ -12,6 +12,7 @@ extension KeySet {
       "onFailure", .text(),
       "The file of a recipe that is run whenever a run of another recipe fails, times out or becomes uncertain."),
     Key("history", .keys(.history), "How long finished runs and slots are kept."),
+    Key("server", .keys(.server), "Where programs and browsers reach errand serve; only its sockets if left out."),
   ])
 
   static let secrets = KeySet([
@@ -49,6 +50,15 @@ extension KeySet {
       "How many HTTP requests may go out in any span of 'per', over all runs; calls, where the plugin doesn't use HTTP."
     ),
     Key("per", .duration(atLeast: .seconds(1)), "The length of time that 'requests' counts in."),
+  ])
+
+  static let server = KeySet([
+    Key("listen", .definition("texts"), "The addresses with their ports, such as 127.0.0.1:7373."),
+    Key(
+      "publicURL", .text(pattern: "^https?://[^/?#@]+/?$"),
+      "The address under which a proxy passes requests on, such as https://errand.example.org."),
+    Key(
+      "allowRemote", .bool, "Whether 'listen' may name addresses that other machines reach.", default: .bool(false)),
   ])
 
   static let history = KeySet([

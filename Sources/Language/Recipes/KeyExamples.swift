@@ -624,6 +624,14 @@ package struct KeyExample: Sendable {
         shop: { plugin: http, baseURL: "https://shop.example", limits: { maxParallel: 4, requests: 60, per: 1m } }
       """),
     KeyExample(
+      "`errand.yaml`", "server server.listen server.publicURL server.allowRemote",
+      """
+      server:
+        listen: 127.0.0.1:7373
+        publicURL: https://errand.example.org
+        allowRemote: false
+      """),
+    KeyExample(
       "`errand.yaml`", "history history.keepRuns history.keepFor history.keepSlotsFor history.keepDataFor",
       """
       history: { keepRuns: 10000, keepFor: 90d, keepSlotsFor: 30d, keepDataFor: 14d }

@@ -53,10 +53,34 @@ package final class HTTPServer: Sendable {
   ) throws(HTTPServerError) {
     if let fault = cmicrohttpd_load() { throw HTTPServerError(message: String(cString: fault)) }
     let listener = try ListeningSocket(host: host, port: port)
-    core = ServerCore(limits: limits, handler: handler)
+    core = ServerCore(limits: limits, isLocal: false, handler: handler)
     self.host = host
     self.port = listener.port
     try core.start(on: listener.descriptor)
+  }
+
+  /// Starts to serve a socket that listens already, and closes it in the end.
+  ///
+  /// - Parameter descriptor: A Unix socket or one of the network, such as those that systemd hands over.
+  package init(
+    listening descriptor: Int32, limits: HTTPServerLimits = HTTPServerLimits(), handler: @escaping Handler
+  ) throws(HTTPServerError) {
+    if let fault = cmicrohttpd_load() {
+      close(descriptor)
+      throw HTTPServerError(message: String(cString: fault))
+    }
+    var address = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let isKnown = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) == 0 }
+    }
+    guard isKnown else {
+      throw HTTPServerError(message: "Descriptor \(descriptor) is no socket: \(String(cString: strerror(errno))).")
+    }
+    let isLocal = Int32(address.ss_family) == AF_UNIX
+    core = ServerCore(limits: limits, isLocal: isLocal, handler: handler)
+    (host, port) = isLocal ? ("localhost", 0) : ListeningSocket.hostAndPort(of: &address)
+    try core.start(on: descriptor)
   }
 
   deinit { core.beginStop() }
@@ -103,8 +127,20 @@ private struct ListeningSocket {
       throw failed("\(String(cString: strerror(code)))\(way).")
     }
     self.descriptor = descriptor
+    self.port = ListeningSocket.hostAndPort(of: &address).port
+  }
+
+  /// The numeric host and the port of an address of the network.
+  static func hostAndPort(of address: inout sockaddr_storage) -> (host: String, port: Int) {
     // The port stands at the same place for both families.
-    self.port = withUnsafeBytes(of: &address) { Int(UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self))) }
+    let port = withUnsafeBytes(of: &address) { Int(UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self))) }
+    let family = Int32(address.ss_family)
+    var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+    let isWritten = withUnsafeBytes(of: &address) { bytes in
+      // Where the address begins within that of each family.
+      bytes.baseAddress.map { inet_ntop(family, $0 + (family == AF_INET ? 4 : 8), &text, socklen_t(text.count)) != nil }
+    }
+    return (isWritten == true ? String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : "", port)
   }
 
   private static func fill(_ storage: inout sockaddr_storage, _ host: String, _ port: UInt16) -> socklen_t? {

@@ -1,4 +1,5 @@
 import Basics
+package import Glibc
 
 @_exported public import HTTPTypes
 
@@ -12,6 +13,8 @@ package struct HTTPServerRequest: Sendable {
   package var headers: HTTPHeaders
   /// The body; empty if there is none.
   package var body: [UInt8]
+  /// The account at the other end of a Unix socket, as the kernel names it; nil over the network.
+  package var account: uid_t?
 
   package init(_ method: String, _ target: String, headers: HTTPHeaders = [:], body: [UInt8] = []) {
     self.method = method

@@ -29,10 +29,13 @@ final class ServerCore: Sendable {
 
   let limits: HTTPServerLimits
   let handler: HTTPServer.Handler
+  /// Whether it listens on a Unix socket, whose clients the kernel identifies.
+  let isLocal: Bool
   private let state = Mutex(State())
 
-  init(limits: HTTPServerLimits, handler: @escaping HTTPServer.Handler) {
+  init(limits: HTTPServerLimits, isLocal: Bool, handler: @escaping HTTPServer.Handler) {
     self.limits = limits
+    self.isLocal = isLocal
     self.handler = handler
   }
 

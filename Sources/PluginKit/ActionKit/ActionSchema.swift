@@ -49,6 +49,9 @@ extension ObjectSchema {
 }
 
 extension FieldType {
+  /// The schema of a value, without expressions.
+  package var jsonSchema: ValueMap { jsonSchema([], allowsExpressions: false) }
+
   fileprivate func jsonSchema(_ limits: [Limit], allowsExpressions: Bool) -> ValueMap {
     var schema = ValueMap()
     switch self {

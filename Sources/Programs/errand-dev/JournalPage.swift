@@ -188,6 +188,10 @@ private let examples = {
     {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s","inputs":{"day":"Friday"}}
     Requests are about to be sent on a connection that has limits, or its service asked to wait. They count for `per`.
     {"event":"connectionUsed","at":"2026-11-20T09:00:00Z","connection":"shop","requests":1,"per":"60s","heldUntil":"2026-11-20T09:00:30Z"}
+    A person had a token made for callers over HTTP. `sha256` is that of its text, which is not kept.
+    {"event":"tokenIssued","at":"2026-11-20T09:00:00Z","name":"phone","sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","scopes":["read","approve"],"recipes":["averages"],"expiresAt":"2027-02-18T09:00:00Z"}
+    A person revoked a token.
+    {"event":"tokenRevoked","at":"2026-11-20T09:00:00Z","name":"phone"}
     """#.split(separator: "\n").map { String($0) }
 }()
 

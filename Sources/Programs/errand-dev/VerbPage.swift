@@ -12,10 +12,11 @@ func verbPage() -> String {
       + "account, by the person it names when it connects. A request cannot.", "",
     "Any request may be refused as `request` if it doesn't match this page, and as `state` if the state can't be used.",
   ]
-  for scope in AgentVerb.Scope.allCases {
+  for scope in AgentVerb.Scope.allCases where AgentVerb.all.contains(where: { $0.scope == scope }) {
     lines += ["", "## \(heading(scope))", ""]
     for verb in AgentVerb.all where verb.scope == scope {
       lines += ["### `\(verb.name)`", "", verb.summary]
+      if let route = verb.route { lines += ["", "Over HTTP: `\(route.method.rawValue) /api/v1\(route.path)`"] }
       if !verb.parameters.isEmpty {
         lines += ["", "| Member | |", "|---|---|"]
         for parameter in verb.parameters {
@@ -33,10 +34,12 @@ func verbPage() -> String {
 
 private func heading(_ scope: AgentVerb.Scope) -> String {
   switch scope {
-  case .read: "Looking"
-  case .start: "Starting"
-  case .steer: "Steering"
-  case .approve: "Deciding"
+  case .token(.read): "Looking"
+  case .token(.data): "Looking at data"
+  case .token(.start): "Starting"
+  case .token(.steer): "Steering"
+  case .token(.approve): "Deciding"
+  case .token(.metrics): "Measuring"
   case .own: "Between programs of one account"
   }
 }

@@ -1,5 +1,6 @@
 import CommandLineParser
 import Recipes
+import RunState
 
 /// The only description of the command line: parsing, help, completion and suggestions read it.
 let program = Command(
@@ -19,7 +20,7 @@ let program = Command(
   ],
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
-    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand,
+    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand, tokenCommand,
     stateCommand, doctorCommand, completionsCommand, manualCommand, helpCommand,
   ], otherWords: .ofProgram)
 
@@ -217,6 +218,30 @@ private let sandboxCommand = Command(
   arguments: [.required("plugin", "The plugin.", .text)],
   options: [.option("port", "PORT", "The port on 127.0.0.1; any free one if left out.", .int(0...65_535))],
   examples: [.init("sandbox markbook --port 8081", "Then run with --set connections.markbook.baseURL=….")])
+
+private let tokenCommand = Command(
+  "token", "Makes, lists and revokes the tokens of programs that reach errand serve over HTTP.",
+  subcommands: [
+    Command(
+      "new", "Makes a token and prints it once; the state keeps only its hash.",
+      arguments: [.required("name", "What it is called; decisions are recorded under this name.", .text)],
+      options: [
+        .option(
+          "scope", "SCOPE", "What it allows, as often as needed (read).", .choice(TokenScope.allCases.map(\.rawValue)),
+          repeats: true),
+        .option("recipe", "NAME", "Only runs and schedules of that recipe, as often as needed.", .text, repeats: true),
+        .option("expires", "DURATION", "How long it is valid, such as 90d; for ever if left out.", .text),
+      ],
+      examples: [
+        .init("token new phone --scope read --scope approve --expires 90d", "Lets a phone see and approve runs."),
+        .init("token new shop --scope start --recipe invoice", "Lets a shop start one recipe."),
+      ]),
+    Command(
+      "list", "Lists the tokens, with what they allow.", options: [.flag("json", "Prints JSON.")]),
+    Command(
+      "revoke", "Makes a token invalid at once.", arguments: [.required("name", "The token's name.", .text)],
+      examples: [.init("token revoke phone", "Locks out whoever has it.")]),
+  ])
 
 private let secretsCommand = Command(
   "secrets", "Checks secrets without revealing them.",

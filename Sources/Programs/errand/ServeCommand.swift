@@ -1,8 +1,10 @@
 import Agent
+import AgentHTTP
 import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
+import HTTPServer
 import Recipes
 import RunState
 import Runs
@@ -99,6 +101,7 @@ private struct Service {
     let upkeep = Task { await maintain() }
     defer { for task in [hangUps, end, life, upkeep] { task.cancel() } }
 
+    let api = try await openDoors()
     let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     log.advise(
@@ -107,16 +110,46 @@ private struct Service {
         : "SIGTERM ends it cleanly; SIGHUP reads errand.yaml again")
     for run in left { log.say(.stands(run)) }
     tellFailureRecipe()
+    api.becomeReady()
     notice.ready(await summary())
     Service.giveBackMemory()
     let failure = await attend(events, sink)
 
     notice.stopping()
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
+    await api.stop()
     await connection.leave()
     if let failure { throw RuntimeError(failure) }
     log.say("stopped", "stopped; open runs resume when errand serve is started again")
     return .done
+  }
+
+  /// Listens for requests over HTTP: on `api.sock` always, on addresses where errand.yaml or systemd names some.
+  private func openDoors() async throws(RuntimeError) -> APIServer {
+    let workspace = current.value.workspace
+    let settings = workspace.configuration.server
+    if let refusal = settings.refusal(hasTokens: !(await agent.store.tokens().isEmpty)) {
+      throw RuntimeError(.configuration, refusal)
+    }
+    let api = APIServer(
+      agent.service, store: agent.store, settings: settings, program: "errand \(version)", time: time)
+    do {
+      try api.listen(on: try SocketAddress.listen(in: workspace.stateFolder, SocketAddress.httpName))
+      let handed = SystemdNotice.sockets
+      for descriptor in handed { try api.listen(on: descriptor) }
+      // systemd holds the addresses, so that nobody is refused while the agent starts again.
+      for address in handed.isEmpty ? settings.listen : [] {
+        let port = try api.listen(on: address)
+        log.say("listening", "listens on http://\(ServerSettings.Address(host: address.host, port: port).text)")
+      }
+    } catch let error as HTTPServerError {
+      throw RuntimeError(.unavailable, error.message)
+    } catch let error as AgentError {
+      throw RuntimeError(.unavailable, error.message)
+    } catch {
+      throw RuntimeError(.unavailable, "\(error)")
+    }
+    return api
   }
 
   /// Handles the events until the end, and returns the failure that caused it.

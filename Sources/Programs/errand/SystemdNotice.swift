@@ -26,6 +26,21 @@ struct SystemdNotice: Sendable {
     watchdog = limit.flatMap { $0 > 0 && $0 < Int.max / 1000 ? TimeSpan(nanoseconds: $0 * 1000 / 2) : nil }
   }
 
+  /// The sockets that systemd hands over (sd_listen_fds(3)): they listen already, and keep doing so when this process
+  /// ends.
+  static var sockets: [Int32] {
+    guard String(environment: "LISTEN_PID").flatMap({ Int32($0) }) == getpid(),
+      let count = String(environment: "LISTEN_FDS").flatMap({ Int32($0) }), (1...64).contains(count)
+    else { return [] }
+    // The variables are for this process, not for its children.
+    unsetenv("LISTEN_PID")
+    unsetenv("LISTEN_FDS")
+    return (3..<3 + count).map { descriptor in
+      _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+      return descriptor
+    }
+  }
+
   func ready(_ status: String) { send("READY=1\nSTATUS=\(SystemdNotice.line(status))") }
   func stopping() { send("STOPPING=1\nSTATUS=finishing what is in flight") }
   func status(_ text: String) { send("STATUS=\(SystemdNotice.line(text))") }

@@ -1,5 +1,5 @@
 import Basics
-import Glibc
+package import Glibc
 
 /// The account and person behind a request, as the connection reports them.
 ///
@@ -21,7 +21,7 @@ package struct AgentCaller: Sendable, Equatable {
   /// - Parameters:
   ///   - account: The account at the other end.
   ///   - person: The person that the client says it speaks for.
-  init(account: uid_t, person: String?) {
+  package init(account: uid_t, person: String? = nil) {
     let mayName = account == geteuid() || account == 0
     self.account = FolderLock.name(of: account)
     name = person.flatMap { mayName && !$0.trimmed.isEmpty ? $0 : nil } ?? self.account

@@ -37,6 +37,7 @@ package indirect enum AgentReply: Sendable {
   case slots([SlotRecord])
   /// The slots that a backfill would start.
   case dueSlots([Timestamp], hasMore: Bool)
+  case tokens([TokenIssued])
   case status(AgentReport)
   case yielded
   case refused(RequestRefusedError)
@@ -131,7 +132,7 @@ package struct StoredRun: Sendable {
   var recordInMemory: RunRecord? { get async { await store.openRun(id) ?? store.endedRun(id) } }
 
   /// The whole record.
-  func record() async throws(RequestRefusedError) -> RunRecord {
+  package func record() async throws(RequestRefusedError) -> RunRecord {
     if let run = await recordInMemory { return run }
     let finished: RunRecord?
     do throws(StateError) { finished = try await store.finishedRun(id) } catch { throw RequestRefusedError(error) }

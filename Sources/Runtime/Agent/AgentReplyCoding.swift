@@ -11,6 +11,7 @@
 ///     {"facts":…,"others":[…],"events":[…],"holder":pid?}
 ///     {"schedules":[record with its texts…]}    {"slots":[slot record…]}
 ///     {"slots":[instant…],"hasMore":bool}       {"lines":[printed line…],"next":position,"isLast":bool}
+///     {"tokens":[token…]}
 ///     {"yielded":true}                          {"failed":{"kind":…,"message":…}}
 ///     the members of `AgentReport`
 ///
@@ -203,6 +204,7 @@ extension AgentReply {
       return object(["slots": .list(slots.map { $0.encoded() }), "hasMore": .bool(hasMore)])
     case .printed(let piece):
       return (ValueMap([("next", .int(piece.next)), ("isLast", .bool(piece.isLast))]), [List("lines", piece.lines)])
+    case .tokens(let tokens): return (ValueMap(), [List("tokens", tokens)])
     case .status(let report): return (report.encoded().map ?? ValueMap(), [])
     case .yielded: return object(["yielded": .bool(true)])
     case .refused(let refusal):
@@ -262,6 +264,7 @@ extension AgentReply {
       self = .dueSlots(try list("slots"), hasMore: answer["hasMore"]?.bool ?? false)
     case "slots", "pauseSchedule", "resumeSchedule", "resetSchedule", "trigger", "backfill":
       self = .slots(try list("slots"))
+    case "tokens", "issueToken", "revokeToken": self = .tokens(try list("tokens"))
     case "status": self = .status(try AgentReport(reading: answer))
     case "yield": self = .yielded
     default:

@@ -13,8 +13,10 @@ package enum AgentRequest: Sendable {
   case submit(
     RunCreated, secrets: [String] = [], isDetached: Bool = false, isAgain: Bool = false, key: String? = nil)
   case start(recipe: String, inputs: ValueMap, texts: [String: String], key: String? = nil)
-  case resume(run: String)
-  case follow(run: String)
+  /// - Parameter isDetached: Whether the answer ends once the run goes on.
+  case resume(run: String, isDetached: Bool = false)
+  /// - Parameter withSnapshot: Whether the record of the run comes first.
+  case follow(run: String, withSnapshot: Bool = false)
   case pause(run: String, reason: String?)
   case cancel(run: String, reason: String?)
   case retry(run: String)
@@ -39,6 +41,9 @@ package enum AgentRequest: Sendable {
   ///   - texts: More of them, as texts that are read as the input's type wants.
   case trigger(id: String, overlap: Trigger.Overlap?, inputs: ValueMap = ValueMap(), texts: [String: String] = [:])
   case backfill(id: String, from: Timestamp, to: Timestamp, overlap: Trigger.Overlap?, isDry: Bool)
+  case issueToken(TokenIssued)
+  case revokeToken(name: String)
+  case tokens
   case status
   case yield
 }
@@ -70,7 +75,7 @@ package struct RunListQuery: Sendable {
 }
 
 /// An event from its sender.
-package struct SentEvent: Record {
+package struct SentEvent: Sendable {
   /// Its id; generated if left out.
   package var id: String?
   package var name: String
@@ -83,14 +88,6 @@ package struct SentEvent: Record {
     self.name = name
     self.data = data
     self.run = run
-  }
-
-  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
-    id = try member("id", record?.id)
-    // An event without a name is refused later, with a message of its own.
-    name = try member("name", record?.name, default: "")
-    data = try member("data", record?.data.map { PlainJSON(value: $0) })?.value
-    run = try member("run", record?.run)
   }
 }
 

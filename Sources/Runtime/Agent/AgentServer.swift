@@ -72,7 +72,7 @@ package final class AgentServer: Sendable {
     limits: LineLoop.Limits = LineLoop.Limits(), handler: @escaping Handler
   ) throws(AgentError) -> AgentServer {
     let server = AgentServer(folder, identity, limits, handler)
-    let listener = try listen(in: folder)
+    let listener = try SocketAddress.listen(in: folder, SocketAddress.name)
     do {
       // Locked, so that no event is handled before the server knows its loop, which keeps the server alive until it is
       // stopped.
@@ -107,24 +107,6 @@ package final class AgentServer: Sendable {
     await loop.stop()
     // Until now the loop's thread kept the server alive.
     content.withLock { $0.loop = nil }
-  }
-
-  private static func listen(in folder: String) throws(AgentError) -> Int32 {
-    func failure(_ what: String) -> AgentError { AgentError(.unavailable, "cannot \(what): \(systemErrorText(errno))") }
-    let listener = socket(
-      AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-    guard listener >= 0 else { throw failure("make a socket") }
-    do {
-      try Files.remove("\(folder)/\(SocketAddress.name)")
-      // Linux gives the file the socket's mode, so that no other user can connect even for a moment.
-      guard fchmod(listener, 0o600) == 0 else { throw failure("protect the agent's socket") }
-      try SocketAddress.with(folder) { bind(listener, $0, $1) }
-      guard Glibc.listen(listener, 64) == 0 else { throw failure("listen on '\(folder)/\(SocketAddress.name)'") }
-      return listener
-    } catch {
-      close(listener)
-      throw error as? AgentError ?? AgentError(.unavailable, "\(error)")
-    }
   }
 
   // MARK: - On the loop's thread

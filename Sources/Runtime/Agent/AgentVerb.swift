@@ -1,7 +1,8 @@
-/// The requests to an agent, each declared once: its name, its purpose, the permission it needs, its parameters, and
-/// why it may be refused. Every server of requests reads these declarations.
+/// The requests to an agent, each declared once: its name, its purpose, the permission it needs, its parameters, its
+/// answer, why it may be refused, and where it is found over HTTP. Every server of requests reads these declarations.
 ///
 /// On the socket a request is an object: `ask` holds the verb's name, and the other members are those declared here.
+package import ActionKit
 package import Basics
 package import Recipes
 package import RunState
@@ -9,25 +10,43 @@ import Runs
 
 package struct AgentVerb: Sendable {
   /// The permission that a caller needs.
-  package enum Scope: String, Sendable, CaseIterable {
-    /// Shows runs, schedules and the values they hold.
-    case read
-    /// Starts runs and sends events.
-    case start
-    /// Pauses, resumes, cancels, retries and resolves runs, and steers schedules.
-    case steer
-    /// Makes the decisions that runs ask people for.
-    case approve
+  package enum Scope: Sendable, Equatable, CaseIterable {
+    case token(TokenScope)
     /// Reserved for programs of the agent's own account.
     case own
+
+    package static let allCases = TokenScope.allCases.map { Scope.token($0) } + [.own]
+  }
+
+  /// Where a verb is found over HTTP, below `/api/v1`.
+  package struct Route: Sendable {
+    package enum Method: String, Sendable { case get = "GET", post = "POST", delete = "DELETE" }
+
+    package var method: Method
+    /// The path, in which `{name}` is a parameter.
+    package var path: String
+    /// The status of a good answer.
+    package var status: Int
+    /// What the answer is; nil if it has no body.
+    package var answer: (any FieldSet.Type)?
+
+    static func get(_ path: String, _ answer: any FieldSet.Type) -> Route {
+      Route(method: .get, path: path, status: 200, answer: answer)
+    }
+
+    /// - Parameter status: 202 where what was asked for is on disk and goes on by itself.
+    static func post(_ path: String, _ answer: any FieldSet.Type, status: Int = 200) -> Route {
+      Route(method: .post, path: path, status: status, answer: answer)
+    }
   }
 
   /// A parameter of a request.
-  package struct Parameter: Sendable, Equatable {
+  package struct Parameter: Sendable {
     package var name: String
     /// One sentence.
     package var summary: String
     package var isRequired: Bool
+    package var type: FieldType
   }
 
   package var name: String
@@ -37,6 +56,8 @@ package struct AgentVerb: Sendable {
   package var parameters: [Parameter]
   /// Why the request may be refused, except for a malformed request and an unusable state.
   package var refusals: Set<RequestRefusedError.Kind>
+  /// Nil for a request that only the socket takes.
+  package var route: Route?
   fileprivate let read: @Sendable (inout RecordReader) throws(RecordError) -> AgentRequest
   fileprivate let write: @Sendable (AgentRequest, inout RecordWriter) -> Bool
 
@@ -47,13 +68,14 @@ package struct AgentVerb: Sendable {
   @_semantics("optimize.sil.specialize.generic.never")
   @inline(never)
   fileprivate init<each Part: Sendable>(
-    _ name: String, _ summary: String, _ scope: Scope, refusals: Set<RequestRefusedError.Kind> = [],
-    _ members: repeat Member<each Part>, make: @escaping @Sendable (repeat each Part) -> AgentRequest,
+    _ name: String, _ summary: String, _ scope: Scope, at route: Route? = nil,
+    refusals: Set<RequestRefusedError.Kind> = [], _ members: repeat Member<each Part>, make: @escaping @Sendable (repeat each Part) -> AgentRequest,
     values: @escaping @Sendable (AgentRequest) -> (repeat each Part)?
   ) {
     self.name = name
     self.summary = summary
     self.scope = scope
+    self.route = route
     self.refusals = refusals
     var parameters: [Parameter] = []
     repeat parameters.append((each members).parameter)
@@ -77,7 +99,7 @@ package struct AgentVerb: Sendable {
 extension AgentVerb.Member where Part: Recordable {
   @inline(never)
   static func required(_ name: String, _ summary: String) -> Self {
-    Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: true)) {
+    Self(parameter: .init(name: name, summary: summary, isRequired: true, type: declaredType(of: Part.self))) {
       (record: inout RecordReader) throws(RecordError) in
       try record.read(name)
     } write: {
@@ -88,7 +110,7 @@ extension AgentVerb.Member where Part: Recordable {
   /// A member with a default.
   @inline(never)
   static func optional(_ name: String, or value: Part, _ summary: String) -> Self {
-    Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: false)) {
+    Self(parameter: .init(name: name, summary: summary, isRequired: false, type: declaredType(of: Part.self))) {
       (record: inout RecordReader) throws(RecordError) in
       try record.readIfPresent(name) ?? value
     } write: {
@@ -100,7 +122,7 @@ extension AgentVerb.Member where Part: Recordable {
 extension AgentVerb.Member {
   @inline(never)
   static func optional<Wrapped: Recordable>(_ name: String, _ summary: String) -> Self where Part == Wrapped? {
-    Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: false)) {
+    Self(parameter: .init(name: name, summary: summary, isRequired: false, type: declaredType(of: Wrapped.self))) {
       (record: inout RecordReader) throws(RecordError) in
       try record.readIfPresent(name)
     } write: {
@@ -108,6 +130,31 @@ extension AgentVerb.Member {
     }
   }
 }
+
+/// The type of a parameter, as schemas have it.
+private func declaredType(of type: any Recordable.Type) -> FieldType {
+  switch type {
+  case is String.Type: .string
+  case is Int.Type: .int
+  case is Bool.Type: .bool
+  case is Timestamp.Type: .timestamp
+  case is PlainMap.Type, is [String: String].Type: .map(.dyn)
+  case let list as any ListMember.Type: .list(declaredType(of: list.element))
+  case let choice as any (CaseIterable & Recordable).Type: .choice(words(of: choice))
+  default: .dyn
+  }
+}
+
+private protocol ListMember {
+  static var element: any Recordable.Type { get }
+}
+
+extension Array: ListMember where Element: Recordable {
+  fileprivate static var element: any Recordable.Type { Element.self }
+}
+
+/// The words of a choice, which are the names of its cases.
+private func words<Choice: CaseIterable>(of _: Choice.Type) -> [String] { Choice.allCases.map { "\($0)" } }
 
 // MARK: - On the socket
 
@@ -164,7 +211,8 @@ extension AgentVerb {
         return (run, secrets, detach, again, key)
       }),
     AgentVerb(
-      "start", "Starts a run of a served recipe by its name.", .start,
+      "start", "Starts a run of a served recipe by its name.", .token(.start),
+      at: .post("/recipes/{recipe}/runs", AcceptedAnswer.self, status: 202),
       refusals: [.notFound, .inputs, .configuration, .ended, .notServing],
       Member<String>.required("recipe", "The recipe's name."),
       Member<PlainMap?>.optional("inputs", "The inputs' values by their names."),
@@ -176,34 +224,45 @@ extension AgentVerb {
         return (recipe, PlainMap(map: inputs), texts, key)
       }),
     AgentVerb(
-      "resume", "Resumes an interrupted or paused run, and follows it.", .steer,
-      refusals: [.notFound, .ambiguous, .configuration], run,
-      make: { .resume(run: $0) }, values: { if case .resume(let run) = $0 { run } else { nil } }),
+      "resume", "Resumes an interrupted or paused run, and follows it.", .token(.steer),
+      at: .post("/runs/{run}/resume", AcceptedAnswer.self, status: 202),
+      refusals: [.notFound, .ambiguous, .configuration, .ended], run,
+      Member<Bool>.optional("detach", or: false, "Whether the answer ends once the run goes on."),
+      make: { .resume(run: $0, isDetached: $1) },
+      values: { if case .resume(let run, let isDetached) = $0 { (run, isDetached) } else { nil } }),
     AgentVerb(
-      "follow", "Reports the progress of a run until it ends.", .read, refusals: [.notFound, .ambiguous], run,
-      make: { .follow(run: $0) }, values: { if case .follow(let run) = $0 { run } else { nil } }),
+      "follow", "Reports the progress of a run until it ends.", .token(.read),
+      at: .get("/runs/{run}/events", RunAnswer.self), refusals: [.notFound, .ambiguous], run,
+      Member<Bool>.optional("snapshot", or: false, "Whether the record of the run comes first."),
+      make: { .follow(run: $0, withSnapshot: $1) },
+      values: { if case .follow(let run, let withSnapshot) = $0 { (run, withSnapshot) } else { nil } }),
     AgentVerb(
-      "pause", "Pauses a run: no further step begins until it is resumed.", .steer,
+      "pause", "Pauses a run: no further step begins until it is resumed.", .token(.steer),
+      at: .post("/runs/{run}/pause", ChangedAnswer.self),
       refusals: [.notFound, .ambiguous, .ended], run,
       Member<String?>.optional("reason", "The reason to record."),
       make: { .pause(run: $0, reason: $1) },
       values: { if case .pause(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
-      "cancel", "Ends a run: what is in flight finishes, then its 'finally' steps run.", .steer,
+      "cancel", "Ends a run: what is in flight finishes, then its 'finally' steps run.", .token(.steer),
+      at: .post("/runs/{run}/cancel", ChangedAnswer.self, status: 202),
       refusals: [.notFound, .ambiguous, .ended], run,
       Member<String?>.optional("reason", "The reason to record."),
       make: { .cancel(run: $0, reason: $1) },
       values: { if case .cancel(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
-      "delete", "Deletes a run that has ended, with its values and what its commands printed.", .steer,
+      "delete", "Deletes a run that has ended, with its values and what its commands printed.", .token(.steer),
+      at: Route(method: .delete, path: "/runs/{run}", status: 204),
       refusals: [.notFound, .ambiguous, .conflict], run,
       make: { .delete(run: $0) }, values: { if case .delete(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "retry", "Retries an ended run: a new run keeps what succeeded.", .steer,
+      "retry", "Retries an ended run: a new run keeps what succeeded.", .token(.steer),
+      at: .post("/runs/{run}/retry", AcceptedAnswer.self, status: 202),
       refusals: [.notFound, .ambiguous, .ended], run,
       make: { .retry(run: $0) }, values: { if case .retry(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "resolve", "Records what happened to an uncertain step, so that its run can resume.", .steer,
+      "resolve", "Records what happened to an uncertain step, so that its run can resume.", .token(.steer),
+      at: .post("/runs/{run}/resolutions", ChangedAnswer.self),
       refusals: [.notFound, .ambiguous, .ended], run,
       Member<String>.required("step", "The step's path."),
       Member<ResolutionWord>.required("as", "done, retry or fail."),
@@ -219,7 +278,8 @@ extension AgentVerb {
         }
       }),
     AgentVerb(
-      "decide", "Records the caller's decision that a run asks for.", .approve,
+      "decide", "Records the caller's decision that a run asks for.", .token(.approve),
+      at: .post("/runs/{run}/decisions", ChangedAnswer.self),
       refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed], run,
       Member<String?>.optional("step", "The path of the step that asks; not needed if only one does."),
       Member<Bool>.required("approved", "Whether the caller approves."),
@@ -230,18 +290,27 @@ extension AgentVerb {
         return (run, step, isApproved, comment)
       }),
     AgentVerb(
-      "signal", "Sends an event to a run that waits for it, or to the first that does.", .start,
+      "signal", "Sends an event to a run that waits for it, or to the first that does.", .token(.start),
+      at: .post("/events", ReceivedAnswer.self, status: 202),
       refusals: [.notFound, .ambiguous, .ended],
-      Member<SentEvent>.required("event", "The event: its name, and its id, data and run if it has them."),
-      make: { .signal($0) }, values: { if case .signal(let event) = $0 { event } else { nil } }),
+      Member<String>.required("name", "The name of the event."),
+      Member<String?>.optional("id", "Its id, 1 to 256 bytes; no id is taken twice. Generated if left out."),
+      Member<PlainJSON?>.optional("data", "What it says."),
+      Member<String?>.optional("run", "The run it is for, as in other requests; the first that waits for it if left out."),
+      make: { .signal(SentEvent(id: $1, name: $0, data: $2?.value, run: $3)) },
+      values: {
+        guard case .signal(let event) = $0 else { return nil }
+        return (event.name, event.id, event.data.map { PlainJSON(value: $0) }, event.run)
+      }),
     AgentVerb(
-      "runs", "Lists the open runs, and the latest finished ones.", .read,
+      "runs", "Lists the open runs, and the latest finished ones.", .token(.read),
+      at: .get("/runs", RunListAnswer.self),
       Member<Int>.optional("limit", or: 20, "The most finished runs to list."),
       Member<String?>.optional("recipe", "Only runs of that recipe."),
-      Member<[RunStatus]>.optional("statuses", or: [], "Only runs with one of these statuses."),
+      Member<[RunStatus]>.optional("status", or: [], "Only runs with one of these statuses."),
       Member<Timestamp?>.optional("since", "Only runs created at that instant or later."),
       Member<Timestamp?>.optional("until", "Only runs created before that instant."),
-      Member<String?>.optional("after", "The last finished run of the page before; then no open runs are listed."),
+      Member<String?>.optional("cursor", "Where the page begins, as the page before named it in 'next'; then no open runs are listed."),
       make: {
         .runs(RunListQuery(limit: $0, recipe: $1, statuses: $2, since: $3, until: $4, after: $5))
       },
@@ -250,30 +319,34 @@ extension AgentVerb {
         return (query.limit, query.recipe, query.statuses, query.since, query.until, query.after)
       }),
     AgentVerb(
-      "find", "Finds a run by what it is called.", .read, refusals: [.notFound, .ambiguous], run,
+      "find", "Finds a run by what it is called.", .token(.read), refusals: [.notFound, .ambiguous], run,
       make: { .find(run: $0) }, values: { if case .find(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "show", "Shows the whole record of a run.", .read, refusals: [.notFound, .ambiguous], run,
+      "show", "Shows the whole record of a run.", .token(.read),
+      at: .get("/runs/{run}", RunAnswer.self), refusals: [.notFound, .ambiguous], run,
       make: { .show(run: $0) }, values: { if case .show(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "value", "Reads a large value that a record names and does not hold.", .read,
+      "value", "Reads a large value that a record names and does not hold.", .token(.data),
       Member<BlobReference>.required("blob", "The value's hash and size, as the record has them."),
       make: { .value($0) }, values: { if case .value(let reference) = $0 { reference } else { nil } }),
     AgentVerb(
-      "logs", "Reads some lines that programs of a run printed.", .read, refusals: [.notFound, .ambiguous], run,
+      "logs", "Reads some lines that programs of a run printed.", .token(.data),
+      at: .get("/runs/{run}/logs", LogAnswer.self), refusals: [.notFound, .ambiguous], run,
       Member<String?>.optional("step", "Only lines of that step, and of those inside it."),
       Member<Int>.optional("from", or: 0, "Where to read on, as the answer before named it in 'next'."),
       make: { .logs(run: $0, step: $1, from: $2) },
       values: { if case .logs(let run, let step, let from) = $0 { (run, step, from) } else { nil } }),
     AgentVerb(
-      "why", "Collects what an explanation of a run needs besides its record.", .read,
+      "why", "Collects what an explanation of a run needs besides its record.", .token(.read),
       Member<RunFacts.Question>.required("about", "The run, and what its record refers to."),
       make: { .why($0) }, values: { if case .why(let question) = $0 { question } else { nil } }),
     AgentVerb(
-      "schedules", "Lists the schedules, with the recipes they were read from.", .read,
+      "schedules", "Lists the schedules, with the recipes they were read from.", .token(.read),
+      at: .get("/schedules", ScheduleListAnswer.self),
       make: { .schedules }, values: { if case .schedules = $0 { () } else { nil } }),
     AgentVerb(
-      "slots", "Lists the slots of the ledger, latest first.", .read,
+      "slots", "Lists the slots of the ledger, latest first.", .token(.read),
+      at: .get("/slots", SlotListAnswer.self),
       Member<String?>.optional("schedule", "Only slots of that schedule."),
       Member<Int>.optional("limit", or: 20, "The most slots to list."),
       Member<Timestamp?>.optional("from", "Only slots from that instant on."),
@@ -284,19 +357,23 @@ extension AgentVerb {
         return (query.schedule, query.limit, query.from, query.before)
       }),
     AgentVerb(
-      "pauseSchedule", "Pauses a schedule: it starts nothing until it is resumed.", .steer, refusals: schedule,
+      "pauseSchedule", "Pauses a schedule: it starts nothing until it is resumed.", .token(.steer),
+      at: .post("/schedules/{id}/pause", SlotListAnswer.self), refusals: schedule,
       scheduleID, Member<String?>.optional("note", "Why."),
       make: { .pauseSchedule(id: $0, note: $1) },
       values: { if case .pauseSchedule(let id, let note) = $0 { (id, note) } else { nil } }),
     AgentVerb(
-      "resumeSchedule", "Lets a paused schedule start runs again.", .steer, refusals: schedule, scheduleID,
+      "resumeSchedule", "Lets a paused schedule start runs again.", .token(.steer),
+      at: .post("/schedules/{id}/resume", SlotListAnswer.self), refusals: schedule, scheduleID,
       make: { .resumeSchedule(id: $0) }, values: { if case .resumeSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
-      "resetSchedule", "Decides the slots again that were decided while the clock was ahead.", .steer,
+      "resetSchedule", "Decides the slots again that were decided while the clock was ahead.", .token(.steer),
+      at: .post("/schedules/{id}/reset", SlotListAnswer.self),
       refusals: schedule.union([.ended]), scheduleID,
       make: { .resetSchedule(id: $0) }, values: { if case .resetSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
-      "trigger", "Starts a run of a schedule now, out of turn.", .start,
+      "trigger", "Starts a run of a schedule now, out of turn.", .token(.start),
+      at: .post("/schedules/{id}/trigger", SlotListAnswer.self),
       refusals: schedule.union([.notServing, .inputs]),
       scheduleID, overlap,
       Member<PlainMap?>.optional("inputs", "Inputs in the place of those that the entry gives."),
@@ -308,7 +385,8 @@ extension AgentVerb {
         return (id, overlap, inputs.isEmpty ? nil : PlainMap(map: inputs), texts)
       }),
     AgentVerb(
-      "backfill", "Starts runs for past slots that have none, or only lists these.", .start,
+      "backfill", "Starts runs for past slots that have none, or only lists these.", .token(.start),
+      at: .post("/schedules/{id}/backfill", SlotListAnswer.self),
       refusals: schedule.union([.notServing]), scheduleID,
       Member<Timestamp>.required("from", "The first instant."),
       Member<Timestamp>.required("to", "The first instant that no longer counts."), overlap,
@@ -319,8 +397,20 @@ extension AgentVerb {
         return (id, from, to, overlap, isDry)
       }),
     AgentVerb(
-      "status", "Reports the agent's process and how much it has to do.", .read,
+      "status", "Reports the agent's process and how much it has to do.", .token(.read),
+      at: .get("/status", StatusAnswer.self),
       make: { .status }, values: { if case .status = $0 { () } else { nil } }),
+    AgentVerb(
+      "issueToken", "Has the agent know a token that the caller has made.", .own, refusals: [.conflict],
+      Member<TokenIssued>.required("token", "The token as it is recorded."),
+      make: { .issueToken($0) }, values: { if case .issueToken(let token) = $0 { token } else { nil } }),
+    AgentVerb(
+      "revokeToken", "Makes a token invalid.", .own, refusals: [.notFound],
+      Member<String>.required("name", "The token's name."),
+      make: { .revokeToken(name: $0) }, values: { if case .revokeToken(let name) = $0 { name } else { nil } }),
+    AgentVerb(
+      "tokens", "Lists the tokens.", .own,
+      make: { .tokens }, values: { if case .tokens = $0 { () } else { nil } }),
     AgentVerb(
       "yield", "Hands the state folder over to another process; the agent finishes what is in flight and ends.", .own,
       refusals: [.serving], make: { .yield }, values: { if case .yield = $0 { () } else { nil } }),
@@ -330,7 +420,7 @@ extension AgentVerb {
 }
 
 /// The words for resolutions in requests.
-private enum ResolutionWord: String, Recordable {
+private enum ResolutionWord: String, Recordable, CaseIterable {
   case done, retry, fail
 
   func resolution(output: Value?, reason: String?) -> Resolution {
@@ -344,7 +434,7 @@ private enum ResolutionWord: String, Recordable {
 
 extension Trigger.Overlap: Recordable {
   package init(reading value: Value) throws(RecordError) {
-    let text = try String(reading: value)
+    guard let text = value.string else { throw RecordError("expected a string, not \(value.kindName)") }
     guard let overlap = Self(rawValue: text) else {
       let words = Self.allCases.map(\.rawValue)
       let guess = text.nearest(among: words).map { "did you mean '\($0)'?" }

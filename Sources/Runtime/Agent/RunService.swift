@@ -25,8 +25,11 @@ package struct RunService: Sendable {
         try await submit(run, secrets, isDetached: isDetached, isAgain: isAgain, replies)
       case .start(let recipe, let inputs, let texts, let key):
         replies.give(try await start(recipe, inputs, texts, try runKey(key, of: caller)))
-      case .resume(let run): try await resume(try await find(run).id, replies)
-      case .follow(let run): try await follow(try await find(run).id, replies)
+      case .resume(let run, let isDetached):
+        let id = try await find(run).id
+        if isDetached { replies.give(try await resumeAlone(id)) } else { try await resume(id, replies) }
+      case .follow(let run, let withSnapshot):
+        try await follow(try await find(run).id, withSnapshot: withSnapshot, replies)
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
       case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
       case .delete(let run): replies.give(try await delete(run))
@@ -56,6 +59,9 @@ package struct RunService: Sendable {
         replies.give(.slots(try await steered().trigger(id, overlap: overlap, given: given)))
       case .backfill(let id, let from, let to, let overlap, let isDry):
         await replies.giveInTurn(try await backfill(id, from, to, overlap, isDry: isDry))
+      case .issueToken(let token): replies.give(try await issue(token))
+      case .revokeToken(let name): replies.give(try await revoke(tokenNamed: name))
+      case .tokens: await replies.giveInTurn(.tokens(await store.tokens()))
       case .status: replies.give(.status(await report()))
       case .yield: try await yield(replies)
       }
@@ -208,6 +214,15 @@ package struct RunService: Sendable {
     if let failure = await host.failure { throw RequestRefusedError(failure) }
   }
 
+  /// Resumes an open run for a caller that doesn't follow it.
+  private func resumeAlone(_ id: String) async throws(RequestRefusedError) -> AgentReply {
+    guard store.run(id) != nil else { throw RequestRefusedError(.ended, "the run \(id) has ended") }
+    do throws(RunRefusedError) { try await host.resume(id) } catch {
+      throw RequestRefusedError(.configuration, error.message)
+    }
+    return .accepted(run: id, isServing: agent.isServing)
+  }
+
   /// Resumes a run, or reports its end, which may have come since the caller last heard of the run.
   private func resume(_ id: String, _ replies: some AgentReplies) async throws(RequestRefusedError) {
     if store.run(id) != nil {
@@ -219,9 +234,14 @@ package struct RunService: Sendable {
   }
 
   /// Follows a run to its end; of a run that has ended, only the end is reported.
-  private func follow(_ id: String, _ replies: some AgentReplies) async throws(RequestRefusedError) {
+  private func follow(
+    _ id: String, withSnapshot: Bool, _ replies: some AgentReplies
+  ) async throws(RequestRefusedError) {
     if store.run(id) != nil {
-      for await update in await host.follow(id) {
+      let updates = await host.follow(id)
+      // Taken after the following began, so that nothing is missed in between.
+      if withSnapshot { try await replies.give(stored(id), isEnd: false) }
+      for await update in updates {
         if case .left = update { continue }
         await replies.giveInTurn(update.reply)
       }
@@ -241,6 +261,26 @@ package struct RunService: Sendable {
     }
     replies.give(.yielded)
     await host.handOver()
+  }
+
+  // MARK: Tokens
+
+  private func issue(_ token: TokenIssued) async throws(RequestRefusedError) -> AgentReply {
+    if let fault = TokenIssued.fault(ofName: token.name) { throw RequestRefusedError(.request, fault) }
+    do throws(StateError) { try await store.append(.tokenIssued(token)) } catch {
+      guard error.isOutrun else { throw RequestRefusedError(error) }
+      throw RequestRefusedError(
+        .conflict, "there is a token '\(token.name)' already; revoke it first: errand token revoke \(token.name)")
+    }
+    return .tokens(await store.tokens())
+  }
+
+  private func revoke(tokenNamed name: String) async throws(RequestRefusedError) -> AgentReply {
+    do throws(StateError) { try await store.append(.tokenRevoked(TokenRevoked(at: time.now(), name: name))) } catch {
+      guard error.isOutrun else { throw RequestRefusedError(error) }
+      throw RequestRefusedError(.notFound, "there is no token '\(name)'; see: errand token list")
+    }
+    return .tokens(await store.tokens())
   }
 
   // MARK: What the state has

@@ -134,6 +134,9 @@ struct LostEvents {
       case .schedulePaused(let change):
         lines.append("the schedule '\(change.schedule)' had been \(change.pause == nil ? "resumed" : "paused")")
       case .connectionUsed: break
+      case .tokenIssued(let change): lines.append("the token '\(change.name)' is lost")
+      case .tokenRevoked(let change):
+        lines.append("the token '\(change.name)' had been revoked; revoke it again")
       case .scheduleReset(let change): lines.append("the schedule '\(change.schedule)' had been reset")
       case .filesSeen(let change):
         lines.append("what the schedule '\(change.schedule)' had seen of its files is lost")
@@ -201,7 +204,7 @@ extension StateEvent {
     case .eventConsumed(let event): [event.by]
     case .slotDecided(let slot): slot.run.map { [$0] } ?? []
     case .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset,
-      .connectionUsed:
+      .connectionUsed, .tokenIssued, .tokenRevoked:
       []
     }
   }

@@ -97,6 +97,9 @@ extension LocalStateStore {
 
   package func run(_ id: String) -> RunRecord? { look { $0.runs[id] } }
   package func openRun(_ id: String) async -> RunRecord? { run(id) }
+  package func tokens() async -> [TokenIssued] {
+    look { state in state.tokens.values.sorted { $0.name.precedesByScalars($1.name) } }
+  }
   package func connectionUse(of connection: String) async -> ConnectionUse? { look { $0.connections[connection] } }
   package func run(
     ofKey key: RunKey, of recipe: String, at instant: Timestamp

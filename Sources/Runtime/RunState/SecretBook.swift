@@ -334,7 +334,7 @@ extension StateEvent {
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
     case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen,
-      .scheduleRemoved, .scheduleReset, .connectionUsed:
+      .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked:
       break
     }
     return self

@@ -16,6 +16,8 @@ package struct State: Sendable, Equatable {
   package private(set) var slots: [SlotRecord] = []
   /// What counts of the latest requests on the connections that have limits, by their names.
   package private(set) var connections: [String: ConnectionUse] = [:]
+  /// The tokens of callers over HTTP, by their names.
+  package private(set) var tokens: [String: TokenIssued] = [:]
   /// The runs that were started with a key.
   private(set) var keys = RunKeys()
   /// The schedules that follow the runs of a recipe, by its name; derived from `schedules`.
@@ -100,6 +102,15 @@ package struct State: Sendable, Equatable {
       schedules[event.schedule]?.started = event.started
     case .slotDecided(let slot): try settle(slot)
     case .connectionUsed(let event): note(event)
+    case .tokenIssued(let event):
+      guard tokens[event.name].map({ $0.isExpired(at: event.at) }) ?? true else {
+        throw RecordError("there is a token '\(event.name)' already", isOutrun: true)
+      }
+      tokens[event.name] = event
+    case .tokenRevoked(let event):
+      guard tokens.removeValue(forKey: event.name) != nil else {
+        throw RecordError("there is no token '\(event.name)'", isOutrun: true)
+      }
     }
   }
 
@@ -341,7 +352,7 @@ extension RunRecord {
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
     case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet,
-      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed:
+      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked:
       throw .changesNoRun
     }
   }
@@ -449,6 +460,7 @@ extension State: Record {
     schedules = try member("schedules", record?.schedules, default: [:])
     slots = try member("slots", record?.slots, default: [])
     connections = try member("connections", record?.connections, default: [:])
+    tokens = try member("tokens", record?.tokens, default: [:])
     keys = RunKeys(try member("keys", record?.keys.runs, default: [:])) { [runs] in runs[$0] != nil }
   }
 

@@ -33,6 +33,8 @@ package indirect enum StateEvent: Sendable, Equatable {
   case scheduleReset(ScheduleReset)
   case slotDecided(SlotRecord)
   case connectionUsed(ConnectionUsed)
+  case tokenIssued(TokenIssued)
+  case tokenRevoked(TokenRevoked)
 
   /// Whether it ends a run.
   package var endsRun: Bool { if case .runEnded = self { true } else { false } }
@@ -42,7 +44,7 @@ package indirect enum StateEvent: Sendable, Equatable {
     case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded
     case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
     case eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided
-    case connectionUsed
+    case connectionUsed, tokenIssued, tokenRevoked
   }
 }
 

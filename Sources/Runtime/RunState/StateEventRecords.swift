@@ -32,6 +32,8 @@ extension StateEvent: RecordObject {
     case .scheduleReset(let event): write(.scheduleReset, event)
     case .slotDecided(let event): write(.slotDecided, event)
     case .connectionUsed(let event): write(.connectionUsed, event)
+    case .tokenIssued(let event): write(.tokenIssued, event)
+    case .tokenRevoked(let event): write(.tokenRevoked, event)
     }
   }
 
@@ -66,6 +68,8 @@ extension StateEvent: RecordObject {
     case .scheduleReset: self = .scheduleReset(try read())
     case .slotDecided: self = .slotDecided(try read())
     case .connectionUsed: self = .connectionUsed(try read())
+    case .tokenIssued: self = .tokenIssued(try read())
+    case .tokenRevoked: self = .tokenRevoked(try read())
     }
   }
 }

@@ -22,6 +22,8 @@ package protocol StateStore: Sendable {
   func run(ofKey key: RunKey, of recipe: String, at instant: Timestamp) async throws(StateError) -> String?
   /// What counts of the latest requests on a connection that has limits.
   func connectionUse(of connection: String) async -> ConnectionUse?
+  /// The tokens of callers over HTTP, in the order of their names.
+  func tokens() async -> [TokenIssued]
   /// The open runs that match, oldest first.
   func openRuns(_ query: OpenRunQuery) async -> [RunRecord]
   /// How many open runs have each status.

@@ -9,6 +9,7 @@
   F(create_response_from_buffer) \
   F(create_response_from_callback) \
   F(destroy_response) \
+  F(get_connection_info) \
   F(get_connection_values_n) \
   F(queue_response) \
   F(quiesce_daemon) \
@@ -40,6 +41,9 @@ struct CMicroHTTPDOptions {
   MHD_AccessHandlerCallback _Nonnull handler;
   MHD_RequestCompletedCallback _Nonnull completed;
 };
+
+/// The socket of a connection, or -1; Swift cannot call the variadic function.
+int cmicrohttpd_socket(struct MHD_Connection *_Nonnull connection);
 
 /// Starts a daemon with one thread on epoll, or gives NULL.
 struct MHD_Daemon *_Nullable cmicrohttpd_start(const struct CMicroHTTPDOptions *_Nonnull options);

@@ -1,0 +1,89 @@
+import Agent
+import AgentRuntime
+import Basics
+import CommandLineParser
+import Recipes
+import RunState
+
+/// `errand token`: makes, lists and revokes the tokens of callers over HTTP.
+///
+/// The text of a token is made here and printed once. Only its hash is sent to the agent, whose state never has it.
+struct TokenCommand: DispatchedCommand {
+  let dispatch: Dispatch
+
+  func run() async throws(RuntimeError) -> ExitCode {
+    let session = try dispatch.session()
+    let isReading = parsed.command.last == "list"
+    return try await session.access.asking(isReading: isReading) { requests throws(RuntimeError) in
+      switch parsed.command.last {
+      case "new": return try await issue(requests, at: session.time.now())
+      case "revoke":
+        let name = parsed["name"].text ?? ""
+        try await requests.tell(.revokeToken(name: name))
+        console.say("the token '\(name.safe)' is valid no longer")
+        return .done
+      default: return try await list(requests, session.workspace.wallClock(session.time.now()))
+      }
+    }
+  }
+
+  private func issue(_ requests: AgentRequests, at now: Timestamp) async throws(RuntimeError) -> ExitCode {
+    let name = parsed["name"].text ?? ""
+    if let fault = TokenIssued.fault(ofName: name) { throw RuntimeError(.usage, fault) }
+    var expiresAt: Timestamp?
+    if let text = parsed["expires"].text {
+      guard let span = TimeSpan(text), span > .zero, let end = now.advanced(by: span) else {
+        throw RuntimeError(.usage, "--expires takes a length of time such as 90d or 12h, not '\(text.safe)'")
+      }
+      expiresAt = end
+    }
+    let given = parsed["scope"].texts.compactMap(TokenScope.init(rawValue:))
+    let scopes = given.isEmpty ? [.read] : TokenScope.allCases.filter { given.contains($0) }
+    let text = TokenCommand.newText()
+    guard let digest = SHA256.digest(of: Array(text.utf8)) else {
+      throw RuntimeError(.unavailable, "libcrypto, which makes hashes, cannot be used here")
+    }
+    try await requests.tell(
+      .issueToken(
+        TokenIssued(
+          at: now, name: name, sha256: digest, scopes: scopes, recipes: parsed["recipe"].texts, expiresAt: expiresAt)))
+    console.say("This is shown once; whoever has it is '\(name)':")
+    console.out(text)
+    return .done
+  }
+
+  /// A text of 256 random bits, whose beginning lets people and programs see what it is.
+  private static func newText() -> String {
+    // Linux's generator is fit for keys.
+    var random = SystemRandomNumberGenerator()
+    let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    return "errand_" + bytes.hexadecimal
+  }
+
+  private func list(_ requests: AgentRequests, _ clock: WallClock) async throws(RuntimeError) -> ExitCode {
+    let tokens = try await requests.ask(.tokens) { if case .tokens(let tokens) = $0 { tokens } else { nil } }
+    if asJSON {
+      // The hash is of no use to anybody.
+      let shown = tokens.map { token -> Value in
+        var map = token.encoded().map ?? ValueMap()
+        map["sha256"] = nil
+        return .map(map)
+      }
+      console.out(JSON.shown(.list(shown), .pretty))
+      return .done
+    }
+    guard !tokens.isEmpty else {
+      console.say("there are no tokens; make one with: errand token new NAME")
+      return .done
+    }
+    let rows = tokens.map { token in
+      [
+        token.name, token.scopes.map(\.rawValue).joined(separator: ", "),
+        token.recipes.isEmpty ? "all" : token.recipes.map(\.safe).joined(separator: ", "), clock.date(token.at),
+        token.expiresAt.map { (token.isExpired(at: clock.now) ? "expired on " : "") + clock.date($0) } ?? "never",
+      ]
+    }
+    console.out(console.table(["TOKEN", "SCOPES", "RECIPES", "MADE", "EXPIRES"], rows, cutFirst: ["MADE", "RECIPES"]))
+    return .done
+  }
+}

@@ -1,0 +1,288 @@
+/// What an agent answers over HTTP, declared field by field, so that the answers, their schemas and the pages say the
+/// same. They are made from the records of the state and hold less: a record may change with every version, these may
+/// only grow.
+///
+/// What a run is about (inputs, outputs, messages, questions) is in them only for callers with the scope `data`.
+package import ActionKit
+package import Basics
+package import RunState
+
+/// A run is accepted and goes on by itself.
+package struct AcceptedAnswer: FieldSet {
+  @Field("The id of the run.") package var run: String
+  @Field("Whether a run was made; false if the key belongs to this run already.") package var isNew: Bool
+  @Field("The status of a run that has the key already.") package var status: String?
+  @Field("The run that it retries.") package var retries: String?
+
+  package init() {}
+}
+
+/// A request changed a run.
+package struct ChangedAnswer: FieldSet {
+  @Field("The id of the run.") package var run: String
+  @Field("The path of the step.") package var step: String?
+
+  package init() {}
+}
+
+/// An event is kept.
+package struct ReceivedAnswer: FieldSet {
+  @Field("The event's id.") package var event: String
+  @Field("Whether it came for the first time.") package var isNew: Bool
+
+  package init() {}
+}
+
+/// What started a run.
+package struct CauseAnswer: FieldSet {
+  @Field("manual, slot, trigger, backfill, event, afterRecipe, file, retry or failure.") package var kind: String
+  @Field("The schedule that started it.") package var schedule: String?
+  @Field("The slot that was due.") package var slot: Timestamp?
+  @Field("The id of the event.") package var event: String?
+  @Field("The path of the file.") package var path: String?
+  @Field("The run that it follows, retries or tells of.") package var run: String?
+
+  package init() {}
+
+  init(_ cause: RunCause) {
+    kind = cause.kind.rawValue
+    schedule = cause.schedule
+    slot = cause.slot
+    event = cause.event
+    path = cause.path
+    run = cause.run
+  }
+}
+
+/// What went wrong.
+package struct ErrorAnswer: FieldSet {
+  @Field("The kind, such as network, timeout or validation.") package var kind: String
+  @Field("What went wrong and how to mend it; with the scope data.") package var message: String?
+  @Field("The step in which it did.") package var step: String?
+  @Field("Whether what the step does was done: none, done or unknown.") package var effect: String
+  @Field("The line of the recipe.") package var line: Int?
+
+  package init() {}
+
+  init(_ error: RunError, withData: Bool) {
+    kind = error.kind.rawValue
+    message = withData ? error.message : nil
+    step = error.step
+    effect = error.effect.rawValue
+    line = error.line
+  }
+}
+
+/// One step of a run.
+package struct StepAnswer: FieldSet {
+  @Field("The step's path, such as book or put[3]/write.") package var path: String
+  @Field("Its status.") package var status: String
+  @Field("When it began.") package var startedAt: Timestamp
+  @Field("When it ended.") package var endedAt: Timestamp?
+  @Field("How many attempts it had.") package var attempts: Int
+  @Field("What it waits for: until, event, approval, poll or limit.") package var waitsFor: String?
+  @Field("When the wait ends on its own.") package var wakeAt: Timestamp?
+  @Field("The event that it waits for.") package var event: String?
+  @Field("The question to the person; with the scope data.") package var prompt: String?
+  @Field("The people who may decide; anyone if empty.") package var by: [String] = []
+  @Field("The error that it ended with, or that its last attempt did.") package var error: ErrorAnswer?
+  @Field("What it gave, if it isn't large; with the scope data.") package var output: Value?
+
+  package init() {}
+
+  package init(_ record: StepRecord, withData: Bool) {
+    path = record.path
+    status = record.status.rawValue
+    startedAt = record.startedAt
+    endedAt = record.endedAt
+    attempts = record.attempts
+    if record.status.isEnded == false, let wait = record.wait {
+      waitsFor = wait.kind.rawValue
+      wakeAt = wait.wakeAt
+      event = wait.event
+      prompt = withData ? wait.prompt : nil
+      by = wait.by
+    }
+    error = (record.error ?? record.lastAttempt?.error).map { ErrorAnswer($0, withData: withData) }
+    if withData, case .inline(let value)? = record.output { output = value.asPlainJSON }
+  }
+}
+
+/// One run.
+package struct RunAnswer: FieldSet {
+  @Field("The run's id.") package var id: String
+  @Field("The recipe's name.") package var recipe: String
+  @Field("Its status.") package var status: String
+  @Field("Why it waits, is paused or ended badly, in a sentence; with the scope data.") package var reason: String?
+  @Field("When it was accepted.") package var createdAt: Timestamp
+  @Field("When it ended.") package var endedAt: Timestamp?
+  @Field("Of a waiting run: when it goes on even if nothing happens.") package var wakeAt: Timestamp?
+  @Field("What started it.") package var cause: CauseAnswer?
+  @Field("Whether it runs against made-up services.") package var isSandbox: Bool?
+  @Field("The error that it ended with.") package var error: ErrorAnswer?
+  @Field("Its inputs, with secrets masked; with the scope data.") package var inputs: Value?
+  @Field("Its outputs, if they aren't large; with the scope data.") package var outputs: Value?
+  @Field("How many steps have begun.") package var stepCount: Int?
+  @Field("The steps that wait, are tried again or need a person; at most 100.") package var openSteps: [StepAnswer] = []
+
+  package init() {}
+
+  /// A run as it is shown alone.
+  package init(_ record: RunRecord, withData: Bool) {
+    self.init(listed: record, withData: withData)
+    error = record.error.map { ErrorAnswer($0, withData: withData) }
+    isSandbox = record.origin.sandbox
+    stepCount = record.steps.count
+    guard withData else { return }
+    inputs = record.origin.inputs.asPlainJSON
+    if case .inline(let value)? = record.outputs { outputs = value.asPlainJSON }
+  }
+
+  /// An open run as lists show it.
+  package init(listed record: RunRecord, withData: Bool) {
+    id = record.id
+    recipe = record.recipe
+    status = record.status.rawValue
+    reason = withData ? record.reason : nil
+    createdAt = record.createdAt
+    endedAt = record.endedAt
+    wakeAt = record.wakeAt
+    cause = CauseAnswer(record.origin.cause)
+    openSteps = record.listed.stepsInOrder.map { StepAnswer($0, withData: withData) }
+  }
+
+  /// A finished run as lists show it.
+  package init(_ summary: RunSummary, withData: Bool) {
+    id = summary.id
+    recipe = summary.recipe
+    status = summary.status.rawValue
+    reason = withData ? summary.reason : nil
+    createdAt = summary.createdAt
+    endedAt = summary.endedAt
+  }
+}
+
+/// A page of runs.
+package struct RunListAnswer: FieldSet {
+  @Field("The open runs on the first page, then the finished ones, latest first.") package var items: [RunAnswer]
+  @Field("The cursor of the next page, if there is one.") package var next: String?
+
+  package init() {}
+}
+
+/// One slot of the ledger.
+package struct SlotAnswer: FieldSet {
+  @Field("The schedule's id.") package var schedule: String
+  @Field("The instant at which it was due; of a row, the first.") package var slot: Timestamp
+  @Field("Of a row of slots: the last.") package var until: Timestamp?
+  @Field("How many slots it stands for.") package var count: Int
+  @Field("What became of it.") package var outcome: String
+  @Field("When that was decided.") package var at: Timestamp
+  @Field("What asked for it.") package var cause: CauseAnswer
+  @Field("The run that was started, or the one that was in the way.") package var run: String?
+  @Field("Why, in a sentence; with the scope data.") package var reason: String?
+
+  package init() {}
+
+  package init(_ record: SlotRecord, withData: Bool) {
+    schedule = record.schedule
+    slot = record.slot
+    until = record.until
+    count = record.count
+    outcome = record.outcome.rawValue
+    at = record.at
+    cause = CauseAnswer(record.cause)
+    run = record.run
+    reason = withData ? record.reason : nil
+  }
+}
+
+/// Slots of the ledger, latest first, or those that a backfill would start.
+package struct SlotListAnswer: FieldSet {
+  @Field("The slots.") package var items: [SlotAnswer]
+  @Field("The instants of past slots that have no run; of a backfill that only lists them.")
+  package var due: [Timestamp] = []
+  @Field("Whether there are more of those than are listed.") package var hasMore = false
+
+  package init() {}
+}
+
+/// One schedule.
+package struct ScheduleAnswer: FieldSet {
+  @Field("The recipe's name, and the entry's id after a slash if it has one.") package var id: String
+  @Field("The recipe's name.") package var recipe: String
+  @Field("The recipe's file.") package var file: String
+  @Field("When it was found first.") package var createdAt: Timestamp
+  @Field("The instant up to which its slots are decided.") package var processedUntil: Timestamp
+  @Field("Since when it is paused.") package var pausedAt: Timestamp?
+  @Field("Why it is paused: recipe, person or failure.") package var pausedBy: String?
+  @Field("The note of the pause; with the scope data.") package var note: String?
+  @Field("How many more slots may start a run.") package var remainingRuns: Int?
+  @Field("How many slots had each outcome.") package var counts: [String: Int] = [:]
+  @Field("Its open runs, oldest first.") package var openRuns: [String] = []
+  @Field("Its latest run.") package var lastRun: String?
+  @Field("The status of the last of its runs to end.") package var lastStatus: String?
+
+  package init() {}
+
+  package init(_ record: ScheduleRecord, withData: Bool) {
+    id = record.id
+    recipe = record.recipe
+    file = record.file
+    createdAt = record.createdAt
+    processedUntil = record.processedUntil
+    pausedAt = record.pause?.at
+    pausedBy = record.pause?.origin.rawValue
+    note = withData ? record.pause?.note : nil
+    remainingRuns = record.remainingRuns
+    counts = record.counts
+    openRuns = record.openRuns
+    lastRun = record.lastRun
+    lastStatus = record.lastStatus?.rawValue
+  }
+}
+
+/// The schedules.
+package struct ScheduleListAnswer: FieldSet {
+  @Field("The schedules, in the order of their ids.") package var items: [ScheduleAnswer]
+
+  package init() {}
+}
+
+/// One line that a program of a run printed.
+package struct LineAnswer: FieldSet {
+  @Field("When it was printed.") package var at: Timestamp
+  @Field("The path of the step.") package var step: String
+  @Field("The attempt, from 1.") package var attempt: Int
+  @Field("The line.") package var text: String
+
+  package init() {}
+}
+
+/// Lines that programs of a run printed.
+package struct LogAnswer: FieldSet {
+  @Field("The lines, in order.") package var items: [LineAnswer]
+  @Field("Where to read on.") package var next: Int
+  @Field("Whether nothing more is there by now.") package var isLast: Bool
+
+  package init() {}
+}
+
+/// The agent and what it has to do.
+package struct StatusAnswer: FieldSet {
+  @Field("The program with its version.") package var program: String
+  @Field("Since when it runs.") package var since: Timestamp
+  @Field("Whether it serves: resumes open runs and starts those of schedules.") package var isServing: Bool
+  @Field("How many open runs have each status.") package var runs: [String: Int] = [:]
+  @Field("How many recipes it serves.") package var recipes: Int?
+  @Field("How many schedules it has.") package var schedules: Int?
+  @Field("The next slot.") package var nextSlot: Timestamp?
+  @Field("How many faults the recipes have.") package var faults: Int?
+
+  package init() {}
+}
+
+extension Value {
+  /// The value as JSON has it: instants and lengths of time are texts, octets are Base64.
+  var asPlainJSON: Value { (try? JSON.parse(JSON.text(self))) ?? .null }
+}

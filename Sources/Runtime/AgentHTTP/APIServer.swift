@@ -1,0 +1,423 @@
+/// The agent over HTTP: the same requests as on its socket (`AgentVerb`), for programs and people elsewhere.
+///
+/// Each request goes through the same steps: is the agent meant (`Host`), may the page ask (`Origin`), who asks (the
+/// kernel for a Unix socket, else a token), what is asked (`Routes`), may the caller (its scopes and recipes), and only
+/// then is it read and handed to the agent. Every answer that isn't good is a `Problem`.
+package import Agent
+import ActionKit
+package import Basics
+import Glibc
+package import HTTPServer
+package import Recipes
+package import RunState
+import Runs
+import Synchronization
+
+package final class APIServer: Sendable {
+  private let service: RunService
+  private let store: any StateStore
+  private let gate: Gate
+  private let settings: ServerSettings
+  private let time: any TimeSource
+  /// The program with its version.
+  private let program: String
+  private let document: String
+  private let content = Mutex(Content())
+
+  private struct Content {
+    var servers: [HTTPServer] = []
+    var streams = 0
+    var isReady = false
+  }
+
+  /// The most streams at once.
+  static let mostStreams = 200
+  /// How long a stream is silent before it says that it is still there, by which clients that are gone are found.
+  static let heartbeat = TimeSpan.seconds(15)
+  /// How long a caller may wait for the end of a run that it starts.
+  static let longestWait = 300
+
+  package init(
+    _ service: RunService, store: any StateStore, settings: ServerSettings, program: String, time: any TimeSource
+  ) {
+    self.service = service
+    self.store = store
+    self.settings = settings
+    self.program = program
+    self.time = time
+    gate = Gate(store: store, settings: settings, time: time)
+    document = OpenAPIDocument.text(program: program, servers: settings.publicURL.map { [$0] } ?? [])
+  }
+
+  // MARK: Life
+
+  /// Listens on a socket that somebody else made, such as `api.sock` or one of systemd's.
+  package func listen(on descriptor: Int32) throws(HTTPServerError) {
+    try add(HTTPServer(listening: descriptor, limits: APIServer.limits) { [self] in await answer($0) })
+  }
+
+  /// Listens on an address; gives the port.
+  @discardableResult
+  package func listen(on address: ServerSettings.Address) throws(HTTPServerError) -> Int {
+    let server = try HTTPServer(host: address.host, port: address.port, limits: APIServer.limits) { [self] in
+      await answer($0)
+    }
+    try add(server)
+    return server.port
+  }
+
+  private static let limits = HTTPServerLimits(bodyBytes: 4 << 20, connections: 400)
+
+  private func add(_ server: HTTPServer) throws(HTTPServerError) { content.withLock { $0.servers.append(server) } }
+
+  /// Says that the agent has read its recipes and resumed its runs.
+  package func becomeReady() { content.withLock { $0.isReady = true } }
+
+  /// Accepts nothing more, ends the streams, and returns when what was asked is answered.
+  package func stop() async {
+    let servers = content.withLock { content in
+      defer { content.servers = [] }
+      content.isReady = false
+      return content.servers
+    }
+    for server in servers { await server.stop() }
+  }
+
+  // MARK: Answering
+
+  private func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
+    var response: HTTPServerResponse
+    do throws(Problem) { response = try await answered(request) } catch { response = error.response }
+    // What is shown is the caller's alone, and no page is made of it.
+    if response.headers["Cache-Control"] == nil { response.headers["Cache-Control"] = "no-store" }
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+  }
+
+  private func answered(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
+    try gate.checkHost(request)
+    let path = request.rawPath
+    if request.method == "GET" || request.method == "HEAD" {
+      switch path {
+      case "/healthz": return .text("ok\n")
+      case "/readyz":
+        guard content.withLock({ $0.isReady }) else {
+          throw Problem(.refusal(.notServing), "the agent is starting or ending", headers: ["Retry-After": "1"])
+        }
+        return .text("ready\n")
+      case "/openapi.json", "\(apiRoot)/openapi.json": return .text(document, type: "application/json")
+      default: break
+      }
+    }
+    try gate.checkOrigin(request)
+    guard path.hasPrefix("\(apiRoot)/") else {
+      throw Problem(.noSuchPath, "there is nothing at \(path.brief); the API begins at \(apiRoot)/openapi.json")
+    }
+    let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
+    let caller = try await gate.caller(of: request)
+    guard case .token(let scope) = routed.verb.scope, caller.scopes.contains(scope) else {
+      throw Problem(.forbidden, "the token lacks the scope '\(routed.verb.scope.name)', which this needs")
+    }
+    let asked = try await narrowed(try routed.request(request), for: caller)
+    if case .follow(let run, _) = asked { return try stream(run, for: caller) }
+    let reply = try await reply(to: asked, from: caller)
+    return try await response(to: asked, reply, routed, request, caller)
+  }
+
+  private func reply(to asked: AgentRequest, from caller: APICaller) async throws(Problem) -> AgentReply {
+    let replies = FirstReply()
+    await service.handle(asked, from: caller.caller, to: replies)
+    switch replies.reply {
+    case .refused(let refusal)?: throw Problem(refusal)
+    case let reply?: return reply
+    case nil: throw Problem(.refusal(.state), "the agent ends", headers: ["Retry-After": "5"])
+    }
+  }
+
+  // MARK: What a token is limited to
+
+  /// The request as a caller may make it: one whose token names recipes finds nothing of the others.
+  private func narrowed(_ asked: AgentRequest, for caller: APICaller) async throws(Problem) -> AgentRequest {
+    if caller.recipes.isEmpty { return asked }
+    func check(recipe: String, _ what: String) throws(Problem) {
+      guard caller.sees(recipe: recipe) else { throw Problem(.refusal(.notFound), "there is no such \(what)") }
+    }
+    func check(schedule id: String) throws(Problem) {
+      try check(recipe: String(Substring(id.utf8.prefix { $0 != ASCII.slash })), "schedule")
+    }
+    switch asked {
+    case .start(let recipe, _, _, _): try check(recipe: recipe, "recipe")
+    case .runs(var query):
+      if let recipe = query.recipe {
+        try check(recipe: recipe, "recipe")
+      } else {
+        query.recipe = try onlyRecipe(of: caller, "recipe")
+      }
+      return .runs(query)
+    case .slots(let query):
+      guard let schedule = query.schedule else {
+        throw Problem(.forbidden, "the token is limited to some recipes: name one of their schedules in 'schedule'")
+      }
+      try check(schedule: schedule)
+    case .pauseSchedule(let id, _), .resumeSchedule(let id), .resetSchedule(let id), .trigger(let id, _, _, _),
+      .backfill(let id, _, _, _, _):
+      try check(schedule: id)
+    case .signal(let event):
+      guard let run = event.run else {
+        throw Problem(.forbidden, "the token is limited to some recipes: name the run that the event is for in 'run'")
+      }
+      try await find(run, for: caller)
+    case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _), .retry(let run),
+      .delete(let run), .resolve(let run, _, _), .decide(let run, _, _, _), .find(let run), .show(let run),
+      .logs(let run, _, _):
+      try await find(run, for: caller)
+    case .schedules, .status: break
+    case .submit, .value, .why, .issueToken, .revokeToken, .tokens, .yield:
+      throw Problem(.forbidden, "the token is limited to some recipes")
+    }
+    return asked
+  }
+
+  private func onlyRecipe(of caller: APICaller, _ parameter: String) throws(Problem) -> String? {
+    if caller.recipes.count == 1 { return caller.recipes[0] }
+    throw Problem(
+      .forbidden, "the token is limited to \(joined(caller.recipes)): name one of them in '\(parameter)'")
+  }
+
+  private func find(_ run: String, for caller: APICaller) async throws(Problem) {
+    guard case .found(let found, _) = try await reply(to: .find(run: run), from: caller), caller.sees(recipe: found.recipe)
+    else { throw Problem(.refusal(.notFound), "there is no such run") }
+  }
+
+  // MARK: Answers
+
+  private func response(
+    to asked: AgentRequest, _ reply: AgentReply, _ routed: RoutedVerb, _ request: HTTPServerRequest,
+    _ caller: APICaller
+  ) async throws(Problem) -> HTTPServerResponse {
+    var status = routed.route.status
+    var headers: HTTPHeaders = [:]
+    var answer: (any FieldSet)?
+    let seesData = caller.seesData
+    switch reply {
+    case .accepted(let run, _, let known):
+      headers["Location"] = "\(apiRoot)/runs/\(run)"
+      if let seconds = request.secondsToWait, case .start = asked {
+        headers["Preference-Applied"] = "wait=\(seconds)"
+        if let record = try await ended(run, within: seconds, caller) {
+          status = 200
+          answer = RunAnswer(record, withData: seesData)
+          break
+        }
+      }
+      answer = filled(AcceptedAnswer()) {
+        $0.run = run
+        $0.isNew = known == nil
+        $0.status = known?.rawValue
+      }
+    case .retried(let run, let id):
+      headers["Location"] = "\(apiRoot)/runs/\(id)"
+      answer = filled(AcceptedAnswer()) {
+        $0.run = id
+        $0.isNew = true
+        $0.retries = run
+      }
+    case .paused(let run), .cancelled(let run), .resolved(let run):
+      answer = filled(ChangedAnswer()) { $0.run = run }
+    case .decided(let step, let run):
+      answer = filled(ChangedAnswer()) {
+        $0.run = run
+        $0.step = step
+      }
+    case .deleted: break
+    case .received(let event, let isNew):
+      if !isNew { status = 200 }
+      answer = filled(ReceivedAnswer()) {
+        $0.event = event
+        $0.isNew = isNew
+      }
+    case .runs(let open, let finished, let next):
+      guard case .runs(let query) = asked else { break }
+      answer = RunListAnswer.page(open, finished, next, of: query, withData: seesData)
+    case .run(let record), .ended(let record): answer = RunAnswer(record, withData: seesData)
+    case .schedules(let schedules):
+      answer = filled(ScheduleListAnswer()) {
+        $0.items = schedules.filter { caller.sees(recipe: $0.recipe) }.map { ScheduleAnswer($0, withData: seesData) }
+      }
+    case .slots(let slots):
+      answer = filled(SlotListAnswer()) { $0.items = slots.map { SlotAnswer($0, withData: seesData) } }
+    case .dueSlots(let slots, let hasMore):
+      answer = filled(SlotListAnswer()) {
+        $0.items = []
+        $0.due = slots
+        $0.hasMore = hasMore
+      }
+    case .printed(let piece):
+      answer = filled(LogAnswer()) {
+        $0.items = piece.lines.map { line in
+          filled(LineAnswer()) {
+            $0.at = line.at
+            $0.step = line.step
+            $0.attempt = line.attempt
+            $0.text = line.text
+          }
+        }
+        $0.next = piece.next
+        $0.isLast = piece.isLast
+      }
+    case .status(let report):
+      answer = filled(StatusAnswer()) {
+        $0.program = report.program
+        $0.since = report.since
+        $0.isServing = report.isServing
+        $0.runs = report.runs
+        $0.recipes = report.served?.recipes
+        $0.schedules = report.served?.schedules
+        $0.nextSlot = report.served?.nextSlot
+        $0.faults = report.served?.faults.count
+      }
+    case .progress, .waits, .found, .value, .facts, .tokens, .yielded, .refused: break
+    }
+    guard let answer else {
+      guard routed.route.answer == nil else { throw Problem(.fault, "the agent answered something else") }
+      return HTTPServerResponse(status: status, headers: headers)
+    }
+    guard let value = try? answer.encoded(), let text = try? JSON.text(value) else {
+      throw Problem(.fault, "the answer can't be written as JSON")
+    }
+    var response = HTTPServerResponse.text(text, status: status, type: "application/json")
+    response.headers.fields += headers.fields
+    return response
+  }
+
+  /// The run if it ends in time.
+  private func ended(_ run: String, within seconds: Int, _ caller: APICaller) async throws(Problem) -> RunRecord? {
+    let replies = FirstEnd()
+    let service = service
+    let time = time
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await service.handle(.follow(run: run), from: caller.caller, to: replies) }
+      group.addTask { try? await time.sleep(for: .seconds(seconds)) }
+      await group.next()
+      group.cancelAll()
+    }
+    guard let record = replies.record, record.status.isEnded else { return nil }
+    return record
+  }
+
+  // MARK: Streams
+
+  private func stream(_ run: String, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
+    let hasRoom = content.withLock { content in
+      guard content.streams < APIServer.mostStreams else { return false }
+      content.streams += 1
+      return true
+    }
+    guard hasRoom else {
+      throw Problem(
+        .tooMany, "\(APIServer.mostStreams) streams are open, which is the most", headers: ["Retry-After": "15"])
+    }
+    let lease = StreamLease { [self] in content.withLock { $0.streams -= 1 } }
+    var response = HTTPServerResponse(headers: [
+      "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+    ])
+    response.body = .stream { [service, time] writer in
+      defer { lease.end() }
+      let replies = EventStreamReplies(writer, seesData: caller.seesData)
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+          await service.handle(.follow(run: run, withSnapshot: true), from: caller.caller, to: replies)
+        }
+        group.addTask {
+          while !Task.isCancelled {
+            try? await time.sleep(for: APIServer.heartbeat)
+            do { try await writer.write(": still here\n\n") } catch { return }
+          }
+        }
+        await group.next()
+        group.cancelAll()
+      }
+      if let refusal = replies.refusal {
+        try await writer.write("event: problem\ndata: \(JSON.shown(.object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message)])))\n\n")
+      }
+    }
+    return response
+  }
+}
+
+/// A place among the streams, which is given back once.
+private final class StreamLease: Sendable {
+  private let giveBack: @Sendable () -> Void
+  private let isEnded = Mutex(false)
+
+  init(_ giveBack: @escaping @Sendable () -> Void) { self.giveBack = giveBack }
+
+  func end() {
+    let isFirst = isEnded.withLock { ended in
+      defer { ended = true }
+      return !ended
+    }
+    if isFirst { giveBack() }
+  }
+
+  // A client that goes before the first byte has nothing written for it.
+  deinit { end() }
+}
+
+/// Keeps the end of a run that is followed.
+private final class FirstEnd: AgentReplies {
+  private let content = Mutex<RunRecord?>(nil)
+
+  var isBehind: Bool { false }
+  var record: RunRecord? { content.withLock { $0 } }
+
+  func give(_ reply: AgentReply) {}
+  func giveInTurn(_ reply: AgentReply) async {}
+
+  func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
+    let record = try await run.record()
+    content.withLock { $0 = record }
+  }
+
+  func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {}
+}
+
+extension HTTPServerRequest {
+  /// How long the caller prefers to wait, in seconds (RFC 7240, section 4.3).
+  fileprivate var secondsToWait: Int? {
+    for field in headers.values("Prefer") {
+      for preference in field.split(separator: ",") {
+        let parts = preference.split(separator: "=", maxSplits: 1).map { String($0).trimmed }
+        if parts.count == 2, parts[0].lowercasedASCII == "wait", let seconds = Int(parts[1]), seconds > 0 {
+          return min(seconds, APIServer.longestWait)
+        }
+      }
+    }
+    return nil
+  }
+}
+
+extension RunListAnswer {
+  /// A page of at most as many runs as were asked for.
+  fileprivate static func page(
+    _ open: [RunRecord], _ finished: [RunSummary], _ next: String?, of query: RunListQuery, withData: Bool
+  ) -> RunListAnswer {
+    filled(RunListAnswer()) {
+      $0.items =
+        open.reversed().map { RunAnswer(listed: $0, withData: withData) }
+        + finished.map { RunAnswer($0, withData: withData) }
+      $0.next = next
+    }
+  }
+}
+
+extension AgentVerb.Scope {
+  var name: String { if case .token(let scope) = self { scope.rawValue } else { "own" } }
+}
+
+/// A set with its fields given.
+private func filled<Answer: FieldSet>(_ answer: Answer, _ fill: (inout Answer) -> Void) -> Answer {
+  var answer = answer
+  fill(&answer)
+  return answer
+}

@@ -1,0 +1,105 @@
+// Who may ask, and from where.
+import Agent
+import Basics
+import HTTPServer
+import Recipes
+import RunState
+
+/// A caller who was let in.
+struct APICaller: Sendable {
+  var caller: AgentCaller
+  var scopes: Set<TokenScope>
+  /// The recipes that it sees; all if empty.
+  var recipes: [String]
+
+  /// Whether it sees what runs are about.
+  var seesData: Bool { scopes.contains(.data) }
+
+  func sees(recipe: String) -> Bool { recipes.isEmpty || recipes.contains { $0.hasSameScalars(as: recipe) } }
+}
+
+/// The checks of a request before anything is done.
+struct Gate: Sendable {
+  let store: any StateStore
+  let settings: ServerSettings
+  let time: any TimeSource
+
+  /// Whether the agent is meant: a page elsewhere may have its own name lead to this machine (DNS rebinding).
+  func checkHost(_ request: HTTPServerRequest) throws(Problem) {
+    // The kernel says who is at the other end of a Unix socket.
+    if request.account != nil { return }
+    let given = request.headers["Host"] ?? ""
+    let host = Gate.name(ofHost: given)
+    var names = ["localhost", "127.0.0.1", "[::1]"]
+    names += settings.listen.map { $0.host.contains(":") ? "[\($0.host)]" : $0.host }
+    if let own = settings.publicURL.flatMap(Gate.host(ofURL:)) { names.append(Gate.name(ofHost: own)) }
+    guard names.contains(where: { $0.utf8.equalsIgnoringASCIICase(host.utf8) }) else {
+      throw Problem(
+        .foreignHost, "the host '\(given.brief)' isn't this agent's; name it as 'publicURL' under 'server' in errand.yaml"
+      )
+    }
+  }
+
+  /// Whether a page that a browser sends the request for is of this agent.
+  func checkOrigin(_ request: HTTPServerRequest) throws(Problem) {
+    guard let origin = request.headers["Origin"] else { return }
+    let host = request.headers["Host"] ?? ""
+    let own = settings.publicURL.flatMap(Gate.host(ofURL:))
+    let given = Gate.host(ofURL: origin) ?? ""
+    guard given.utf8.equalsIgnoringASCIICase(host.utf8) || own.map({ $0.utf8.equalsIgnoringASCIICase(given.utf8) }) == true
+    else { throw Problem(.foreignOrigin, "a page of '\(origin.brief)' may not ask this agent") }
+  }
+
+  /// The caller, by the account at the other end of the socket or by the token.
+  func caller(of request: HTTPServerRequest) async throws(Problem) -> APICaller {
+    if let account = request.account {
+      return APICaller(caller: AgentCaller(account: account), scopes: Set(TokenScope.allCases), recipes: [])
+    }
+    guard let header = request.headers["Authorization"] else {
+      throw unauthorized("send 'Authorization: Bearer' with a token, which 'errand token new' makes")
+    }
+    let words = header.split(separator: " ", omittingEmptySubsequences: true)
+    guard words.count == 2, words[0].lowercased() == "bearer",
+      let digest = SHA256.digest(of: Array(words[1].utf8))
+    else { throw unauthorized("the field Authorization has to be 'Bearer' and a token") }
+    guard let token = await store.tokens().first(where: { $0.sha256 == digest }) else {
+      throw unauthorized("the token isn't valid; see: errand token list")
+    }
+    guard !token.isExpired(at: time.now()) else {
+      throw unauthorized("the token '\(token.name)' has expired; make a new one: errand token new \(token.name)")
+    }
+    return APICaller(
+      caller: AgentCaller(name: token.name, account: "token:\(token.name)"), scopes: Set(token.scopes),
+      recipes: token.recipes)
+  }
+
+  private func unauthorized(_ detail: String) -> Problem {
+    Problem(.unauthorized, detail, headers: ["WWW-Authenticate": "Bearer realm=\"errand\""])
+  }
+
+  /// The host without its port, of a field Host (RFC 9110, section 7.2).
+  private static func name(ofHost text: String) -> String {
+    if text.hasPrefix("["), let end = text.firstIndex(of: "]") { return String(text[...end]) }
+    return String(Substring(text.utf8.prefix { $0 != ASCII.colon }))
+  }
+
+  /// The host and the port of a URL, as in a field Host.
+  private static func host(ofURL text: String) -> String? {
+    guard let start = text.range(of: "://") else { return nil }
+    return String(Substring(text[start.upperBound...].utf8.prefix { $0 != ASCII.slash }))
+  }
+}
+
+private extension String {
+  /// Where another text begins in it.
+  func range(of other: String) -> Range<String.Index>? {
+    let bytes = Array(utf8)
+    let wanted = Array(other.utf8)
+    guard wanted.count <= bytes.count else { return nil }
+    for start in 0...(bytes.count - wanted.count) where bytes[start..<start + wanted.count].elementsEqual(wanted) {
+      let first = utf8.index(utf8.startIndex, offsetBy: start)
+      return first..<utf8.index(first, offsetBy: wanted.count)
+    }
+    return nil
+  }
+}

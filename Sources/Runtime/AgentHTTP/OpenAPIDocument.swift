@@ -1,0 +1,187 @@
+// The document of the API (OpenAPI 3.1), made from what the verbs declare.
+import ActionKit
+import Agent
+import Basics
+import HTTPServer
+import RunState
+
+package enum OpenAPIDocument {
+  /// The document as JSON.
+  ///
+  /// - Parameters:
+  ///   - program: The program with its version.
+  ///   - servers: The URLs under which it is reached, if they are known.
+  package static func text(program: String, servers: [String] = []) -> String {
+    JSON.shown(value(program: program, servers: servers), .pretty)
+  }
+
+  static func value(program: String, servers: [String]) -> Value {
+    var schemas = ValueMap([("Problem", problem)])
+    var paths = ValueMap()
+    for verb in AgentVerb.all {
+      guard let route = verb.route else { continue }
+      var operations = paths[apiRoot + route.path]?.map ?? ValueMap()
+      operations[route.method.rawValue.lowercased()] = operation(verb, route, &schemas)
+      paths[apiRoot + route.path] = .map(operations)
+    }
+    var document = ValueMap([
+      ("openapi", .string("3.1.0")),
+      (
+        "info",
+        .object([
+          "title": .string("Errand"), "version": .string(program.split(separator: " ").last.map { String($0) } ?? program),
+          "description": .string(
+            "What an agent can be asked over HTTP. Every request that makes something may be repeated with the same Idempotency-Key. Errors are problem documents (RFC 9457)."
+          ),
+        ])
+      ),
+    ])
+    if !servers.isEmpty { document["servers"] = .list(servers.map { .object(["url": .string($0)]) }) }
+    document["security"] = .list([.object(["token": .list([])])])
+    document["paths"] = .map(paths)
+    document["components"] = .object([
+      "securitySchemes": .object([
+        "token": .object([
+          "type": .string("http"), "scheme": .string("bearer"),
+          "description": .string("A token that `errand token new` made. Each request names the scope that it needs."),
+        ])
+      ]),
+      "schemas": .map(schemas),
+    ])
+    return .map(document)
+  }
+
+  // MARK: Operations
+
+  private static func operation(_ verb: AgentVerb, _ route: AgentVerb.Route, _ schemas: inout ValueMap) -> Value {
+    let inPath = Set(Routes.segments(of: route.path).compactMap(Routes.parameter(in:)))
+    let routed = RoutedVerb(verb: verb, route: route, parts: inPath.sorted().map { ($0, "") })
+    var parameters = verb.parameters.filter { inPath.contains($0.name) }.map { parameter($0, in: "path") }
+    let others = routed.others
+    var operation = ValueMap([
+      ("operationId", .string(verb.name)), ("summary", .string(verb.summary)),
+      ("description", .string("Needs the scope `\(verb.scope.name)`.")),
+    ])
+    if route.method == .get {
+      parameters += others.map { parameter($0, in: "query") }
+    } else if !others.isEmpty {
+      operation["requestBody"] = .object([
+        "required": .bool(others.contains { $0.isRequired }),
+        "content": .object(["application/json": .object(["schema": body(of: others)])]),
+      ])
+    }
+    if routed.takesKey {
+      parameters.append(
+        .object([
+          "name": .string("Idempotency-Key"), "in": .string("header"), "required": .bool(false),
+          "description": .string(verb.parameters.first { $0.name == "key" }?.summary ?? ""),
+          "schema": .object([
+            "type": .string("string"), "minLength": .int(1), "maxLength": .int(RunKey.mostCharacters), "pattern": .string("^[!-~]+$"),
+          ]),
+        ]))
+    }
+    if !parameters.isEmpty { operation["parameters"] = .list(parameters) }
+    operation["responses"] = .map(responses(verb, route, hasBody: !others.isEmpty, &schemas))
+    return .map(operation)
+  }
+
+  private static func parameter(_ parameter: AgentVerb.Parameter, in place: String) -> Value {
+    .object([
+      "name": .string(parameter.name), "in": .string(place), "required": .bool(parameter.isRequired),
+      "description": .string(parameter.summary), "schema": schema(of: parameter),
+    ])
+  }
+
+  private static func body(of parameters: [AgentVerb.Parameter]) -> Value {
+    var properties = ValueMap()
+    for parameter in parameters {
+      var schema = schema(of: parameter).map ?? ValueMap()
+      schema["description"] = .string(parameter.summary)
+      properties[parameter.name] = .map(schema)
+    }
+    var schema = ValueMap([("type", .string("object")), ("properties", .map(properties))])
+    let required = parameters.filter(\.isRequired).map { Value.string($0.name) }
+    if !required.isEmpty { schema["required"] = .list(required) }
+    schema["additionalProperties"] = .bool(false)
+    return .map(schema)
+  }
+
+  private static func schema(of parameter: AgentVerb.Parameter) -> Value {
+    var schema = parameter.type.jsonSchema
+    if let bounds = parameter.bounds {
+      schema["minimum"] = .int(bounds.lowerBound)
+      if bounds.upperBound < Int.max { schema["maximum"] = .int(bounds.upperBound) }
+    }
+    return .map(schema)
+  }
+
+  private static func responses(
+    _ verb: AgentVerb, _ route: AgentVerb.Route, hasBody: Bool, _ schemas: inout ValueMap
+  ) -> ValueMap {
+    var responses = ValueMap()
+    var good = ValueMap([("description", .string(verb.summary))])
+    if let answer = route.answer {
+      let name = String(describing: answer)
+      schemas[name] = .map(answer.schema.jsonSchema(allowsExpressions: false))
+      let type = verb.name == "follow" ? "text/event-stream" : "application/json"
+      let schema: Value =
+        verb.name == "follow" ? .object(["type": .string("string")]) : .object(["$ref": .string("#/components/schemas/\(name)")])
+      good["content"] = .object([type: .object(["schema": schema])])
+    }
+    responses["\(route.status)"] = .map(good)
+    if verb.name == "start", responses["200"] == nil {
+      schemas["RunAnswer"] = .map(RunAnswer.schema.jsonSchema(allowsExpressions: false))
+      responses["200"] = .object([
+        "description": .string("With `Prefer: wait=SECONDS`: the run, if it ended in time."),
+        "content": .object([
+          "application/json": .object(["schema": .object(["$ref": .string("#/components/schemas/RunAnswer")])])
+        ]),
+      ])
+    }
+    if verb.name == "signal", let good = responses["202"] { responses["200"] = good }
+    var kinds: Set<Problem.Kind> = [
+      .unauthorized, .forbidden, .foreignHost, .refusal(.request), .refusal(.state), .fault,
+    ]
+    if hasBody { kinds.formUnion([.mediaType, .tooLarge]) }
+    if verb.name == "follow" { kinds.insert(.tooMany) }
+    for refusal in verb.refusals { kinds.insert(.refusal(refusal)) }
+    // A token may be limited to some recipes, and finds nothing of the others.
+    kinds.insert(.refusal(.notFound))
+    for status in Set(kinds.map(\.status)).sorted() {
+      let titles = kinds.filter { $0.status == status }.sorted { $0.name < $1.name }.map(\.title)
+      responses["\(status)"] = .object([
+        "description": .string(titles.joined(separator: " ")),
+        "content": .object([
+          "application/problem+json": .object(["schema": .object(["$ref": .string("#/components/schemas/Problem")])])
+        ]),
+      ])
+    }
+    return responses
+  }
+
+  private static let problem: Value = .object([
+    "type": .string("object"),
+    "description": .string("What is wrong with a request (RFC 9457)."),
+    "properties": .object([
+      "type": .object(["type": .string("string"), "format": .string("uri-reference")]),
+      "title": .object(["type": .string("string")]),
+      "status": .object(["type": .string("integer")]),
+      "detail": .object(["type": .string("string"), "description": .string("What is wrong and what to do.")]),
+      "kind": .object([
+        "enum": .list(Problem.Kind.all.map { .string($0.name) }), "description": .string("The kind, for programs."),
+      ]),
+      "faults": .object([
+        "type": .string("array"),
+        "items": .object([
+          "type": .string("object"),
+          "properties": .object([
+            "message": .object(["type": .string("string")]),
+            "pointer": .object(["type": .string("string"), "description": .string("A JSON pointer into the body.")]),
+          ]),
+          "required": .list([.string("message"), .string("pointer")]),
+        ]),
+      ]),
+    ]),
+    "required": .list(["type", "title", "status", "detail", "kind"].map { .string($0) }),
+  ])
+}

@@ -1,0 +1,115 @@
+package import Agent
+import Basics
+package import HTTPServer
+
+/// What is wrong with a request, as `application/problem+json` (RFC 9457).
+///
+/// The type is the path of a page that explains the kind; `kind` is the last part of it, for programs to decide by.
+package struct Problem: Error, Sendable {
+  /// The kinds, each with its status and its title.
+  package enum Kind: Sendable, Hashable {
+    /// Why the agent refuses.
+    case refusal(RequestRefusedError.Kind)
+    case unauthorized, forbidden, foreignHost, foreignOrigin, noSuchPath, method, mediaType, tooLarge, tooMany, fault
+
+    package static let all: [Kind] =
+      RequestRefusedError.Kind.allCases.map { .refusal($0) } + [
+        .unauthorized, .forbidden, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType, .tooLarge, .tooMany,
+        .fault,
+      ]
+
+    package var name: String {
+      switch self {
+      case .refusal(let kind): kind.rawValue
+      default: "\(self)"
+      }
+    }
+
+    package var status: Int {
+      switch self {
+      case .refusal(.request): 400
+      case .refusal(.notFound), .noSuchPath: 404
+      case .refusal(.ambiguous), .refusal(.ended), .refusal(.notAsked), .refusal(.conflict), .refusal(.serving): 409
+      case .refusal(.notAllowed), .forbidden, .foreignOrigin: 403
+      case .refusal(.inputs), .refusal(.configuration): 422
+      case .refusal(.notServing), .refusal(.state): 503
+      case .unauthorized: 401
+      case .foreignHost: 421
+      case .method: 405
+      case .mediaType: 415
+      case .tooLarge: 413
+      case .tooMany: 429
+      case .fault: 500
+      }
+    }
+
+    package var title: String {
+      switch self {
+      case .refusal(.request): "The request isn't as the document of the API says."
+      case .refusal(.notFound): "There is no such run, schedule or recipe."
+      case .refusal(.ambiguous): "Several runs or steps match."
+      case .refusal(.ended): "The run or schedule is in a state that doesn't allow it."
+      case .refusal(.notAsked): "No step asks for a decision there."
+      case .refusal(.notAllowed): "Other people are asked to decide."
+      case .refusal(.inputs): "The inputs don't fit."
+      case .refusal(.configuration): "The recipe, its connections or its secrets can't be used here."
+      case .refusal(.conflict): "Another request changed the same thing."
+      case .refusal(.notServing): "Only an agent that serves can do this."
+      case .refusal(.serving): "The agent serves already."
+      case .refusal(.state): "The state can't be read or written."
+      case .unauthorized: "A valid token is needed."
+      case .forbidden: "The token doesn't allow it."
+      case .foreignHost: "The agent isn't known under this host."
+      case .foreignOrigin: "Pages of other origins may not ask the agent."
+      case .noSuchPath: "There is no such path."
+      case .method: "The path takes other methods."
+      case .mediaType: "The body has the wrong type."
+      case .tooLarge: "The body is too large."
+      case .tooMany: "Too many streams are open."
+      case .fault: "The agent made a mistake."
+      }
+    }
+  }
+
+  /// One thing that is wrong in the body.
+  package struct Fault: Sendable {
+    package var message: String
+    /// Where it stands in the body, as a JSON pointer (RFC 6901).
+    package var pointer: String
+  }
+
+  package var kind: Kind
+  /// What is wrong and what to do, for people.
+  package var detail: String
+  package var faults: [Fault] = []
+  /// More fields of the head, such as `Allow`.
+  package var headers: HTTPHeaders = [:]
+
+  package init(_ kind: Kind, _ detail: String, faults: [Fault] = [], headers: HTTPHeaders = [:]) {
+    self.kind = kind
+    self.detail = detail
+    self.faults = faults
+    self.headers = headers
+  }
+
+  package init(_ refusal: RequestRefusedError) {
+    self.init(.refusal(refusal.kind), refusal.message)
+    if refusal.kind == .state || refusal.kind == .notServing { headers["Retry-After"] = "5" }
+  }
+
+  /// The answer to the request.
+  package var response: HTTPServerResponse {
+    var body = ValueMap([
+      ("type", .string("/problems/\(kind.name)")), ("title", .string(kind.title)), ("status", .int(kind.status)),
+      ("detail", .string(detail)), ("kind", .string(kind.name)),
+    ])
+    if !faults.isEmpty {
+      body["faults"] = .list(
+        faults.map { .object(["message": .string($0.message), "pointer": .string($0.pointer)]) })
+    }
+    var response = HTTPServerResponse.text(
+      JSON.shown(.map(body)), status: kind.status, type: "application/problem+json")
+    response.headers.fields += headers.fields
+    return response
+  }
+}

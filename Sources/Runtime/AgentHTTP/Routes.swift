@@ -1,0 +1,213 @@
+// Which request a method and a path mean, read from what the verbs declare.
+import Agent
+import ActionKit
+import Basics
+import HTTPServer
+
+/// Where every path of the API begins.
+package let apiRoot = "/api/v1"
+
+/// A verb that was found for a path, with what the path says.
+struct RoutedVerb {
+  var verb: AgentVerb
+  var route: AgentVerb.Route
+  /// The parameters in the path, decoded.
+  var parts: [(name: String, text: String)]
+}
+
+enum Routes {
+  /// The verbs that HTTP has, with the segments of their paths.
+  private static let all: [(verb: AgentVerb, route: AgentVerb.Route, segments: [String])] = AgentVerb.all.compactMap {
+    verb in
+    verb.route.map { (verb, $0, segments(of: $0.path)) }
+  }
+
+  /// Finds the verb of a request below the API's root.
+  static func verb(_ method: String, _ path: String) throws(Problem) -> RoutedVerb {
+    let wanted = segments(of: path)
+    var methods: [String] = []
+    for (verb, route, segments) in all where segments.count == wanted.count {
+      var parts: [(name: String, text: String)] = []
+      let isSame = zip(segments, wanted).allSatisfy { segment, text in
+        guard let name = parameter(in: segment) else { return segment == text }
+        parts.append((name, PercentEncoding.decode(text, plusIsSpace: false)))
+        return !text.isEmpty
+      }
+      guard isSame else { continue }
+      // The library answers HEAD with the head alone.
+      if route.method.rawValue == method || (method == "HEAD" && route.method == .get) {
+        return RoutedVerb(verb: verb, route: route, parts: parts)
+      }
+      methods.append(route.method.rawValue)
+      if route.method == .get { methods.append("HEAD") }
+    }
+    guard !methods.isEmpty else {
+      throw Problem(.noSuchPath, "there is nothing at \(apiRoot)\(path); see \(apiRoot)/openapi.json")
+    }
+    let allowed = methods.sorted().joined(separator: ", ")
+    throw Problem(.method, "this path takes \(allowed)", headers: ["Allow": allowed])
+  }
+
+  /// The name of the parameter that a segment of a declared path stands for.
+  static func parameter(in segment: String) -> String? {
+    segment.hasPrefix("{") && segment.hasSuffix("}") ? String(segment.dropFirst().dropLast()) : nil
+  }
+
+  static func segments(of path: String) -> [String] {
+    path.utf8.dropFirst().split(separator: ASCII.slash, omittingEmptySubsequences: false).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+  }
+}
+
+extension RoutedVerb {
+  /// The parameters that are in the query or the body, and not in the path.
+  var others: [AgentVerb.Parameter] {
+    let inPath = Set(parts.map(\.name))
+    return verb.parameters.filter { !inPath.contains($0.name) && !RoutedVerb.isHidden($0, of: verb) }
+  }
+
+  /// Whether a parameter is decided here and not by the caller: an answer over HTTP never follows a run that was
+  /// resumed, a stream begins with the run as it is, and keys come in a field of the head.
+  static func isHidden(_ parameter: AgentVerb.Parameter, of verb: AgentVerb) -> Bool {
+    ["detach", "snapshot", "key"].contains(parameter.name)
+  }
+
+  /// The request that an HTTP request makes.
+  func request(_ http: HTTPServerRequest) throws(Problem) -> AgentRequest {
+    var line = ValueMap([("ask", .string(verb.name))])
+    for (name, text) in parts { line[name] = .string(text) }
+    if route.method == .get {
+      try readQuery(http.query, into: &line)
+    } else {
+      if let item = http.query.items.first {
+        throw Problem(.refusal(.request), "the query takes nothing here; '\(item.name)' belongs in the body")
+      }
+      try readBody(http, into: &line)
+    }
+    for parameter in verb.parameters where RoutedVerb.isHidden(parameter, of: verb) && parameter.name != "key" {
+      line[parameter.name] = .bool(true)
+    }
+    if let key = http.headers["Idempotency-Key"] {
+      guard takesKey else {
+        throw Problem(
+          .refusal(.request), "this request takes no Idempotency-Key: repeating it changes nothing, or is refused")
+      }
+      line["key"] = .string(RoutedVerb.unquoted(key))
+    }
+    do throws(RequestRefusedError) { return try AgentRequest(reading: .map(line)) } catch { throw Problem(error) }
+  }
+
+  /// Whether an Idempotency-Key means something.
+  var takesKey: Bool { verb.parameters.contains { $0.name == "key" } }
+
+  /// The text of a key, which the header's draft puts in quotes.
+  private static func unquoted(_ text: String) -> String {
+    text.count > 1 && text.hasPrefix("\"") && text.hasSuffix("\"") ? String(text.dropFirst().dropLast()) : text
+  }
+
+  private func readQuery(_ query: HTTPQuery, into line: inout ValueMap) throws(Problem) {
+    for item in query.items {
+      guard let parameter = others.first(where: { $0.name.hasSameScalars(as: item.name) }) else {
+        let names = others.map(\.name)
+        let guess = item.name.nearest(among: names).map { "; did you mean '\($0)'?" }
+        let rest = guess ?? (names.isEmpty ? "; there are none here" : "; there are \(names.joined(separator: ", "))")
+        throw Problem(.refusal(.request), "there is no parameter '\(item.name.brief)'\(rest)")
+      }
+      let value = try parameter.value(of: item.value)
+      if case .list = parameter.type {
+        line[parameter.name] = .list((line[parameter.name]?.list ?? []) + (value.list ?? []))
+      } else if line[parameter.name] != nil {
+        throw Problem(.refusal(.request), "the parameter '\(item.name)' is given twice")
+      } else {
+        line[parameter.name] = value
+      }
+    }
+  }
+
+  private func readBody(_ http: HTTPServerRequest, into line: inout ValueMap) throws(Problem) {
+    guard !http.body.isEmpty else { return }
+    let type = http.headers["Content-Type"]?.utf8.prefix { $0 != ASCII.semicolon }
+    let name = type.map { String(Substring($0)).trimmed.lowercasedASCII } ?? ""
+    guard name == "application/json" else {
+      throw Problem(.mediaType, "the body is \(name.isEmpty ? "of no type" : "'\(name)'"); send application/json")
+    }
+    let body: Value
+    do throws(JSONError) { body = try JSON.parse(http.body) } catch {
+      let place = error.spot.map { " in line \($0.position.line), column \($0.position.column)" } ?? ""
+      throw Problem(.refusal(.request), "the body isn't valid JSON\(place): \(error.message)")
+    }
+    guard let map = body.map else {
+      throw Problem(
+        .refusal(.request), "the body has to be a JSON object, not \(body.kindName)",
+        faults: [.init(message: "expected an object", pointer: "")])
+    }
+    for member in map.members {
+      guard let name = member.name else { continue }
+      guard others.contains(where: { $0.name.hasSameScalars(as: name) }) else {
+        let names = others.map(\.name)
+        let guess = name.nearest(among: names).map { "; did you mean '\($0)'?" }
+        let rest = guess ?? (names.isEmpty ? "; the body takes none" : "; there are \(names.joined(separator: ", "))")
+        throw Problem(
+          .refusal(.request), "there is no member '\(name.brief)'\(rest)",
+          faults: [.init(message: "not known", pointer: "/\(name.asPointerPart)")])
+      }
+      line[name] = member.value
+    }
+  }
+}
+
+extension AgentVerb.Parameter {
+  /// How many items a list over HTTP has at most.
+  static let mostItems = 200
+
+  /// The bounds of a number in a query.
+  var bounds: ClosedRange<Int>? {
+    guard case .int = type else { return nil }
+    return name == "limit" ? 1...AgentVerb.Parameter.mostItems : 0...Int.max
+  }
+
+  /// The value of a text in a query.
+  fileprivate func value(of text: String) throws(Problem) -> Value {
+    func fault(_ wanted: String) -> Problem {
+      Problem(.refusal(.request), "the parameter '\(name)' takes \(wanted), not '\(text.brief)'")
+    }
+    switch type {
+    case .int:
+      guard let number = Int(text), bounds?.contains(number) ?? true else {
+        throw fault(name == "limit" ? "a number from 1 to \(AgentVerb.Parameter.mostItems)" : "a whole number from 0")
+      }
+      return .int(number)
+    case .bool:
+      guard text == "true" || text == "false" else { throw fault("true or false") }
+      return .bool(text == "true")
+    case .timestamp:
+      guard Timestamp(text) != nil else { throw fault("an instant such as 2026-11-20T09:00:00Z") }
+      return .string(text)
+    case .list(let element):
+      if case .choice(let words) = element, !words.contains(where: { $0.hasSameScalars(as: text) }) {
+        throw fault(words.joined(separator: ", "))
+      }
+      return .list([.string(text)])
+    default: return .string(text)
+    }
+  }
+}
+
+extension String {
+  /// The text as a part of a JSON pointer (RFC 6901, section 3).
+  fileprivate var asPointerPart: String {
+    var part = ""
+    for character in unicodeScalars {
+      switch character {
+      case "~": part += "~0"
+      case "/": part += "~1"
+      default: part.unicodeScalars.append(character)
+      }
+    }
+    return part
+  }
+
+  /// The text in a message.
+  var brief: String { safe.shortened(to: 80) }
+}

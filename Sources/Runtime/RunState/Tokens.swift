@@ -1,0 +1,89 @@
+/// The tokens by which programs and browsers are known that reach an agent over HTTP.
+///
+/// A token's text is shown once, to whoever has it made. The state keeps the SHA-256 of it: the text has 256 random
+/// bits, so that nobody finds it by trying, and what a backup holds opens nothing. An expired token stays until it is
+/// revoked or one of the same name takes its place.
+package import Basics
+
+/// What a token allows.
+package enum TokenScope: String, Recordable, CaseIterable {
+  /// Shows the names, times and statuses of runs, schedules and recipes.
+  case read
+  /// Shows what runs are about: inputs, outputs, messages and what programs printed.
+  case data
+  /// Starts runs and sends events.
+  case start
+  /// Pauses, resumes, cancels, retries and resolves runs, and steers schedules.
+  case steer
+  /// Makes the decisions that runs ask people for.
+  case approve
+  /// Reads the figures of `/metrics`.
+  case metrics
+}
+
+/// A token is made.
+package struct TokenIssued: Record, Equatable {
+  package var at: Timestamp
+  /// Who its caller is: decisions are recorded under this name.
+  package var name: String
+  /// The SHA-256 of its text, in lower-case hexadecimal.
+  package var sha256: String
+  package var scopes: [TokenScope]
+  /// The recipes whose runs it sees and steers; all if empty.
+  package var recipes: [String]
+  package var expiresAt: Timestamp?
+
+  package init(
+    at: Timestamp, name: String, sha256: String, scopes: [TokenScope], recipes: [String] = [],
+    expiresAt: Timestamp? = nil
+  ) {
+    self.at = at
+    self.name = name
+    self.sha256 = sha256
+    self.scopes = scopes
+    self.recipes = recipes
+    self.expiresAt = expiresAt
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    name = try member("name", record?.name)
+    sha256 = try member("sha256", record?.sha256)
+    scopes = try member("scopes", record?.scopes)
+    recipes = try member("recipes", record?.recipes, default: [])
+    expiresAt = try member("expiresAt", record?.expiresAt)
+  }
+
+  package func isExpired(at instant: Timestamp) -> Bool { expiresAt.map { $0 <= instant } ?? false }
+
+  /// The most characters of a token's name.
+  package static let mostCharacters = 60
+
+  /// Why a text can't be a token's name; nil if it can.
+  package static func fault(ofName text: String) -> String? {
+    let isSound = text.utf8.allSatisfy { byte in
+      switch byte {
+      case ASCII.digits, ASCII.uppercase, ASCII.lowercase, ASCII.minus, ASCII.dot, ASCII.underscore: true
+      default: false
+      }
+    }
+    if isSound, (1...mostCharacters).contains(text.utf8.count) { return nil }
+    return "a token's name has 1 to \(mostCharacters) letters, digits, dots, '-' and '_', such as phone"
+  }
+}
+
+/// A token is valid no longer.
+package struct TokenRevoked: Record, Equatable {
+  package var at: Timestamp
+  package var name: String
+
+  package init(at: Timestamp, name: String) {
+    self.at = at
+    self.name = name
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    name = try member("name", record?.name)
+  }
+}
