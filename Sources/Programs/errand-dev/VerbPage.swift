@@ -1,4 +1,5 @@
 import Agent
+import RunState
 
 /// The page of what an agent can be asked, from the declarations of its verbs.
 func verbPage() -> String {

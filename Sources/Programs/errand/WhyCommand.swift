@@ -68,19 +68,9 @@ struct WhyCommand: DispatchedCommand {
       throw unknown(subject, schedules, "has a schedule or ever ran")
     }
     let (facts, holder) = try await requests.facts(about: record)
-    let book = await workspace.secretBook(workspace.secretSources())
-    // The values that conditions read; secrets are masked in what is shown.
-    let seen = await facts.restored(by: book)
-    let conditions = workspace.recipe(facts.run.origin.file, among: seen.texts, of: facts.run.origin).recipe.map {
-      recipe in
-      StepReplay(of: recipe, seen.run) { seen.output(of: $0) }
-    }
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone
-    let clock = zone.map { WallClock($0, now: now) } ?? workspace.wallClock(now)
-    let explanation = Explanation(
-      of: seen, conditions: conditions, clock: clock, isServed: try await requests.isServed(),
-      holder: holder
-    ).mapTexts { book.finder.redact($0) }
+    let explanation = await workspace.explanation(
+      of: facts, in: zone, isServed: try await requests.isServed(), holder: holder)
     return Story(kind: "run", id: facts.run.id, explanation: explanation)
   }
 

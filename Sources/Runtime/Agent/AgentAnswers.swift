@@ -170,6 +170,74 @@ package struct RunListAnswer: FieldSet {
   package init() {}
 }
 
+/// A page of a run's steps.
+package struct StepListAnswer: FieldSet {
+  @Field("The steps, in the order in which they began.") package var items: [StepAnswer]
+  @Field("Where to read on, if there are more.") package var next: Int?
+
+  package init() {}
+}
+
+/// Why a run is in its state.
+package struct ExplanationAnswer: FieldSet {
+  @Field("The id of the run.") package var run: String
+  @Field("All sentences as one text.") package var text: String
+  @Field("The sentences, the most important one first.") package var sentences: [SentenceAnswer]
+
+  package init() {}
+}
+
+/// One sentence of an explanation.
+package struct SentenceAnswer: FieldSet {
+  @Field("What it is about, such as status, wait or error.") package var topic: String
+  @Field("The sentence.") package var text: String
+  @Field("Commands to type next.") package var commands: [String] = []
+  @Field("The step that it is about.") package var step: String?
+  @Field("Another run that it is about.") package var run: String?
+  @Field("The instant that it is about.") package var at: Timestamp?
+
+  package init() {}
+
+  package init(_ sentence: Explanation.Sentence) {
+    topic = sentence.topic.rawValue
+    text = sentence.text
+    commands = sentence.commands
+    step = sentence.step
+    run = sentence.run
+    at = sentence.at
+  }
+}
+
+/// A recipe that is served.
+package struct RecipeAnswer: FieldSet {
+  @Field("The recipe's name.") package var name: String
+  @Field("The recipe's file.") package var file: String
+  @Field("What it is for.") package var summary: String?
+  @Field("The JSON Schema of its inputs.") package var inputs: Value?
+  @Field("The ids of its schedules.") package var schedules: [String] = []
+  @Field("The effects of the actions that it may call, by their names.") package var actions: [String: String] = [:]
+  @Field("The text of the file.") package var text: String?
+
+  package init() {}
+
+  package init(_ record: RecipeRecord) {
+    name = record.name
+    file = record.file
+    summary = record.summary
+    inputs = record.inputs
+    schedules = record.schedules
+    actions = record.actions
+    text = record.text
+  }
+}
+
+/// The recipes that are served.
+package struct RecipeListAnswer: FieldSet {
+  @Field("The recipes, in the order of their names.") package var items: [RecipeAnswer]
+
+  package init() {}
+}
+
 /// One slot of the ledger.
 package struct SlotAnswer: FieldSet {
   @Field("The schedule's id.") package var schedule: String

@@ -37,6 +37,11 @@ package indirect enum AgentReply: Sendable {
   case slots([SlotRecord])
   /// The slots that a backfill would start.
   case dueSlots([Timestamp], hasMore: Bool)
+  /// - Parameter next: How many steps come before the next page, if there is one.
+  case steps([StepRecord], next: Int?)
+  case explained(run: String, Explanation)
+  case recipes([RecipeRecord])
+  case recipe(RecipeRecord)
   case tokens([TokenIssued])
   case status(AgentReport)
   case yielded

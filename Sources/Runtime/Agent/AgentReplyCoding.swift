@@ -11,6 +11,8 @@
 ///     {"facts":…,"others":[…],"events":[…],"holder":pid?}
 ///     {"schedules":[record with its texts…]}    {"slots":[slot record…]}
 ///     {"slots":[instant…],"hasMore":bool}       {"lines":[printed line…],"next":position,"isLast":bool}
+///     {"steps":[step record…],"next":position?}  {"explained":id,"sentences":[…]}
+///     {"recipes":[recipe…]}                     {"recipe":recipe}
 ///     {"tokens":[token…]}
 ///     {"yielded":true}                          {"failed":{"kind":…,"message":…}}
 ///     the members of `AgentReport`
@@ -204,6 +206,13 @@ extension AgentReply {
       return object(["slots": .list(slots.map { $0.encoded() }), "hasMore": .bool(hasMore)])
     case .printed(let piece):
       return (ValueMap([("next", .int(piece.next)), ("isLast", .bool(piece.isLast))]), [List("lines", piece.lines)])
+    case .steps(let steps, let next):
+      let (members, _) = object(["next": next.map { .int($0) }])
+      return (members, [List("steps", steps)])
+    case .explained(let run, let explanation):
+      return object(["explained": .string(run), "sentences": explanation.value])
+    case .recipes(let recipes): return (ValueMap(), [List("recipes", recipes)])
+    case .recipe(let recipe): return object(["recipe": recipe.encoded()])
     case .tokens(let tokens): return (ValueMap(), [List("tokens", tokens)])
     case .status(let report): return (report.encoded().map ?? ValueMap(), [])
     case .yielded: return object(["yielded": .bool(true)])
@@ -264,6 +273,11 @@ extension AgentReply {
       self = .dueSlots(try list("slots"), hasMore: answer["hasMore"]?.bool ?? false)
     case "slots", "pauseSchedule", "resumeSchedule", "resetSchedule", "trigger", "backfill":
       self = .slots(try list("slots"))
+    case "steps": self = .steps(try list("steps"), next: answer["next"]?.int)
+    case "explain":
+      self = .explained(run: try text("explained"), try Explanation(reading: answer["sentences"] ?? .null))
+    case "recipes": self = .recipes(try list("recipes"))
+    case "recipe": self = .recipe(try RecipeRecord(reading: answer["recipe"] ?? .null))
     case "tokens", "issueToken", "revokeToken": self = .tokens(try list("tokens"))
     case "status": self = .status(try AgentReport(reading: answer))
     case "yield": self = .yielded

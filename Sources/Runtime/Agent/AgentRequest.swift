@@ -27,6 +27,11 @@ package enum AgentRequest: Sendable {
   case runs(RunListQuery)
   case find(run: String)
   case show(run: String)
+  /// - Parameter from: How many steps come before the first that is listed.
+  case steps(run: String, limit: Int = 100, from: Int = 0)
+  case explain(run: String)
+  case recipes
+  case recipe(name: String)
   case value(BlobReference)
   /// - Parameter from: Where to read on, as the answer before named it; 0 is the beginning.
   case logs(run: String, step: StepPath? = nil, from: Int = 0)

@@ -138,7 +138,8 @@ private func declaredType(of type: any Recordable.Type) -> FieldType {
   case is Int.Type: .int
   case is Bool.Type: .bool
   case is Timestamp.Type: .timestamp
-  case is PlainMap.Type, is [String: String].Type: .map(.dyn)
+  case is PlainMap.Type: .map(.dyn)
+  case is [String: String].Type: .map(.string)
   case let list as any ListMember.Type: .list(declaredType(of: list.element))
   case let choice as any (CaseIterable & Recordable).Type: .choice(words(of: choice))
   default: .dyn
@@ -325,6 +326,25 @@ extension AgentVerb {
       "show", "Shows the whole record of a run.", .token(.read),
       at: .get("/runs/{run}", RunAnswer.self), refusals: [.notFound, .ambiguous], run,
       make: { .show(run: $0) }, values: { if case .show(let run) = $0 { run } else { nil } }),
+    AgentVerb(
+      "steps", "Lists the steps of a run in the order in which they began.", .token(.read),
+      at: .get("/runs/{run}/steps", StepListAnswer.self), refusals: [.notFound, .ambiguous], run,
+      Member<Int>.optional("limit", or: 100, "The most steps to list."),
+      Member<Int>.optional("from", or: 0, "Where to read on, as the answer before named it in 'next'."),
+      make: { .steps(run: $0, limit: $1, from: $2) },
+      values: { if case .steps(let run, let limit, let from) = $0 { (run, limit, from) } else { nil } }),
+    AgentVerb(
+      "explain", "Says why a run is in its state.", .token(.data),
+      at: .get("/runs/{run}/why", ExplanationAnswer.self), refusals: [.notFound, .ambiguous], run,
+      make: { .explain(run: $0) }, values: { if case .explain(let run) = $0 { run } else { nil } }),
+    AgentVerb(
+      "recipes", "Lists the recipes that are served.", .token(.read), at: .get("/recipes", RecipeListAnswer.self),
+      make: { .recipes }, values: { if case .recipes = $0 { () } else { nil } }),
+    AgentVerb(
+      "recipe", "Shows a recipe that is served: its text, what it takes and what it may do.", .token(.read),
+      at: .get("/recipes/{recipe}", RecipeAnswer.self), refusals: [.notFound, .configuration],
+      Member<String>.required("recipe", "The recipe's name."),
+      make: { .recipe(name: $0) }, values: { if case .recipe(let name) = $0 { name } else { nil } }),
     AgentVerb(
       "value", "Reads a large value that a record names and does not hold.", .token(.data),
       Member<BlobReference>.required("blob", "The value's hash and size, as the record has them."),

@@ -74,6 +74,18 @@ package struct Explanation: Sendable, Equatable {
     }.joined(separator: "\n")
   }
 
+  /// Reads what `value` made.
+  init(reading value: Value) throws(RecordError) {
+    for item in value.list ?? [] {
+      guard let topic = item["topic"]?.string.flatMap(Topic.init(rawValue:)), let text = item["text"]?.string else {
+        throw RecordError("a sentence has a topic and a text")
+      }
+      say(
+        topic, text, commands: item["commands"]?.list?.compactMap(\.string) ?? [], step: item["step"]?.string,
+        run: item["run"]?.string, at: item["at"]?.string.flatMap { Timestamp($0) })
+    }
+  }
+
   /// For programs.
   package var value: Value {
     .list(

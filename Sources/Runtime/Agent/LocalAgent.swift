@@ -22,6 +22,8 @@ package struct LocalAgent: Sendable {
     package var watched: WatchedFolder?
     /// Makes the id of a run created at an instant.
     package var newID = ScheduleHost.newID
+    /// Says why a run is in its state; without it, as far as that can be told without the run's recipe.
+    package var explain: RunService.Explainer?
     /// Why a recipe cannot be started with some inputs, as when a secret is missing.
     package var refusal: @Sendable (Recipe, _ inputs: Value) async -> String? = { _, _ in nil }
 
@@ -47,7 +49,9 @@ package struct LocalAgent: Sendable {
       chance: chance ?? { Double.random(in: 0..<1) }, prepare: prepare)
     self.host = host
     schedules = served.map { ScheduleHost(host, store, time: time, program: status.version, serving: $0) }
-    service = RunService(host: host, store: store, time: time, agent: status, schedules: schedules)
+    service = RunService(
+      host: host, store: store, time: time, agent: status, schedules: schedules,
+      explain: served?.explain)
   }
 
   /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.

@@ -15,6 +15,10 @@ package struct RunService: Sendable {
   let agent: AgentStatus
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
+  let explain: Explainer?
+
+  /// Says why a run is in its state.
+  package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation
 
   /// Answers a request; all answers have been sent when this returns.
   package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
@@ -45,6 +49,10 @@ package struct RunService: Sendable {
         let found = try await find(run)
         replies.give(.found(found, open: await store.openRun(found.id)?.listed))
       case .show(let run): try await replies.give(stored(try await find(run).id), isEnd: false)
+      case .steps(let run, let limit, let from): replies.give(try await steps(run, limit, from))
+      case .explain(let run): replies.give(try await explanation(of: run))
+      case .recipes: await replies.giveInTurn(.recipes(try await steered().servedRecipes()))
+      case .recipe(let name): await replies.giveInTurn(.recipe(try await steered().servedRecipe(named: name)))
       case .value(let blob): try await replies.give(blob, from: store)
       case .logs(let run, let step, let from): await replies.giveInTurn(try await logs(run, step, from))
       case .why(let question): await replies.giveInTurn(try await facts(question))

@@ -1,4 +1,5 @@
 import Basics
+import Calendars
 import RunState
 
 // Requests that only read. None of them reads a finished run whole.
@@ -44,6 +45,33 @@ extension RunService {
       let place = runs.firstIndex { $0.id == last.id }.map { $0 + 1 } ?? (isAll ? 0 : runs.endIndex)
       if isAll || runs.count - place >= count { return Array(runs[place...].prefix(count)) }
     }
+  }
+
+  /// A page of a run's steps.
+  func steps(_ run: String, _ limit: Int, _ from: Int) async throws(RequestRefusedError) -> AgentReply {
+    let record = try await stored(try await find(run).id).record()
+    let steps = record.stepsInOrder
+    let first = min(max(0, from), steps.count)
+    let end = first + min(max(0, limit), steps.count - first)
+    return .steps((first..<end).map { steps[$0] }, next: end < steps.count ? end : nil)
+  }
+
+  /// Why a run is in its state.
+  func explanation(of run: String) async throws(RequestRefusedError) -> AgentReply {
+    let record = try await stored(try await find(run).id).record()
+    guard case .facts(let answer) = try await facts(RunFacts.Question(about: record)) else {
+      throw RequestRefusedError(.state, "the run \(record.id) cannot be explained")
+    }
+    var facts = RunFacts(record, answering: answer)
+    for (name, blob) in facts.missingValues {
+      facts.values[name] = try await kept { () async throws(StateError) in try await store.value(.blob(blob)) }
+    }
+    guard let explain else {
+      let clock = WallClock(.utc, now: facts.now)
+      return .explained(
+        run: record.id, Explanation(of: facts, clock: clock, isServed: agent.isServing, holder: answer.holder))
+    }
+    return .explained(run: record.id, await explain(facts, agent.isServing, answer.holder))
   }
 
   /// Some lines that programs of a run printed, if there are any from a position on.

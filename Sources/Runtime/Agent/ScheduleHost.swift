@@ -32,13 +32,13 @@ package enum ScheduleNews: Sendable {
 /// When the state refuses a batch, say because another process consumed an event meanwhile, the scheduler no longer
 /// matches the state and is made again from it. A state that can no longer be written ends the agent.
 package actor ScheduleHost {
-  private let store: any StateStore
+  let store: any StateStore
   private let host: RunHost
-  private let time: any TimeSource
-  private let program: String
-  private let refusal: @Sendable (Recipe, _ inputs: Value) async -> String?
+  let time: any TimeSource
+  let program: String
+  let refusal: @Sendable (Recipe, _ inputs: Value) async -> String?
   private let newID: @Sendable (Timestamp) -> String
-  private var registry: RecipeRegistry
+  var registry: RecipeRegistry
   private var scheduler: Scheduler
   private var plans: [String: [SchedulePlan]] = [:]
   private var clock: AlarmClock<Bool>?
@@ -252,7 +252,7 @@ package actor ScheduleHost {
       let recipe = registry.recipe(of: record.file, from: texts, in: record.language)
     else { return nil }
     let trigger = recipe.triggers.first { trigger in
-      (trigger.id.map { "\(recipe.name)/\($0)" } ?? recipe.name).hasSameScalars(as: record.id)
+      ScheduleEntry.id(of: trigger, in: recipe.name).hasSameScalars(as: record.id)
     }
     return trigger.map { (recipe, $0) }
   }
@@ -664,50 +664,6 @@ extension ScheduleHost {
     } catch {
       throw RequestRefusedError(error)
     }
-  }
-
-  /// Makes a run of a served recipe, with the names of the secrets that it reads.
-  ///
-  /// - Parameter given: The inputs.
-  package func startingRun(
-    of name: String, given: [(name: String, input: GivenInput)], as id: String
-  ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
-    guard isServing else {
-      throw RequestRefusedError(
-        .notServing,
-        "no agent is serving, and only an agent finds recipes by their names; start errand serve, or: errand run FILE")
-    }
-    let items = registry.items
-    guard let item = items.first(where: { $0.name.hasSameScalars(as: name) }) else {
-      let broken = registry.faults.compactMap(\.location?.source.name).first { file in
-        file.split(separator: "/").last?.prefix { $0 != "." } ?? "" == name
-      }
-      if let broken {
-        throw RequestRefusedError(
-          .configuration, "'\(broken)' has errors, so it isn't served; see: errand check \(broken.shellQuoted)")
-      }
-      let names = items.map(\.name)
-      let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
-      throw RequestRefusedError(
-        .notFound,
-        "no recipe called '\(name)' is served; \(guess ?? (names.isEmpty ? "there is none" : "there are \(names.joined(separator: ", "))"))"
-      )
-    }
-    guard let recipe = registry.recipe(of: item.file, from: item.texts, in: item.language) else {
-      throw RequestRefusedError(.configuration, "the recipe '\(name)' cannot be used now; errand serve says why")
-    }
-    let inputs: ValueMap
-    switch recipe.inputs(from: given) {
-    case .success(let values): inputs = values
-    case .failure(let faults):
-      throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
-    }
-    if let reason = await refusal(recipe, .map(inputs)) { throw RequestRefusedError(.configuration, reason) }
-    let run = RunCreated(
-      run: id, at: time.now(), recipe: recipe.name, file: item.file, texts: .inline(.map(item.texts)),
-      inputs: .map(inputs), program: program, language: item.language, group: recipe.group, zone: recipe.folderZone)
-    let given = recipe.inputs.compactMap { $0.isSecret ? inputs[$0.name]?["secret"]?.string : nil }
-    return (run, recipe.allSecrets.map(\.name) + given)
   }
 
   /// Starts a run of a schedule out of turn.

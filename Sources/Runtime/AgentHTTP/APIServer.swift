@@ -146,7 +146,7 @@ package final class APIServer: Sendable {
       try check(recipe: String(Substring(id.utf8.prefix { $0 != ASCII.slash })), "schedule")
     }
     switch asked {
-    case .start(let recipe, _, _, _): try check(recipe: recipe, "recipe")
+    case .start(let recipe, _, _, _), .recipe(let recipe): try check(recipe: recipe, "recipe")
     case .runs(var query):
       if let recipe = query.recipe {
         try check(recipe: recipe, "recipe")
@@ -169,9 +169,9 @@ package final class APIServer: Sendable {
       try await find(run, for: caller)
     case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _), .retry(let run),
       .delete(let run), .resolve(let run, _, _), .decide(let run, _, _, _), .find(let run), .show(let run),
-      .logs(let run, _, _):
+      .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
       try await find(run, for: caller)
-    case .schedules, .status: break
+    case .schedules, .recipes, .status: break
     case .submit, .value, .why, .issueToken, .revokeToken, .tokens, .yield:
       throw Problem(.forbidden, "the token is limited to some recipes")
     }
@@ -265,6 +265,22 @@ package final class APIServer: Sendable {
         $0.next = piece.next
         $0.isLast = piece.isLast
       }
+    case .steps(let steps, let next):
+      answer = filled(StepListAnswer()) {
+        $0.items = steps.map { StepAnswer($0, withData: seesData) }
+        $0.next = next
+      }
+    case .explained(let run, let explanation):
+      answer = filled(ExplanationAnswer()) {
+        $0.run = run
+        $0.text = explanation.text
+        $0.sentences = explanation.sentences.map { SentenceAnswer($0) }
+      }
+    case .recipes(let recipes):
+      answer = filled(RecipeListAnswer()) {
+        $0.items = recipes.filter { caller.sees(recipe: $0.name) }.map { RecipeAnswer($0) }
+      }
+    case .recipe(let recipe): answer = RecipeAnswer(recipe)
     case .status(let report):
       answer = filled(StatusAnswer()) {
         $0.program = report.program

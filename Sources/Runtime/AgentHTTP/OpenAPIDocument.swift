@@ -123,10 +123,11 @@ package enum OpenAPIDocument {
     if let answer = route.answer {
       let name = String(describing: answer)
       schemas[name] = .map(answer.schema.jsonSchema(allowsExpressions: false))
-      let type = verb.name == "follow" ? "text/event-stream" : "application/json"
-      let schema: Value =
-        verb.name == "follow" ? .object(["type": .string("string")]) : .object(["$ref": .string("#/components/schemas/\(name)")])
-      good["content"] = .object([type: .object(["schema": schema])])
+      // A stream of events, which no schema describes: `snapshot` and `ended` bring the answer, others what happens.
+      good["content"] =
+        verb.name == "follow"
+        ? .object(["text/event-stream": .object([:])])
+        : .object(["application/json": .object(["schema": .object(["$ref": .string("#/components/schemas/\(name)")])])])
     }
     responses["\(route.status)"] = .map(good)
     if verb.name == "start", responses["200"] == nil {

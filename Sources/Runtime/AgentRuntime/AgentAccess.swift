@@ -214,6 +214,7 @@ package struct AgentAccess: Sendable {
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(workspace.root)
+    served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2) }
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
     let agent = LocalAgent(
       status(isServing: isServing), on: store, time: time, walkers: isServing ? TaskThreads.walkers : nil,

@@ -106,12 +106,17 @@ package struct ScheduleEntry: Sendable {
   package var id: String
   package var plan: SchedulePlan
 
+  /// The id of an entry of a recipe.
+  package static func id(of trigger: Trigger, in recipe: String) -> String {
+    trigger.id.map { "\(recipe)/\($0)" } ?? recipe
+  }
+
   package init(id: String, plan: SchedulePlan) {
     self.id = id
     self.plan = plan
   }
 
   package init(_ plan: SchedulePlan) {
-    self.init(id: plan.trigger.id.map { "\(plan.recipe)/\($0)" } ?? plan.recipe, plan: plan)
+    self.init(id: ScheduleEntry.id(of: plan.trigger, in: plan.recipe), plan: plan)
   }
 }

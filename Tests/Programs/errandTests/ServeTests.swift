@@ -60,7 +60,7 @@ import Testing
     await serve.line(with: "serves")
     let follower = try program.start(["runs", "follow", id])
     try program.write("{\"got\": 7}", to: "data.json")
-    try await program.ask(#"{"ask":"signal","event":{"id":"s1","name":"e","data":7}}"#)
+    try await program.ask(#"{"ask":"signal","id":"s1","name":"e","data":7}"#)
     #expect(await serve.line(with: "wait \(id) succeeded") != nil)
     let outcome = await follower.outcome()
     #expect(outcome.code == 0, "\(outcome.error)")
@@ -85,7 +85,7 @@ import Testing
     }
     let serve = try program.serve("serve")
     #expect(await serve.line(with: "serves") != nil, "\(serve.before)")
-    try await program.ask(#"{"ask":"signal","event":{"id":"s1","name":"e","data":7}}"#)
+    try await program.ask(#"{"ask":"signal","id":"s1","name":"e","data":7}"#)
     let outcome = await run.outcome()
     #expect(outcome.code == 0, "\(outcome.error)")
     #expect(outcome.out.contains("got: 7"), "\(outcome.out)")

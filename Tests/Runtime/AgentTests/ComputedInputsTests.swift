@@ -67,12 +67,12 @@ import Testing
     let first = await HostBench(folder: folder.path)
     first.store.secrets.learn([("TOKEN", "s3cret-4711")])
     await first.serve()
-    _ = try await first.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":{"size":2}}}"#)
+    _ = try await first.ask(#"{"ask":"signal","id":"e2","name":"e","data":{"size":2}}"#)
     await first.slots(until: "hear 09:30:00 started")
     #expect(try await inputs(first, of: "hear") == #"{"size":2,"who":"none"}"#)
     await first.until("\(try #require(try await first.store.slots(SlotQuery()).first?.run)) waits")
     let waiting = try #require(first.store.state.schedules["hear"]?.openRuns.first)
-    _ = try await first.ask(#"{"ask":"signal","event":{"id":"e3","name":"e","data":{"size":3,"who":"\#(who)"}}}"#)
+    _ = try await first.ask(#"{"ask":"signal","id":"e3","name":"e","data":{"size":3,"who":"\#(who)"}}"#)
     await first.slots(until: "hear 09:30:00 buffered")
     await first.schedules.stop()
     await first.host.stop()
@@ -80,7 +80,7 @@ import Testing
     first.time.advance(by: ScheduleHostTests.hour)
     let second = await HostBench(first.store, time: first.time, folder: folder.path)
     await second.serve()
-    _ = try await second.ask(#"{"ask":"signal","event":{"id":"go","name":"on","run":"\#(waiting)"}}"#)
+    _ = try await second.ask(#"{"ask":"signal","id":"go","name":"on","run":"\#(waiting)"}"#)
     await second.slots(until: "hear 09:30:00 started")
     #expect(try await values(second, of: "hear")["who"]?.string == who)
   }
@@ -97,7 +97,7 @@ import Testing
     ])
     let bench = await HostBench(folder: folder.path)
     bench.store.secrets.learn([("TOKEN", "s3cret-4711")])
-    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e","data":{"who":"s3cret-4711"}}}"#)
+    _ = try await bench.ask(#"{"ask":"signal","id":"e1","name":"e","data":{"who":"s3cret-4711"}}"#)
     let event = try #require(bench.store.state.events["e1"])
     // Like a token that was changed after the event came.
     let store = MemoryStateStore()
@@ -158,7 +158,7 @@ import Testing
     ])
     let bench = await HostBench(folder: folder.path)
     await bench.serve()
-    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e","data":\#(data)}}"#)
+    _ = try await bench.ask(#"{"ask":"signal","id":"e1","name":"e","data":\#(data)}"#)
     #expect(await bench.slots(until: "hear 09:30:00 refused") == ["hear 09:30:00 refused"])
     let found = try await bench.store.slots(SlotQuery()).first?.reason
     #expect(found == reason, "\(found ?? "none")")
@@ -207,7 +207,7 @@ import Testing
     await first.serve()
     for number in 1...2 {
       _ = try await first.ask(
-        #"{"ask":"signal","event":{"id":"e\#(number)","name":"e","data":{"size":\#(number),"more":1}}}"#)
+        #"{"ask":"signal","id":"e\#(number)","name":"e","data":{"size":\#(number),"more":1}}"#)
     }
     await first.slots(until: "hear 09:30:00 buffered")
     let open = try #require(first.store.state.schedules["hear"]?.openRuns.first)
@@ -224,7 +224,7 @@ import Testing
     try await first.store.append([.eventsForgotten(EventsForgotten(at: first.time.now(), ids: ["e2"]))])
     let second = await HostBench(first.store, time: first.time, folder: folder.path)
     await second.serve()
-    _ = try await second.ask(#"{"ask":"signal","event":{"id":"go","name":"on","run":"\#(open)"}}"#)
+    _ = try await second.ask(#"{"ask":"signal","id":"go","name":"on","run":"\#(open)"}"#)
     await second.slots(until: "hear 09:30:00 started")
     #expect(try await second.store.slots(SlotQuery()).first { $0.schedule == "hear" }?.run == run)
     #expect(
@@ -237,13 +237,13 @@ import Testing
     ])
     let bench = await HostBench(folder: folder.path)
     await bench.serve()
-    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e","data":{"at":"soon"}}}"#)
+    _ = try await bench.ask(#"{"ask":"signal","id":"e1","name":"e","data":{"at":"soon"}}"#)
     await bench.slots(until: "hear 09:30:00 refused")
     #expect(
       try await bench.store.slots(SlotQuery()).first?.reason
         == "what came with the event e1 doesn't fit: 'event.data' needs 'size' (int); 'event.data.at' must be a timestamp such as 2026-11-20T09:30:00Z, but found 'soon'"
     )
-    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":{"size":1,"at":null,"more":2}}}"#)
+    _ = try await bench.ask(#"{"ask":"signal","id":"e2","name":"e","data":{"size":1,"at":null,"more":2}}"#)
     await bench.slots(until: "hear 09:30:00 started")
   }
 
@@ -307,12 +307,12 @@ import Testing
     try await bench.host.carryOn("r2")
     await bench.until("r2 waits")
     #expect(store.state.schedules["hear"]?.buffered.first?.inputs == .object(["size": .int(3)]))
-    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"go","name":"on","run":"r2","data":{"ok":true}}}"#)
+    _ = try await bench.ask(#"{"ask":"signal","id":"go","name":"on","run":"r2","data":{"ok":true}}"#)
     await bench.slots(until: "hear 09:30:00 started")
     #expect(try await inputs(bench, of: "hear") == #"{"size":3}"#)
     let third = try #require(try await store.slots(SlotQuery()).first?.run)
     await bench.until("\(third) succeeded")
-    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e4","name":"e","data":{"size":4}}}"#)
+    _ = try await bench.ask(#"{"ask":"signal","id":"e4","name":"e","data":{"size":4}}"#)
     await bench.slots(until: "hear 09:30:00 started")
     #expect(try await inputs(bench, of: "hear") == #"{"size":4}"#)
     #expect(try await store.slots(SlotQuery()).count { $0.outcome == .started } == 3)
@@ -332,7 +332,7 @@ import Testing
     var bench = await HostBench(folder: folder.path)
     await bench.serve()
     func send(_ id: String, _ size: String) async throws {
-      _ = try await bench.ask(#"{"ask":"signal","event":{"id":"\#(id)","name":"e","data":{"size":\#(size)}}}"#)
+      _ = try await bench.ask(#"{"ask":"signal","id":"\#(id)","name":"e","data":{"size":\#(size)}}"#)
     }
     for (id, size) in [("e1", "1"), ("e2", "0"), ("e3", "true"), ("e4", "4")] { try await send(id, size) }
     await bench.slots(until: "hear 09:30:00 refused")

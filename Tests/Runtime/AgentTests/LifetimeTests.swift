@@ -13,7 +13,7 @@ import Testing
   /// Requests about a waiting run, and how the run ends.
   static let deeds: [(ask: String, news: String)] = [
     (#"{"ask":"cancel","run":"r1"}"#, "r1 cancelled"),
-    (#"{"ask":"signal","event":{"name":"e"}}"#, "r1 waits"),
+    (#"{"ask":"signal","name":"e"}"#, "r1 waits"),
     (#"{"ask":"pause","run":"r1"}"#, "r1 paused"),
     (#"{"ask":"decide","run":"r1","approved":true}"#, ""),
     (#"{"ask":"show","run":"r1"}"#, ""),
@@ -44,7 +44,7 @@ import Testing
       while bench.census.count < 2 { await Task.yield() }
       leaving.cancel()
       _ = try? await leaving.value
-      _ = try await bench.ask(#"{"ask":"signal","event":{"name":"e"}}"#)
+      _ = try await bench.ask(#"{"ask":"signal","name":"e"}"#)
       await bench.until("\(id) waits")
       _ = try await bench.ask(#"{"ask":"cancel","run":"\#(id)"}"#)
       await bench.until("\(id) cancelled")

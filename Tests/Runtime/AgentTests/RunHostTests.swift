@@ -279,14 +279,14 @@ import Testing
       try await bench.start(id, RunHostTests.event)
       await bench.until("\(id) waits")
     }
-    let signal = #"{"ask":"signal","event":{"id":"e1","name":"e","data":7}}"#
+    let signal = #"{"ask":"signal","id":"e1","name":"e","data":7}"#
     #expect(try await bench.ask(signal) == [#"{"received":"e1","isNew":true}"#])
     #expect(await bench.until("r1 succeeded") == ["r1 begins", "r1 succeeded"])
     #expect(try await bench.outputs("r1") == #"{"got":7}"#)
     #expect(try await bench.ask(signal) == [#"{"received":"e1","isNew":false}"#])
     #expect(bench.store.run("r2")?.status == .waiting)
     #expect(
-      try await bench.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":8,"run":"r2"}}"#)
+      try await bench.ask(#"{"ask":"signal","id":"e2","name":"e","data":8,"run":"r2"}"#)
         == [#"{"received":"e2","isNew":true}"#])
     await bench.until("r2 succeeded")
     #expect(try await bench.outputs("r2") == #"{"got":8}"#)
@@ -299,10 +299,10 @@ import Testing
       try await bench.start(id, waiting(for: size))
       await bench.until("\(id) waits")
     }
-    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e","data":{"size":2}}}"#)
+    _ = try await bench.ask(#"{"ask":"signal","id":"e1","name":"e","data":{"size":2}}"#)
     #expect(
       await bench.until("r2 succeeded") == ["r1 begins", "r1 waits", "r2 begins", "r2 succeeded"])
-    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":{"size":3}}}"#)
+    _ = try await bench.ask(#"{"ask":"signal","id":"e2","name":"e","data":{"size":3}}"#)
     #expect(await bench.until("event e2") == ["r1 begins", "r1 waits", "event e2"])
     #expect(bench.store.state.events["e2"]?.consumedBy == nil)
     // The event is kept, and comes before the wait for it.
@@ -312,22 +312,22 @@ import Testing
 
   @Test func `an event that no run takes is forgotten after a week, and so is its id`() async throws {
     let bench = await HostBench()
-    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e"}}"#)
+    _ = try await bench.ask(#"{"ask":"signal","id":"e1","name":"e"}"#)
     await bench.until("event e1")
     await bench.pass(.seconds(7 * 86_400 - 1))
     #expect(bench.store.state.events["e1"] != nil)
     await bench.pass(.seconds(1))
     while bench.store.state.events["e1"] != nil { await Task.yield() }
     #expect(
-      try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e"}}"#) == [
+      try await bench.ask(#"{"ask":"signal","id":"e1","name":"e"}"#) == [
         #"{"received":"e1","isNew":true}"#
       ])
   }
 
   @Test(arguments: [
-    (#"{"ask":"signal","event":{"id":"e1"}}"#, "request", "an event needs a name"),
+    (#"{"ask":"signal","id":"e1"}"#, "request", "the request 'signal' isn't valid: 'name' is missing"),
     (
-      #"{"ask":"signal","event":{"name":"e","run":"r9"}}"#, "notFound",
+      #"{"ask":"signal","name":"e","run":"r9"}"#, "notFound",
       "no run is called 'r9'; give its id, the beginning or the end of it, a recipe's name, or last; 'errand runs list' shows the latest"
     ),
     (#"{"ask":"decide","run":"r1"}"#, "request", "the request 'decide' isn't valid: 'approved' is missing"),
