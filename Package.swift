@@ -146,8 +146,9 @@ let package = Package(
         .target(
           name: "AgentHTTP",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "HTTPServer", "HTTPTypes", "Recipes", "RunState", "Runs",
-          ]),
+            "ActionKit", "Agent", "Basics", "HTTPServer", "Recipes", "RunState", "Runs",
+          ],
+          resources: [.embedInCode("Assets/errand.css"), .embedInCode("Assets/htmx-2.0.10.min.js.gz")]),
         .target(
           name: "AgentRuntime",
           dependencies: [

@@ -20,7 +20,7 @@ let program = Command(
   ],
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
-    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand, tokenCommand,
+    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand, tokenCommand, openCommand,
     stateCommand, doctorCommand, completionsCommand, manualCommand, helpCommand,
   ], otherWords: .ofProgram)
 
@@ -218,6 +218,11 @@ private let sandboxCommand = Command(
   arguments: [.required("plugin", "The plugin.", .text)],
   options: [.option("port", "PORT", "The port on 127.0.0.1; any free one if left out.", .int(0...65_535))],
   examples: [.init("sandbox markbook --port 8081", "Then run with --set connections.markbook.baseURL=….")])
+
+private let openCommand = Command(
+  "open", "Opens the pages of errand serve in a browser, logged in.",
+  options: [.flag("print", "Only prints the link, which is good once and for a minute.")],
+  examples: [.init("open", "Opens the pages without a token, on the agent's machine.")])
 
 private let tokenCommand = Command(
   "token", "Makes, lists and revokes the tokens of programs that reach errand serve over HTTP.",

@@ -131,17 +131,6 @@ enum Style: String {
   }
 }
 
-extension TimeSpan {
-  /// A length of time as people say it: `0.3s`, `12s`, `4m 05s`, `2h 10m`.
-  var spoken: String {
-    let seconds = nanoseconds / 1_000_000_000
-    if seconds < 10 { return "\(seconds).\(nanoseconds / 100_000_000 % 10)s" }
-    if seconds < 60 { return "\(seconds)s" }
-    if seconds < 3600 { return "\(seconds / 60)m \(seconds % 60 < 10 ? "0" : "")\(seconds % 60)s" }
-    return "\(seconds / 3600)h \(seconds / 60 % 60)m"
-  }
-}
-
 extension Timestamp {
   /// The instant without its fraction, as people read it.
   var toSeconds: String { Timestamp(seconds: seconds).map { "\($0)" } ?? "\(self)" }

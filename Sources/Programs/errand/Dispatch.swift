@@ -46,6 +46,7 @@ struct Dispatch {
         return .done
       case "sandbox": return try await keepSandbox()
       case "state": return try StateCommand(self).run()
+      case "open": return try await OpenCommand(dispatch: self).run()
       case "token": return try await TokenCommand(dispatch: self).run()
       case "secrets": return try await SecretsCommand(self).run()
       case "doctor": return try await DoctorCommand(self).run()
@@ -69,7 +70,7 @@ struct Dispatch {
     let workspace = try Workspace(
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: parsed["state"].text, besides: recipe,
       show: console.show)
-    let keepsState = ["run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token"].contains(
+    let keepsState = ["run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "open"].contains(
       parsed.command.first)
     let isApart =
       ["run", "plan"].contains(parsed.command.first)

@@ -5,6 +5,7 @@
 //
 // The rate is that of the last ten seconds, and falls when nothing comes. Where the line is too narrow, what says least
 // is left out first.
+import Agent
 import Basics
 import Runs
 

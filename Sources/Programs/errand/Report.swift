@@ -1,3 +1,4 @@
+import Agent
 import Basics
 import Glibc
 import Recipes

@@ -132,7 +132,8 @@ private struct Service {
       throw RuntimeError(.configuration, refusal)
     }
     let api = APIServer(
-      agent.service, store: agent.store, settings: settings, program: "errand \(version)", time: time)
+      agent.service, store: agent.store, settings: settings, program: "errand \(version)", time: time,
+      clock: { [log] in log.clock })
     do {
       try api.listen(on: try SocketAddress.listen(in: workspace.stateFolder, SocketAddress.httpName))
       let handed = SystemdNotice.sockets

@@ -352,5 +352,5 @@ package struct StatusAnswer: FieldSet {
 
 extension Value {
   /// The value as JSON has it: instants and lengths of time are texts, octets are Base64.
-  var asPlainJSON: Value { (try? JSON.parse(JSON.text(self))) ?? .null }
+  package var asPlainJSON: Value { (try? JSON.parse(JSON.text(self))) ?? .null }
 }

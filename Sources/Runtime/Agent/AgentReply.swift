@@ -43,6 +43,8 @@ package indirect enum AgentReply: Sendable {
   case recipes([RecipeRecord])
   case recipe(RecipeRecord)
   case tokens([TokenIssued])
+  /// A link by which a browser logs in once.
+  case link(String)
   case status(AgentReport)
   case yielded
   case refused(RequestRefusedError)

@@ -432,6 +432,9 @@ extension AgentVerb {
       "tokens", "Lists the tokens.", .own,
       make: { .tokens }, values: { if case .tokens = $0 { () } else { nil } }),
     AgentVerb(
+      "issueLink", "Makes a link by which a browser logs in, once and within a minute.", .own,
+      refusals: [.notServing], make: { .issueLink }, values: { if case .issueLink = $0 { () } else { nil } }),
+    AgentVerb(
       "yield", "Hands the state folder over to another process; the agent finishes what is in flight and ends.", .own,
       refusals: [.serving], make: { .yield }, values: { if case .yield = $0 { () } else { nil } }),
   ]

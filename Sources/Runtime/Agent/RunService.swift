@@ -16,6 +16,8 @@ package struct RunService: Sendable {
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
   let explain: Explainer?
+  /// The browsers that are logged in.
+  package let sessions = SessionBook()
 
   /// Says why a run is in its state.
   package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation
@@ -70,6 +72,13 @@ package struct RunService: Sendable {
       case .issueToken(let token): replies.give(try await issue(token))
       case .revokeToken(let name): replies.give(try await revoke(tokenNamed: name))
       case .tokens: await replies.giveInTurn(.tokens(await store.tokens()))
+      case .issueLink:
+        guard let base = sessions.base else {
+          throw RequestRefusedError(
+            .notServing,
+            "the agent listens on no address; add to errand.yaml: server: { listen: 127.0.0.1:7373 }, then start errand serve again")
+        }
+        replies.give(.link("\(base)/login?link=\(sessions.makeLink(for: .account(caller), at: time.now()))"))
       case .status: replies.give(.status(await report()))
       case .yield: try await yield(replies)
       }

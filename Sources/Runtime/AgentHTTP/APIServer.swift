@@ -22,6 +22,8 @@ package final class APIServer: Sendable {
   /// The program with its version.
   private let program: String
   private let document: String
+  /// The clock of the people who look at pages.
+  private let clock: @Sendable () -> WallClock
   private let content = Mutex(Content())
 
   private struct Content {
@@ -38,14 +40,17 @@ package final class APIServer: Sendable {
   static let longestWait = 300
 
   package init(
-    _ service: RunService, store: any StateStore, settings: ServerSettings, program: String, time: any TimeSource
+    _ service: RunService, store: any StateStore, settings: ServerSettings, program: String, time: any TimeSource,
+    clock: @escaping @Sendable () -> WallClock
   ) {
+    self.clock = clock
     self.service = service
     self.store = store
     self.settings = settings
     self.program = program
     self.time = time
     gate = Gate(store: store, settings: settings, time: time)
+    if let url = settings.publicURL { service.sessions.setBase(url) }
     document = OpenAPIDocument.text(program: program, servers: settings.publicURL.map { [$0] } ?? [])
   }
 
@@ -63,6 +68,7 @@ package final class APIServer: Sendable {
       await answer($0)
     }
     try add(server)
+    service.sessions.setBase("http://\(ServerSettings.Address(host: address.host, port: server.port).text)")
     return server.port
   }
 
@@ -109,19 +115,47 @@ package final class APIServer: Sendable {
       default: break
       }
     }
+    if let asset = PageAssets.answer(path) { return asset }
     try gate.checkOrigin(request)
-    guard path.hasPrefix("\(apiRoot)/") else {
-      throw Problem(.noSuchPath, "there is nothing at \(path.brief); the API begins at \(apiRoot)/openapi.json")
-    }
+    guard path.hasPrefix("\(apiRoot)/") else { return try await page(request) }
     let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
     let caller = try await gate.caller(of: request)
-    guard case .token(let scope) = routed.verb.scope, caller.scopes.contains(scope) else {
-      throw Problem(.forbidden, "the token lacks the scope '\(routed.verb.scope.name)', which this needs")
-    }
+    try check(routed.verb, for: caller)
     let asked = try await narrowed(try routed.request(request), for: caller)
     if case .follow(let run, _) = asked { return try stream(run, for: caller) }
     let reply = try await reply(to: asked, from: caller)
     return try await response(to: asked, reply, routed, request, caller)
+  }
+
+  private func check(_ verb: AgentVerb, for caller: APICaller) throws(Problem) {
+    guard case .token(let scope) = verb.scope, caller.scopes.contains(scope) else {
+      throw Problem(.forbidden, "the token lacks the scope '\(verb.scope.name)', which this needs")
+    }
+  }
+
+  // MARK: Pages
+
+  private func page(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
+    do throws(Problem) {
+      let path = request.rawPath
+      if path == "/login" || path == "/logout" {
+        return try await LoginPage(gate: gate, sessions: service.sessions).answer(request)
+      }
+      guard let caller = try await gate.visitor(of: request, service.sessions) else {
+        return Pages.redirect(pagePath("login", query: [("to", request.method == "GET" ? request.target : "/")]))
+      }
+      let asking = PageRequest(
+        http: request, caller: caller,
+        parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
+        ask: { [self] asked throws(Problem) in
+          try check(asked.verb, for: caller)
+          return try await reply(to: try await narrowed(asked, for: caller), from: caller)
+        }, clock: clock())
+      if let answer = try await Pages.answer(asking) { return answer }
+      throw Problem(.noSuchPath, "there is no page at \(path.brief)")
+    } catch {
+      return ProblemPage.response(of: error)
+    }
   }
 
   private func reply(to asked: AgentRequest, from caller: APICaller) async throws(Problem) -> AgentReply {
@@ -172,7 +206,7 @@ package final class APIServer: Sendable {
       .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
       try await find(run, for: caller)
     case .schedules, .recipes, .status: break
-    case .submit, .value, .why, .issueToken, .revokeToken, .tokens, .yield:
+    case .submit, .value, .why, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
       throw Problem(.forbidden, "the token is limited to some recipes")
     }
     return asked
@@ -292,7 +326,7 @@ package final class APIServer: Sendable {
         $0.nextSlot = report.served?.nextSlot
         $0.faults = report.served?.faults.count
       }
-    case .progress, .waits, .found, .value, .facts, .tokens, .yielded, .refused: break
+    case .progress, .waits, .found, .value, .facts, .tokens, .link, .yielded, .refused: break
     }
     guard let answer else {
       guard routed.route.answer == nil else { throw Problem(.fault, "the agent answered something else") }

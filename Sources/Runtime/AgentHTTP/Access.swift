@@ -15,6 +15,19 @@ struct APICaller: Sendable {
   /// Whether it sees what runs are about.
   var seesData: Bool { scopes.contains(.data) }
 
+  init(caller: AgentCaller, scopes: Set<TokenScope>, recipes: [String]) {
+    self.caller = caller
+    self.scopes = scopes
+    self.recipes = recipes
+  }
+
+  /// Whoever has a token.
+  init(_ token: TokenIssued) {
+    caller = AgentCaller(name: token.name, account: "token:\(token.name)")
+    scopes = Set(token.scopes)
+    recipes = token.recipes
+  }
+
   func sees(recipe: String) -> Bool { recipes.isEmpty || recipes.contains { $0.hasSameScalars(as: recipe) } }
 }
 
@@ -68,9 +81,7 @@ struct Gate: Sendable {
     guard !token.isExpired(at: time.now()) else {
       throw unauthorized("the token '\(token.name)' has expired; make a new one: errand token new \(token.name)")
     }
-    return APICaller(
-      caller: AgentCaller(name: token.name, account: "token:\(token.name)"), scopes: Set(token.scopes),
-      recipes: token.recipes)
+    return APICaller(token)
   }
 
   private func unauthorized(_ detail: String) -> Problem {

@@ -26,7 +26,7 @@ import Testing
     .delete(run: "r"),
     .runs(RunListQuery(limit: 3, recipe: "r", statuses: [.failed], since: .earliest, until: .latest, after: "x")),
     .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r"), .recipes,
-    .recipe(name: "r"), .tokens, .revokeToken(name: "phone"),
+    .recipe(name: "r"), .tokens, .issueLink, .revokeToken(name: "phone"),
     .issueToken(
       TokenIssued(
         at: instant, name: "phone", sha256: "00", scopes: [.read], recipes: ["r"], expiresAt: instant)),

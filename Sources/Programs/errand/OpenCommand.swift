@@ -1,0 +1,36 @@
+import Agent
+import AgentRuntime
+import Basics
+import CommandLineParser
+import Glibc
+
+/// `errand open`: opens the pages of the agent, by a link that is good once and for a minute.
+struct OpenCommand: DispatchedCommand {
+  let dispatch: Dispatch
+
+  func run() async throws(RuntimeError) -> ExitCode {
+    let session = try dispatch.session()
+    let link = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
+      guard try await requests.isServed() else {
+        throw RuntimeError(.unavailable, "no agent serves this folder; start one with: errand serve")
+      }
+      return try await requests.ask(.issueLink) { if case .link(let url) = $0 { url } else { nil } }
+    }
+    let hasScreen = String(environment: "DISPLAY") != nil || String(environment: "WAYLAND_DISPLAY") != nil
+    guard !parsed["print"].isGiven, hasScreen, OpenCommand.show(link) else {
+      console.say("This link is good once and for a minute:")
+      console.out(link)
+      return .done
+    }
+    console.say("opened in the browser")
+    return .done
+  }
+
+  /// Hands an address to the desktop; false if there is no program for that.
+  private static func show(_ url: String) -> Bool {
+    var pid = pid_t()
+    var words: [UnsafeMutablePointer<CChar>?] = [strdup("xdg-open"), strdup(url), nil]
+    defer { for word in words { free(word) } }
+    return posix_spawnp(&pid, "xdg-open", nil, nil, &words, environ) == 0
+  }
+}

@@ -1,0 +1,73 @@
+/// HTML that cannot hold a text from outside unescaped: every text becomes markup by being escaped, names are constants
+/// of the code, and there is no way to make markup of a text as it is.
+import Basics
+import HTTPServer
+
+struct Markup: ExpressibleByStringInterpolation, Sendable {
+  private(set) var text: String
+
+  /// Escaped text.
+  init(_ content: String) { text = Markup.escaped(content) }
+  init(stringLiteral value: String) { text = Markup.escaped(value) }
+  init(stringInterpolation: Interpolation) { text = Markup.escaped(stringInterpolation.text) }
+  init(_ parts: [Markup]) { text = parts.map(\.text).joined() }
+
+  private init(trusted: String) { text = trusted }
+
+  struct Interpolation: StringInterpolationProtocol {
+    fileprivate var text = ""
+
+    init(literalCapacity: Int, interpolationCount: Int) {}
+    mutating func appendLiteral(_ literal: String) { text += literal }
+    mutating func appendInterpolation(_ value: String) { text += value }
+    mutating func appendInterpolation(_ value: Int) { text += "\(value)" }
+  }
+
+  static let nothing = Markup([])
+
+  static func + (left: Markup, right: Markup) -> Markup { Markup([left, right]) }
+
+  /// An element; an attribute that is nil is left out, one that is empty has no value.
+  static func element(
+    _ name: StaticString, _ attributes: KeyValuePairs<StaticString, String?> = [:], _ content: Markup...
+  ) -> Markup {
+    var text = "<\(name)"
+    for case (let attribute, let value?) in attributes {
+      text += value.isEmpty ? " \(attribute)" : " \(attribute)=\"\(escaped(value))\""
+    }
+    text += ">"
+    // Elements that have no content and no end (HTML, "Void elements").
+    if ["br", "hr", "img", "input", "link", "meta"].contains("\(name)") { return Markup(trusted: text) }
+    return Markup(trusted: text + content.map(\.text).joined() + "</\(name)>")
+  }
+
+  /// The whole document.
+  static func document(_ content: Markup) -> String { "<!doctype html>\n" + content.text }
+
+  private static func escaped(_ text: String) -> String {
+    var escaped = ""
+    escaped.reserveCapacity(text.utf8.count)
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": escaped += "&amp;"
+      case "<": escaped += "&lt;"
+      case ">": escaped += "&gt;"
+      case "\"": escaped += "&quot;"
+      case "'": escaped += "&#39;"
+      // Control characters other than white space are not allowed in HTML.
+      case "\u{0}"..."\u{8}", "\u{B}"..."\u{1F}", "\u{7F}": escaped += "\u{FFFD}"
+      default: escaped.unicodeScalars.append(scalar)
+      }
+    }
+    return escaped
+  }
+}
+
+/// The path of a page, each part percent-encoded.
+func pagePath(_ parts: String..., query: HTTPQueryItems = []) -> String {
+  let path = "/" + parts.map(PercentEncoding.encode).joined(separator: "/")
+  let items = query.filter { !$0.1.isEmpty }.map { "\(PercentEncoding.encode($0.0))=\(PercentEncoding.encode($0.1))" }
+  return items.isEmpty ? path : path + "?" + items.joined(separator: "&")
+}
+
+typealias HTTPQueryItems = [(String, String)]
