@@ -148,7 +148,10 @@ let package = Package(
           dependencies: [
             "ActionKit", "Agent", "Basics", "HTTPServer", "Recipes", "RunState", "Runs",
           ],
-          resources: [.embedInCode("Assets/errand.css"), .embedInCode("Assets/htmx-2.0.10.min.js.gz")]),
+          resources: [
+            .embedInCode("Assets/errand.css"), .embedInCode("Assets/errand.svg"),
+            .embedInCode("Assets/htmx-2.0.10.min.js.gz"),
+          ]),
         .target(
           name: "AgentRuntime",
           dependencies: [

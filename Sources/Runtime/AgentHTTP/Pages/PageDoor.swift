@@ -122,6 +122,9 @@ enum PageAssets {
     case "/assets/errand.css":
       response = HTTPServerResponse(
         headers: ["Content-Type": "text/css; charset=utf-8"], body: .bytes(PackageResources.errand_css))
+    case "/assets/errand.svg":
+      response = HTTPServerResponse(
+        headers: ["Content-Type": "image/svg+xml"], body: .bytes(PackageResources.errand_svg))
     case "/assets/htmx.js":
       response = HTTPServerResponse(
         headers: ["Content-Type": "text/javascript; charset=utf-8", "Content-Encoding": "gzip"],

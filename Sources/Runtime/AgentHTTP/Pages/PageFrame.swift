@@ -45,7 +45,7 @@ struct PageFrame {
           .element("span", ["class": "quiet"], "\(visitor) "), .element("button", [:], "Log out")))
     }
     // What is live replaces the main part by that of the same page, asked for anew.
-    let live = refresh.map { "every \($0)s [document.visibilityState == 'visible']" }
+    let live = refresh.map { "every \($0)s" }
     return .element(
       "html", ["lang": "en"],
       .element(
@@ -58,6 +58,7 @@ struct PageFrame {
             "content": #"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0}"#,
           ]),
         .element("title", [:], "\(title) · Errand"),
+        .element("link", ["rel": "icon", "href": "/assets/errand.svg", "type": "image/svg+xml"]),
         .element("link", ["rel": "stylesheet", "href": "/assets/errand.css"]),
         .element("script", ["src": "/assets/htmx.js", "defer": ""])),
       .element(
@@ -66,7 +67,7 @@ struct PageFrame {
         .element(
           "main",
           [
-            "id": "main", "tabindex": "-1", "hx-get": live == nil ? nil : "", "hx-trigger": live.map { _ in "every \(refresh ?? 5)s" },
+            "id": "main", "tabindex": "-1", "hx-get": live == nil ? nil : "", "hx-trigger": live,
             "hx-select": live == nil ? nil : "#main", "hx-swap": live == nil ? nil : "outerHTML", "aria-live": live == nil ? nil : "polite",
           ], content)))
   }

@@ -128,12 +128,12 @@ enum Pages {
     var next: [Markup] = []
     if case .status(let report) = try await request.ask(.status), let served = report.served {
       next.append(
-        .element("span", ["class": "grow"], "\(served.recipes) recipes, \(served.schedules) schedules")
+        .element("span", ["class": "grow"], "\(counted(served.recipes, "recipe")), \(counted(served.schedules, "schedule"))")
           + .element(
             "span", [:],
             served.nextSlot.map { "Next: " + Part.time($0, request.clock) } ?? "No slot is planned."))
       if !served.faults.isEmpty {
-        next.append(Part.link("\(served.faults.count) faults in recipes", to: "/state"))
+        next.append(Part.link("\(counted(served.faults.count, "fault")) in recipes", to: "/state"))
       }
     }
     return request.frame(
@@ -189,7 +189,7 @@ enum Pages {
       .element("option", ["value": $0.rawValue, "selected": $0 == status ? "" : nil], Markup($0.rawValue))
     }
     let filter = Markup.element(
-      "form", ["class": "actions", "method": "get", "action": "/runs"],
+      "form", ["class": "actions filter", "method": "get", "action": "/runs"],
       .element("input", ["name": "recipe", "value": given("recipe") ?? "", "placeholder": "recipe", "aria-label": "Recipe"]),
       .element("select", ["name": "status", "aria-label": "Status"], Markup(options)),
       .element("button", [:], "Show"))
@@ -227,7 +227,10 @@ enum Pages {
         content.append(
           .element(
             "div", ["class": run.error == nil ? "notice" : "notice fault"],
-            Markup(explanation.sentences.map { .element("p", [:], Markup($0.text)) })))
+            Markup(
+              explanation.sentences.map { sentence in
+                .element("p", [:], Markup(sentence.text), Markup(sentence.commands.map { .element("code", [:], " \($0)") }))
+              })))
       }
     }
     content.append(actions(run, request))
@@ -314,7 +317,7 @@ enum Pages {
     }
     let rest: Markup =
       steps.count > count
-      ? .element("p", ["class": "quiet"], "\(steps.count - count) more steps: errand runs show \(run.id)") : .nothing
+      ? .element("p", ["class": "quiet"], "\(counted(steps.count - count, "more step")): errand runs show \(run.id)") : .nothing
     return Part.table("Steps", ["Step", "Status", "Took", "When"], rows) + rest
   }
 
