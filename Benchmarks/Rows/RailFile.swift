@@ -42,7 +42,7 @@ struct RailFile {
     return [
       Row(
         "station file, \(file.count / 1000) KB, verified and installed", least / floor, "×", .atMost(0.27),
-        of: shownTime(least), beside: "\(shown(floor * 1000)) ms: Foundation, same files")
+        of: shownTime(least), beside: "\(shownTime(floor)): Foundation, same files")
     ]
   }
 

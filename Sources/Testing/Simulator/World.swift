@@ -71,6 +71,8 @@ final class World {
   let seams: Seams
   /// How large the journal becomes before a snapshot is written.
   var compactsAt = 40_000
+  /// Whether the connection to the service has limits.
+  var isLimited = false
 
   init(
     seed: UInt64, on thread: SimulatedThread, at now: Timestamp, isTold: Bool = false, seams: Seams = Seams()
