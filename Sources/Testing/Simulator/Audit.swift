@@ -184,12 +184,7 @@ final class Audit: Sendable {
     note("call \(context.run) \(context.step) attempt \(context.attempt): \(act())")
     let key = context.idempotencyKey
     if case .write = effect { content.withLock { _ = $0.writes.insert(key) } }
-    // What is on disk, not what is on its way there.
-    guard let store = program.store.withLock({ $0 }), let run = store.run(context.run) else {
-      return fail("a call of the run \(context.run), which is not open")
-    }
-    let steps = [run.steps[context.step], run.steps["\(context.step)/#round"]].compactMap { $0 }
-    guard let step = steps.last(where: { run.key(of: $0) == key }) else {
+    guard let step = step(of: context, by: program) else {
       return fail("a call of '\(key)', of which nothing is on disk")
     }
     if step.status.isEnded { fail("'\(key)' is called, but has ended as \(step.status.rawValue)") }
@@ -202,6 +197,16 @@ final class Audit: Sendable {
     {
       fail("'\(key)' is repeated after \(age), when repeating does it once more")
     }
+  }
+
+  /// The record of the step that makes a call: what is on disk, not what is on its way there.
+  func step(of context: ActionContext, by program: ProgramLife) -> StepRecord? {
+    guard let run = program.store.withLock({ $0 })?.run(context.run) else {
+      fail("a call of the run \(context.run), which is not open")
+      return nil
+    }
+    let steps = [run.steps[context.step], run.steps["\(context.step)/#round"]].compactMap { $0 }
+    return steps.last { run.key(of: $0) == context.idempotencyKey }
   }
 
   // MARK: Events

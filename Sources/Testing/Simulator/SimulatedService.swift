@@ -46,7 +46,7 @@ final class SimulatedService: Sendable {
     var underWay: [String: Int] = [:]
     var calls = 0
     /// When the last calls came where the connection has limits, by the wall clock.
-    var limitedCalls: [(at: Timestamp, isKept: Bool)] = []
+    var limitedCalls: [Timestamp] = []
     var limitedUnderWay = 0
   }
 
@@ -70,26 +70,22 @@ final class SimulatedService: Sendable {
   func clockWasSet() { content.withLock { $0.limitedCalls = [] } }
 
   /// Notes that a program starts, which has forgotten the calls of the one before.
-  func programStarts() {
-    content.withLock { content in
-      content.limitedUnderWay = 0
-      content.limitedCalls.removeAll { !$0.isKept }
-    }
-  }
+  func programStarts() { content.withLock { $0.limitedUnderWay = 0 } }
 
   /// A call on the connection with limits begins.
-  private func beginLimited(at now: Timestamp, by program: ProgramLife) {
-    // Where writing takes long, the instant in the state is too early, and only this program knows better.
-    let kept = program.store.withLock { $0 }?.look { $0.connections["sim"]?.sent.last }
-    let isKept = kept.flatMap { now.span(since: $0) }.map { $0 <= .seconds(1) } ?? false
+  private func beginLimited(_ context: ActionContext, _ step: StepRecord?) {
+    let now = context.time.now()
+    // Where time passed between the attempt's beginning and its call, it counts from an instant before the call.
+    let isPrompt = (step?.lastAttempt?.startedAt).flatMap { now.span(since: $0) }.map { $0 <= .seconds(1) } ?? false
     content.withLock { content in
       let limits = SimulatedService.limits
       content.limitedUnderWay += 1
       if let most = limits.maxParallel, content.limitedUnderWay > most {
         journal.fail("\(content.limitedUnderWay) calls are under way at once, of \(most)")
       }
-      content.limitedCalls.removeAll { now.span(since: $0.at).map { $0 >= limits.per } ?? true }
-      content.limitedCalls.append((now, isKept))
+      if !isPrompt { return }
+      content.limitedCalls.removeAll { now.span(since: $0).map { $0 >= limits.per } ?? true }
+      content.limitedCalls.append(now)
       if let most = limits.requests, content.limitedCalls.count > most {
         journal.fail("\(content.limitedCalls.count) calls came within \(limits.per.spelled), of \(most)")
       }
@@ -120,7 +116,7 @@ final class SimulatedService: Sendable {
     try program.check()
     let key = context.idempotencyKey
     let isLimited = program.isLimited && effect != .pure
-    if isLimited { beginLimited(at: context.time.now(), by: program) }
+    if isLimited { beginLimited(context, journal.step(of: context, by: program)) }
     defer { if isLimited, !program.isOver { content.withLock { $0.limitedUnderWay -= 1 } } }
     let act = content.withLock { content -> Act in
       content.calls += 1

@@ -516,12 +516,12 @@ final class Director {
         if step.status == .succeeded, world.service.count(of: key) == 0 {
           audit.fail("'\(key)' succeeded, but was never done")
         }
-        // One that was cancelled in its handler, whose attempt says that it was done, hides nothing.
+        // Its attempt says so, whatever its handler ended with.
         let isTold = step.lastAttempt?.error?.effect == .done
         if step.status == .cancelled || step.status == .timedOut, isDone, !isTold {
           audit.fail("'\(key)' was done, and ended as \(step.status.rawValue)")
         }
-        if step.status == .failed, step.error?.effect == ActionError.Effect.none, isDone {
+        if step.status == .failed, step.error?.effect == ActionError.Effect.none, isDone, !isTold {
           audit.fail("'\(key)' failed as if nothing had been done, but it was")
         }
       }

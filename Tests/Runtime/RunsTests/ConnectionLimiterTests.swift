@@ -105,6 +105,19 @@ import Testing
     #expect(Set(shop.sent) == ["a@0", "b@0", "c@11000"])
   }
 
+  @Test func `what took long to write is written once more, with the instant of its sending`() async throws {
+    let time = TestTime()
+    let kept = Mutex<[Timestamp]>([])
+    let limits = ConnectionLimits(requests: 5, per: .seconds(10))
+    let limiter = ConnectionLimiter("shop", limits, after: nil, time: time, pace: nil) { use throws(StateError) in
+      kept.withLock { $0.append(use.at) }
+      if kept.withLock({ $0.count }) == 1 { time.advance(by: .seconds(3)) }
+    }
+    _ = limiter.enter()
+    try await limiter.send()
+    #expect(kept.withLock { $0 } == [ManualClock.start, try #require(ManualClock.start.advanced(by: .seconds(3)))])
+  }
+
   @Test(arguments: 1...8, [false, true])
   func `a crash at any write lets no more requests out`(_ append: Int, _ isAfter: Bool) async throws {
     let memory = MemoryStateStore()
