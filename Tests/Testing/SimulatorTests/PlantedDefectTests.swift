@@ -62,7 +62,9 @@ import Testing
     Defect("an agent that forgets which steps have ended", finds: "but has ended as succeeded") {
       $0.agent = { store in WrongStore(store, showing: { $0.beganAnew($1) }) }
     },
-    Defect("an agent that takes an attempt in flight for one that did nothing", finds: "was done 2 times", "was used up") {
+    Defect(
+      "an agent that takes an attempt in flight for one that did nothing", finds: "was done 2 times", "was used up"
+    ) {
       $0.agent = { store in WrongStore(store, showing: { $0.refused($1) }) }
     },
     Defect("an agent that does not keep how attempts end", finds: "never ends", "waits for a decision that was made") {
