@@ -343,7 +343,9 @@ extension Checker {
     if let why = scope.absences["\(object.name).\(name)"] { return "\(whole): \(why)" }
     if let why = scope.absences["\(object.name).*"] {
       var why = why.replacing("*", with: name)
-      if case .select(let operand, _, _)? = syntax?.kind { why = why.replacing("`event.", with: "`\(source(operand)).") }
+      if case .select(let operand, _, _)? = syntax?.kind {
+        why = why.replacing("`event.", with: "`\(source(operand)).")
+      }
       return "\(whole): \(why)"
     }
     if ["outputs", "output"].contains(name), case .select(let operand, _, _)? = syntax?.kind,

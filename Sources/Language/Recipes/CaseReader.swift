@@ -63,7 +63,8 @@ extension StepReader {
     let taken = subject.flatMap { self.taken(by: $0, at: value) }
     var scope = scope
     var cases: [ReadCase] = []
-    let given = fields.strays.isEmpty && value.map == nil
+    let given =
+      fields.strays.isEmpty && value.map == nil
       ? fields.require("cases", "what runs for each value, such as cases: { done: [ … ] }") : fields["cases"]
     if let given, given.map == nil {
       findings.error(

@@ -47,8 +47,9 @@ struct OtherNotations: Sendable {
     nil
   }
 
-  static let carried = OtherNotations(keys: ["default": "first", "initial": "first", "value": "first", "start": "first"])
-  { _, _ in nil }
+  static let carried = OtherNotations(keys: [
+    "default": "first", "initial": "first", "value": "first", "start": "first",
+  ]) { _, _ in nil }
 
   static let repetition = OtherNotations(keys: [
     "max": "maxRounds", "times": "maxRounds", "count": "maxRounds", "limit": "maxRounds", "interval": "every",

@@ -18,7 +18,8 @@ struct RepetitionReader {
     guard let map = carry.map, !map.isEmpty else {
       let name = (carry.list?.first ?? carry).string.flatMap { Names.fault(in: $0) == nil ? $0 : nil } ?? "page"
       findings.error(
-        "'carry' takes a mapping from names to first values, such as { \(name): 1 }, but found \(carry.shown)", at: carry)
+        "'carry' takes a mapping from names to first values, such as { \(name): 1 }, but found \(carry.shown)",
+        at: carry)
       return []
     }
     var carried: [CarriedValue] = []
@@ -213,9 +214,10 @@ struct RepetitionReader {
     var inner = scope
     inner.declare("result", output)
     let isReversed = fields.strays.contains { $0.name == "while" }
-    let until = (isReversed ? nil : fields.require("until", "a condition on 'result', such as result.state == 'ready'")).flatMap {
-      condition($0, in: inner)
-    }
+    let until = (isReversed ? nil : fields.require("until", "a condition on 'result', such as result.state == 'ready'"))
+      .flatMap {
+        condition($0, in: inner)
+      }
     let next = self.next(fields, carried, in: inner)
     let (collect, element) = self.collect(fields["collect"], in: inner)
     let every = fields.duration("every")

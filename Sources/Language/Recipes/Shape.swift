@@ -259,7 +259,9 @@ struct ShapeReader {
         findings.error(
           "the output of '\(action)' has no '\(outer.isEmpty ? field.name : path)'; \(advice)", at: place?.key ?? value)
         // What reads it is no second error.
-        let meant = [field.name, guess ?? String(parts[0])].filter { schema.field(named: $0) == nil || $0 == field.name }
+        let meant = [field.name, guess ?? String(parts[0])].filter {
+          schema.field(named: $0) == nil || $0 == field.name
+        }
         for name in meant {
           if object[name] == nil { narrowed = ObjectType(narrowed.name, fields: narrowed.fields + [.init(name, .dyn)]) }
           narrowed = narrowed.replacing(ObjectType.Field(name, .dyn))

@@ -78,7 +78,9 @@ struct StepReader {
     if let id = step["uses"]?.string, environment.catalog.action(id)?.input.field(named: name) != nil {
       return "it is an input of '\(id)': put it under 'with'"
     }
-    if step["switch"] != nil, step["cases"]?.isNull != false, KeySet.step.names.allSatisfy({ name.nearest(among: [$0]) == nil }) {
+    if step["switch"] != nil, step["cases"]?.isNull != false,
+      KeySet.step.names.allSatisfy({ name.nearest(among: [$0]) == nil })
+    {
       return "the values of 'switch' go under 'cases'"
     }
     return nil

@@ -55,7 +55,9 @@ struct TypeReader {
       }
       return (.object(ObjectSchema(fields: fields)), false)
     case .int, .double, .bool:
-      findings.error("'\(value.plainText)' isn't a type; did you mean '\(value.kindName.split(separator: " ").last ?? "")'?", at: value)
+      findings.error(
+        "'\(value.plainText)' isn't a type; did you mean '\(value.kindName.split(separator: " ").last ?? "")'?",
+        at: value)
       return depth > 0 ? (.dyn, false) : nil
     default:
       findings.error("\(what) is a word or a mapping, but found \(value.kindName); \(TypeReader.list)", at: value)
@@ -68,14 +70,13 @@ struct TypeReader {
   /// What to write instead of a text that isn't a type.
   private func advice(on text: Substring, isOptional: Bool, _ depth: Int) -> String {
     if parse(text, depth: 0) != nil { return "\(absence); write '\(text)'" }
-    if let words = text.inside("choice"), TypeReader.meant(by: text, depth: 0) == nil { return words.objectionAsChoices }
     if text.hasPrefix("{") { return "a mapping is written without quotes, such as { name: string }" }
     if text.contains("{") {
       return "a list of objects is written as a list without quotes, such as [{ name: string, note: string? }]"
     }
-    guard let meant = TypeReader.meant(by: text, depth: 0) else { return TypeReader.list }
+    let meant = TypeReader.meant(by: text, depth: 0) ?? ""
     let bare = meant.hasSuffix("?") ? String(meant.dropLast()) : meant
-    guard parse(bare[...], depth: 0) != nil else { return TypeReader.list }
+    guard parse(bare[...], depth: 0) != nil else { return text.inside("choice")?.objectionAsChoices ?? TypeReader.list }
     let mark = depth > 0 && (isOptional || meant.hasSuffix("?")) ? "?" : ""
     return "did you mean '\(bare)\(mark)'?"
   }
@@ -88,7 +89,9 @@ struct TypeReader {
     if text.hasSuffix("?") { return meant(by: text.dropLast(), depth: depth + 1).map { "\($0)?" } }
     if text.hasSuffix("[]") { return meant(by: text.dropLast(2), depth: depth + 1).map { "list(\($0))" } }
     if text.contains("|") {
-      let parts = text.split(separator: "|").map(\.trimmed).filter { !["null", "None", "nil", "undefined"].contains($0) }
+      let parts = text.split(separator: "|").map(\.trimmed).filter {
+        !["null", "None", "nil", "undefined"].contains($0)
+      }
       if parts.count == 1 { return meant(by: parts[0][...], depth: depth + 1).map { "\($0)?" } }
       return parts.contains { words.contains($0) || otherNames[$0] != nil } ? "dyn" : choice(of: parts)
     }

@@ -179,7 +179,8 @@ extension SampledType.Field {
     if name.utf8.count > 1, name.hasSuffix("?") { isOptional = true }
     let inner = type.lines
     if inner.count == 1, let word = inner.first, !word.hasPrefix("- "), !word.contains(":") {
-      return name.hasSuffix("?") && isOptional ? ["\(key("?")): \(word)"] : ["\(key("")): \(word)\(isOptional ? "?" : "")"]
+      return name.hasSuffix("?") && isOptional
+        ? ["\(key("?")): \(word)"] : ["\(key("")): \(word)\(isOptional ? "?" : "")"]
     }
     return ["\(key(isOptional ? "?" : "")):"] + inner.map { "  \($0)" }
   }

@@ -181,6 +181,16 @@ import Testing
       prepare: { $0.service.script("refused", [BenchService.Act](repeating: .fail(WalkTests.refusal), count: 9)) })
   }
 
+  @Test func `whether a step that is caught succeeds is not known`() async throws {
+    try await expect(
+      """
+      steps:
+        - { id: read, uses: bench.read, with: { name: w }, onError: continue }
+      outputs: { isThere: "${{ has(steps.read) }}", is: "${{ 1 < 2 }}" }
+      """,
+      gives: [#"{"isThere":"(known after whether 'read' fails)","is":true}"#])
+  }
+
   @Test func `an unknown list is planned for any item it may have`() async throws {
     try await expect(
       """
