@@ -124,6 +124,25 @@ import Testing
       }
     ),
     (
+      "retried block",
+      { part, p in
+        Part(
+          step: "{ retry: { maxAttempts: 2, on: [network] }, steps: [\(write("\(p)1")), \(part.step), "
+            + "\(write("\(p)2"))] }",
+          writes: ["\(p)1", "\(p)2"] + part.writes, files: part.files)
+      }
+    ),
+    (
+      "retried round",
+      { part, p in
+        Part(
+          step: "{ retry: { maxAttempts: 2, on: [network] }, repeat: { carry: { n\(p): 1 }, "
+            + "next: { n\(p): \"${{ n\(p) + 1 }}\" }, until: n\(p) > 2 }, steps: [{ uses: http.post, with: { url: \"/\(p)${{ n\(p) }}\" } }, "
+            + "{ if: n\(p) == 2, steps: [\(part.step)] }, { uses: http.post, with: { url: \"/\(p)x${{ n\(p) }}\" } }] }",
+          writes: (1...2).flatMap { ["\(p)\($0)", "\(p)x\($0)"] } + part.writes, files: part.files)
+      }
+    ),
+    (
       // Chosen anew in the second run, both would be the other case.
       "case",
       { part, p in
@@ -182,18 +201,21 @@ import Testing
 
   // MARK: Retried blocks and allowed failures
 
-  @Test func `a block that is retried as a whole starts again, and the steps around it do not`() async throws {
+  @Test(arguments: [("network", 1), ("validation", 3)])
+  func `a block starts again only where its attempts are used up, and the steps around it don't`(
+    kind: String, count: Int
+  ) async throws {
     let (_, writes, _, retried) = try await Self.writes(
       """
         - steps:
           - { uses: http.put, with: { url: /one } }
-          - retry: { maxAttempts: 2, initial: 1ms }
+          - retry: { maxAttempts: 2, initial: 1ms, on: [\(kind)] }
             steps:
               - { uses: http.put, with: { url: /two } }
               - { uses: http.put, with: { url: /bad } }
       """)
     #expect(retried.code == 0, "\(retried.error)")
-    #expect(writes == ["/one": 1, "/two": 2, "/bad": 1])
+    #expect(writes == ["/one": 1, "/two": count, "/bad": 1])
   }
 
   @Test func `rounds that finished are not done again`() async throws {
