@@ -30,7 +30,7 @@ package struct RunService: Sendable {
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
       case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
       case .delete(let run): replies.give(try await delete(run))
-      case .retry(let run): replies.give(try await retry(run))
+      case .retry(let run, let step, let output): replies.give(try await retry(run, step, output, caller))
       case .resolve(let run, let step, let resolution):
         replies.give(try await resolve(run, step, resolution, caller))
       case .decide(let run, let step, let isApproved, let comment):

@@ -218,6 +218,59 @@ import Testing
     #expect(writes == ["/one": 1, "/two": count, "/bad": 1])
   }
 
+  @Test func `a write whose answer does not fit is done once, and a person gives its output`() async throws {
+    let program = try await Program()
+    let service = Service()
+    let server = try HTTPServer { request in
+      _ = service.take(request.path)
+      return .text("{\"id\": \"seven\"}", type: "application/json")
+    }
+    try program.write("connections: { http: { baseURL: \"\(server.baseURL)\" } }\n", to: "errand.yaml")
+    try program.write(
+      """
+      recipe: tried
+      steps:
+        - retry: { maxAttempts: 3, initial: 1ms }
+          steps:
+            - { uses: http.post, with: { url: /before } }
+            - id: order
+              uses: http.post
+              with: { url: /order }
+              shape: { body: { id: int } }
+            - { uses: http.post, with: { url: "/after${{ steps.order.body.id }}" } }
+      """, to: "tried.yaml")
+    let failed = try await program.call("run", "tried.yaml", "--json")
+    let first = failed.json["run"]?.string ?? "none"
+    #expect(failed.code == 1)
+    let why = try await program.call("why", first)
+    #expect(
+      why.out.contains(
+        "http.post was done, but its output doesn't fit 'shape': 'body.id' is \"seven\", but must be an int"),
+      "\(why.out)")
+    #expect(
+      why.out.contains(
+        """
+          '#1/order' was done, so a retry doesn't do it again: it looks at the answer, which is kept. To see the answer, or to go on with another output in its place:
+              errand runs show \(first) '#1/order'
+              errand runs retry \(first) '#1/order' --output '{
+        """.dropLast(1)), "\(why.out)")
+    let shown = try await program.call("runs", "show", first, "#1/order")
+    #expect(shown.out.contains("seven"), "\(shown.out)")
+    let again = try await program.call("runs", "retry", first, "--json")
+    #expect(again.code == 1, "\(again.error)")
+    let second = again.json["run"]?.string ?? "none"
+    let output = "{\"status\": 200, \"headers\": {}, \"isJSON\": true, \"body\": {\"id\": 7}}"
+    let misfit = try await program.call("runs", "retry", second, "--output", output.replacing("7", with: "\"7\""))
+    #expect(misfit.error.contains("the output doesn't fit 'shape'"), "\(misfit.error)")
+    let other = try await program.call("runs", "retry", second, "#1/other", "--output", output)
+    #expect(other.error.contains("isn't one that didn't fit its shape; these are: '#1/order'"), "\(other.error)")
+    let mended = try await program.call("runs", "retry", second, "--output", output)
+    #expect(mended.code == 0, "\(mended.error)")
+    #expect(service.done.withLock { $0 } == ["/before": 1, "/order": 1, "/after7": 1])
+    await server.stop()
+    await program.remove()
+  }
+
   @Test func `rounds that finished are not done again`() async throws {
     let (first, writes, _, retried) = try await Self.writes(
       """
