@@ -375,7 +375,8 @@ extension StepReader {
     let template = compiler.fields(value, of: schema, path: "value", in: handler.scope, warnsOfSecrets: false).template
     guard let template, missing.isEmpty, ungivable.isEmpty else { return nil }
     return Fallback(
-      template: template, schema: schema, optionals: object.fields.filter(\.type.isOptionalValue).map(\.name))
+      template: template, location: findings.location(of: value), schema: schema,
+      optionals: object.fields.filter(\.type.isOptionalValue).map(\.name))
   }
 }
 

@@ -38,9 +38,12 @@ package struct Shape: Sendable {
     /// How many there are.
     package var count: Int
 
-    package var message: String {
+    package var message: String { message(of: "the output") }
+
+    /// - Parameter output: What doesn't fit, as the subject of the sentence.
+    package func message(of output: String) -> String {
       let rest = count - list.count
-      return "the output doesn't fit 'shape': " + list.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
+      return "\(output) doesn't fit 'shape': " + list.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
     }
   }
 

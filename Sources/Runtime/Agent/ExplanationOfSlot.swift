@@ -188,6 +188,13 @@ struct SlotFormatter {
         at: batch.due)
       return
     }
+    if facts.isFromOutside, let waiting = schedule.buffered.first {
+      let runs = schedule.buffered.count == 1 ? "A run of it has" : "\(schedule.buffered.count) runs of it have"
+      let open = schedule.openRuns.first.map { ": \(described($0))" } ?? ""
+      story.say(
+        .wait, "\(runs) waited since \(clock.date(waiting.at)) for another one to end\(open).",
+        commands: schedule.openRuns.prefix(1).map { "errand why \($0)" }, run: schedule.openRuns.first, at: waiting.at)
+    }
     if let files = schedule.files, facts.upcoming == nil {
       let count = files.versions.count
       story.say(
@@ -210,7 +217,7 @@ struct SlotFormatter {
         story.say(.wake, "No agent is running to start it:", commands: ["errand serve"])
       }
     } else {
-      story.say(.next, "It is not due again.")
+      story.say(.next, facts.isFromOutside ? "It is due \(facts.words)." : "It is not due again.")
     }
   }
 }

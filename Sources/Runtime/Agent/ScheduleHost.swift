@@ -192,9 +192,7 @@ package actor ScheduleHost {
         gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0) }
       }
       for end in records[index].endsToFollow where outputs[end.run] == nil {
-        var run = await store.openRun(end.run)
-        if run == nil { do throws(StateError) { run = try await store.finishedRun(end.run) } catch {} }
-        outputs[end.run] = await self.outputs(of: run)
+        outputs[end.run] = await self.outputs(of: try? await store.keptRun(end.run))
       }
     }
     return (records, gathered, outputs)
@@ -241,9 +239,7 @@ package actor ScheduleHost {
       return value
     }
     guard cause.kind == .afterRecipe, let id = cause.run else { return nil }
-    var run = await store.openRun(id)
-    if run == nil { do throws(StateError) { run = try await store.finishedRun(id) } catch {} }
-    return run.map { .object(["run": .string(id), "status": .string($0.status.rawValue)]) }
+    return (try? await store.keptRun(id)).map { .object(["run": .string(id), "status": .string($0.status.rawValue)]) }
   }
 
   /// The recipe and the entry of a schedule as the state has them, if they are still valid.

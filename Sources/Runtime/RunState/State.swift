@@ -81,12 +81,9 @@ package struct State: Sendable, Equatable {
       guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
       schedules[event.schedule]?.gather(event)
     case .filesSeen(let event):
-      guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
+      guard let index = schedules.index(forKey: event.schedule) else { throw .noSchedule(event.schedule) }
       // In place, because a schedule may have seen thousands.
-      if schedules[event.schedule]?.files == nil {
-        schedules[event.schedule]?.files = SeenFiles(pattern: event.pattern)
-      }
-      schedules[event.schedule]?.files?.apply(event)
+      schedules.values[index].see(event)
     case .scheduleSet(let event): set(event)
     case .scheduleRemoved(let event):
       guard let schedule = schedules.removeValue(forKey: event.schedule) else { throw .noSchedule(event.schedule) }
@@ -262,6 +259,11 @@ extension SlotRecord {
 }
 
 extension ScheduleRecord {
+  fileprivate mutating func see(_ event: FilesSeen) {
+    if files == nil { files = SeenFiles(pattern: event.pattern) }
+    files?.apply(event)
+  }
+
   fileprivate mutating func gather(_ event: EventGathered) {
     var open = batch ?? BatchRecord(at: event.at, due: event.due)
     open.events.append(event.id)
@@ -411,10 +413,11 @@ extension StepRecord {
     error = event.error
     endedAt = event.status.isEnded ? event.at : nil
     if event.status.isEnded { change = nil }
-    // A success gives them, and `runs retry` of a failure needs them.
-    if event.status == .succeeded { collected = CollectedPieces() }
-    // What doesn't fit is looked at again by a retry of the run.
-    if event.status == .succeeded { lastAttempt?.answer = nil }
+    // A success has both in its output; a retry of the run needs them after a failure.
+    if event.status == .succeeded {
+      collected = CollectedPieces()
+      lastAttempt?.answer = nil
+    }
     resolution = event.resolution ?? resolution
   }
 
