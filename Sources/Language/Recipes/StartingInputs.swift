@@ -157,13 +157,7 @@ extension Scope {
     case .event(_, _, let form):
       scope.declare("run", .object(run))
       scope.explainEvents()
-      if trigger.batch == nil {
-        scope.explainAbsence(ofVariable: "events", "it goes with 'batch'; what came is `event`")
-        scope.declare("event", form.type)
-      } else {
-        scope.explainAbsence(ofVariable: "event", "with 'batch' it is one of the list `events`")
-        scope.declare("events", .list(form.type))
-      }
+      scope.declareGathered(form.type, trigger.batch)
     case .afterRecipe(_, let status, let outputs):
       scope.declare("run", .object(run))
       scope.explainAbsence(ofVariable: "outputs", "they are `event.outputs`")
@@ -171,10 +165,19 @@ extension Scope {
     case .file:
       scope.declare("run", .object(run))
       scope.explainAbsence(ofVariable: "file", "it is `event`, as in event.path")
-      scope.explainAbsence(ofVariable: "events", "each file starts a run of its own; what came is `event`")
-      scope.declare("event", EventForm.file)
+      scope.declareGathered(EventForm.file, trigger.batch)
     }
     return scope
+  }
+
+  private mutating func declareGathered(_ type: ValueType, _ batch: Trigger.Batch?) {
+    if batch == nil {
+      explainAbsence(ofVariable: "events", "it goes with 'batch'; what came is `event`")
+      declare("event", type)
+    } else {
+      explainAbsence(ofVariable: "event", "with 'batch' it is one of the list `events`")
+      declare("events", .list(type))
+    }
   }
 }
 

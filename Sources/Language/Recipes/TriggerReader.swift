@@ -63,10 +63,10 @@ struct TriggerReader {
       }
     }
     if let member = fields.member("batch") {
-      if word == "event" {
+      if ["event", "file"].contains(word) {
         trigger.batch = batch(member.value)
       } else {
-        findings.error("'batch' goes with 'event'", at: member.key)
+        findings.error("'batch' goes with 'event' and 'file'", at: member.key)
       }
     }
     if word != "every", let member = fields.member("from") {
@@ -103,7 +103,7 @@ struct TriggerReader {
     }
   }
 
-  /// How events are gathered; something stands for what is at fault, so that `inputs` are read as they are meant.
+  /// How events or files are gathered; something stands for what is at fault, so that `inputs` are read as they are meant.
   private func batch(_ value: Value) -> Trigger.Batch {
     let form = value.string.flatMap { TimeSpan($0) }.map { "batch: { for: \($0.spelled) }" }
     let fields = Fields(value, of: "'batch'", .batch, findings, others: .batch, form: form)

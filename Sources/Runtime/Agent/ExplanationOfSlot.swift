@@ -139,7 +139,7 @@ struct SlotFormatter {
       case .trigger: "was started out of turn on \(when)"
       case .backfill: "ran for \(due) by a backfill on \(when)"
       case .event: "was started by an event on \(when)"
-      case .file: "was started by the file '\((record.cause.path ?? "").safe)' on \(when)"
+      case .file: "was started by \(record.cause.path.map { "the file '\($0.safe)'" } ?? "files") on \(when)"
       case .afterRecipe: "followed another run on \(when)"
       default: "ran on \(due)\(late)"
       }
@@ -181,10 +181,9 @@ struct SlotFormatter {
         commands: ["errand check \(schedule.file.shellQuoted)"])
     }
     if let batch = schedule.batch {
-      let count = batch.events.count == 1 ? "one event" : "\(batch.events.count) events"
       story.say(
         .next,
-        "It has gathered \(count) since \(clock.date(batch.at)), and starts a run with them on \(clock.dateFromNow(batch.due)), or when there are as many as 'max' says.",
+        "It has gathered \(batch.counted) since \(clock.date(batch.at)), and starts a run with them on \(clock.dateFromNow(batch.due)), or when there are as many as 'max' says.",
         at: batch.due)
       return
     }

@@ -264,11 +264,7 @@ extension ScheduleRecord {
     files?.apply(event)
   }
 
-  fileprivate mutating func gather(_ event: EventGathered) {
-    var open = batch ?? BatchRecord(at: event.at, due: event.due)
-    open.events.append(event.id)
-    batch = open
-  }
+  fileprivate mutating func gather(_ event: EventGathered) { batch = .adding(event, to: batch) }
 
   fileprivate mutating func settle(_ decided: SlotRecord) {
     switch decided.cause.kind {
@@ -276,9 +272,9 @@ extension ScheduleRecord {
       processedUntil = max(processedUntil, decided.until ?? decided.slot)
       if !started.isEmpty { started = started.filter { $0 > processedUntil } }
     case .afterRecipe: endsToFollow.removeAll { $0.run == decided.cause.run }
-    case .event where batch?.events.first == decided.cause.event: batch = nil
     default: break
     }
+    if batch?.isEnded(by: decided) == true { batch = nil }
     if decided.outcome == .buffered {
       let waiting = BufferedSlot(
         slot: decided.slot, at: decided.at, cause: decided.cause, inputs: decided.inputs, run: decided.run)
