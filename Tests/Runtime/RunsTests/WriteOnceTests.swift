@@ -92,6 +92,24 @@ import Testing
     #expect(retried.calls == calls)
   }
 
+  @Test func `a retried step in finally repeats no write either`() async throws {
+    func text(_ type: String) -> String {
+      """
+      steps: [{ uses: bench.post, with: { name: before } }]
+      finally:
+        - retry: { maxAttempts: 3, initial: 1ms }
+          steps:
+            - { uses: bench.post, with: { name: inner } }
+            - { id: a, uses: bench.postOpen, with: { name: a, body: { id: x } }, shape: { body: { id: \(type) } } }
+        - { uses: bench.post, with: { name: end } }
+      """
+    }
+    let failed = try await Bench(text("int")).run()
+    #expect(failed.error?.kind == .validation)
+    #expect(try await Bench.retry(failed, as: text("int")).calls.isEmpty)
+    #expect(try await Bench.retry(failed, as: text("string")).calls == ["end"])
+  }
+
   @Test func `a cancelled run that is retried keeps what succeeded in a retried step`() async throws {
     let text = """
       steps:
