@@ -136,7 +136,8 @@ struct ScheduleCommand: DispatchedCommand {
         SlotRecord(
           schedule: schedule.record.id, slot: batch.at, outcome: .buffered, at: batch.at,
           cause: batch.cause(batch.events.first ?? "", of: schedule.record.id),
-          reason: "gathers until \(clock.date(batch.due)); there \(batch.events.count == 1 ? "is" : "are") \(batch.counted)"))
+          reason:
+            "gathers until \(clock.date(batch.due)); there \(batch.events.count == 1 ? "is" : "are") \(batch.counted)"))
     }
     // A slot that waits for another run to end is settled later; until then the schedule holds it.
     for schedule in chosen.isEmpty ? all : chosen {

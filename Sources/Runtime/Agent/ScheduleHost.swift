@@ -456,8 +456,7 @@ package actor ScheduleHost {
       foldersObserver?([])
       return
     }
-    let patterns = Set(entries.map(\.pattern))
-    let listings = await onThread { Dictionary(uniqueKeysWithValues: patterns.map { ($0, watched.list($0)) }) }
+    let listings = await watched.list(Set(entries.map(\.pattern)))
     guard isServing else { return }
     foldersObserver?(Set(listings.values.flatMap(\.folders)).sorted { $0.precedesByScalars($1) })
     var next: Timestamp?

@@ -176,7 +176,6 @@ struct LostEvents {
   }
 
   private static let mostSteps = 50
-
 }
 
 func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }

@@ -73,8 +73,12 @@ struct RecipeMaker {
 
   private mutating func trigger(among others: [String]) -> [String] {
     var parts: [String] = []
-    switch Int.random(in: 0..<12, using: &random) {
+    switch Int.random(in: 0..<13, using: &random) {
     case 0: return ["event: tick"] + (one(in: 2) ? ["batch: { for: \(pick(["30s", "3h"])), max: 2 }"] : [])
+    case 12:
+      let settle = "settle: \(SimulatedInbox.settle)"
+      return ["file: { path: \(SimulatedInbox.pattern), \(settle), existing: \(pick(["ignore", "run"])) }"]
+        + (one(in: 3) ? ["batch: { for: \(pick(["30s", "3h"])), max: 3 }"] : [])
     case 1 where !others.isEmpty:
       return ["afterRecipe: { recipe: \(pick(others)), status: [succeeded, failed] }"]
     case 2...4:

@@ -108,6 +108,7 @@ final class Director {
     for (path, text) in maker.called() { put(text, at: path) }
     for name in names where !one(in: 4) { write(name) }
     world.service.mood = .rough(number(0..<70))
+    world.inbox.put(1, at: "in/a", now: world.now)
     ensureProgram()
     for _ in 0..<simulation.moves {
       if audit.fault != nil { return }
@@ -167,8 +168,9 @@ final class Director {
     guard let program = world.program else { return }
     let open = program.store.state.openRuns
     let run = open.isEmpty ? nil : open[number(0..<open.count)]
-    switch number(0..<40) {
+    switch number(0..<43) {
     case 0...11: advance()
+    case 39...41: changeFiles(program)
     case 12, 13:
       world.die(losing: [.nothing, .everything, .some(seed: random.next())][number(0..<3)])
       if one(in: 2) { pass(number(0..<200_000)) }
@@ -239,6 +241,17 @@ final class Director {
       do throws(StateError) { _ = try await program.host.receive(event) } catch { return }
       audit.told(received: event.id)
     }
+  }
+
+  private func changeFiles(_ program: SimulatedProgram) {
+    for _ in 0..<number(1..<4) {
+      let path = "in/\(["a", "b", "c"][number(0..<3)])"
+      let bytes = one(in: 4) ? nil : number(1..<1000)
+      audit.note("file \(path) \(bytes.map { "of \($0)" } ?? "goes")")
+      world.inbox.put(bytes, at: path, now: program.time.now())
+    }
+    // Ends when the folder has been looked at.
+    Task { await program.schedules.lookForFiles() }
   }
 
   private func decide(_ program: SimulatedProgram, _ open: [RunRecord]) {
@@ -317,6 +330,7 @@ final class Director {
     if one(in: 5) {
       audit.note("remove \(name)")
       world.folder[name] = nil
+      world.looksFrom = program.time.now()
     } else if one(in: 4), let text = world.folder[name] {
       audit.note("break \(name)")
       world.folder[name] = text + "steps: [\n"
@@ -397,6 +411,15 @@ final class Director {
     where schedule.pause == nil && schedule.remainingRuns != 0 && world.folder[schedule.recipe] != nil {
       if let next = audit.nextSlot(of: schedule.id), let age = now.span(since: next), age > .seconds(1300) {
         audit.fail("the slot \(schedule.id) \(next) has no record, and it is \(now)")
+      }
+    }
+    // A clock that was set begins the wait again.
+    let since = now.span(since: max(world.inbox.changedAt, world.looksFrom)) ?? .zero
+    if wasSetBack || setAt != nil || since < SimulatedInbox.settle + .seconds(15) { return }
+    for schedule in state.schedules.values where world.folder[schedule.recipe] != nil {
+      guard world.watchers.contains(schedule.spec), let seen = schedule.files?.versions else { continue }
+      for file in world.inbox.files where seen[file.path] != file.version {
+        audit.fail("the file \(file.path) of \(schedule.id) has not been seen, and it is \(now)")
       }
     }
   }

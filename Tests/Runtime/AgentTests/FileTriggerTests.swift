@@ -148,7 +148,7 @@ import Testing
       ("in/.*", "in/.c.csv in/.csv", "in"),
       ("none/*.csv", "", ""), ("in/g.csv", "", "in"), ("in/a*b*", "", "in"), ("in/*", "in/a.csv in/b.txt", "in"),
     ] {
-      let listing = WatchedFolder.disk(inbox.root.path).list(try FilePattern.read(path).get())
+      let listing = FileListing(try FilePattern.read(path).get(), in: inbox.root.path)
       #expect(listing.files.map(\.path).sorted().joined(separator: " ") == found, "\(path)")
       #expect(listing.folders.sorted().joined(separator: " ") == folders, "\(path)")
     }

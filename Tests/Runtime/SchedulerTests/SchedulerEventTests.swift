@@ -272,7 +272,8 @@ import Testing
     #expect(bench.records.map { "\($0.outcome) \($0.cause.event ?? "")" } == ["refused a", "refused c", "started b"])
     #expect(
       bench.records.first?.reason
-        == "what came with the event a cannot be read: it doesn't fit: 'event.data.n' must be an int, but found a string")
+        == "what came with the event a cannot be read: it doesn't fit: 'event.data.n' must be an int, but found a string"
+    )
     #expect(bench.state.runs["r1"]?.origin.inputs == .object(["sizes": .list([.int(1), .int(2)])]))
     #expect(bench.state.schedules["backup"]?.batch == nil)
   }
