@@ -165,7 +165,7 @@ let package = Package(
         .tests(
           of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Expressions", "PluginList", "Recipes", "RunState",
           "RunTestKit", "StorePlugin"),
-        .tests(of: "Scheduler", "Basics", "Calendars", "Recipes", "RunState"),
+        .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
         .tests(of: "SecretSources", "Basics", "Recipes"),
       ]),
     // What tests are made with: those of recipes, of plugins, and the simulator.

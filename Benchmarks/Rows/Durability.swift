@@ -9,8 +9,8 @@ import Runs
 /// Runs and their state on disk, against a loop in C that appends a line and syncs it.
 struct Durability {
   private let folder: WorkFolder
-  private let time = SystemTime()
-  private let catalog = ActionCatalog([Trivial.self])
+  private static let time = SystemTime()
+  private static let catalog = ActionCatalog([Trivial.self])
 
   init(_ folder: WorkFolder) { self.folder = folder }
 
@@ -18,11 +18,11 @@ struct Durability {
 
   func chain(in name: String = "chain", _ what: String = "durable chain of 1,000 steps") async throws -> Row {
     let steps = 1000
-    let recipe = try recipe(steps: steps)
+    let recipe = try Self.recipe(steps: steps)
     let store = try await FileStateStore.open(folder.path(name), program: "benchmark")
     let before = try syncsPerSecond(steps)
     let start = ContinuousClock.now
-    try await run(recipe, in: store)
+    try await Self.run(recipe, in: store)
     let rate = Double(steps) / start.duration(to: .now).seconds
     // Before and after the measurement, because disks are moody.
     let floor = (before + (try syncsPerSecond(steps))) / 2
@@ -34,11 +34,11 @@ struct Durability {
 
   func crowd() async throws -> Row {
     let (runs, steps) = (64, 200)
-    let recipe = try recipe(steps: steps)
+    let recipe = try Self.recipe(steps: steps)
     let store = try await FileStateStore.open(folder.path("crowd"), program: "benchmark")
     let start = ContinuousClock.now
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<runs { group.addTask { try await run(recipe, in: store) } }
+      for _ in 0..<runs { group.addTask { try await Self.run(recipe, in: store) } }
       try await group.waitForAll()
     }
     let rate = Double(runs * steps) / start.duration(to: .now).seconds
@@ -49,40 +49,48 @@ struct Durability {
       beside: "\(shown(floor))/s: C append + fdatasync, one by one")
   }
 
-  private func recipe(steps: Int) throws -> Recipe {
-    let text = "steps:\n" + (0..<steps).map { "  - { uses: trivial.count, with: { from: \($0) } }\n" }.joined()
+  private static func recipe(steps: Int) throws -> Recipe {
+    try recipe("steps:\n" + (0..<steps).map { "  - { uses: trivial.count, with: { from: \($0) } }\n" }.joined())
+  }
+
+  static func recipe(_ text: String) throws -> Recipe {
     let checked = Recipe.check(Source(name: "chain.yaml", text: text), in: environment)
     guard let recipe = checked.recipe else { throw NotMeasured(Diagnostics(checked.diagnostics).rendered()) }
     return recipe
   }
 
-  private var environment: RecipeEnvironment {
+  private static var environment: RecipeEnvironment {
     RecipeEnvironment(catalog: catalog) { path throws(FileError) in Source(name: path, bytes: try Files.read(path)) }
   }
 
-  private func run(_ recipe: Recipe, in store: FileStateStore) async throws {
+  private static func run(_ recipe: Recipe, in store: FileStateStore) async throws {
     var random = SystemRandomNumberGenerator()
     let id = UUID7(at: time.now(), using: &random).description
     try await store.append(.runCreated(created(id, recipe.name)))
+    try await walk(id, of: recipe, in: store, until: .succeeded)
+  }
+
+  /// Walks a run in the state until it is over or waits.
+  static func walk(_ id: String, of recipe: Recipe, in store: FileStateStore, until status: RunStatus) async throws {
     guard let record = store.run(id) else { throw NotMeasured("the run is not in the state") }
     let services = Services(catalog: catalog, connections: [:], redactor: Redactor([]), time: time)
     let engine = RunEngine(
       record, of: recipe, secrets: Secrets(environment: [:]), services: services,
-      in: RunSurroundings(store: store, time: time, folder: folder.url.path))
+      in: RunSurroundings(store: store, time: time, folder: WorkFolder.programs.path))
     let ended = try await engine.run()
-    if ended.status != .succeeded {
+    if ended.status != status {
       throw NotMeasured("the run ended as \(ended.status): \(ended.error?.message ?? "")")
     }
   }
 
-  private func created(_ id: String, _ recipe: String) -> RunCreated {
+  static func created(_ id: String, _ recipe: String) -> RunCreated {
     RunCreated(
       run: id, at: time.now(), recipe: recipe, file: "chain.yaml", texts: .inline(.map(ValueMap())),
       inputs: .map(ValueMap()), program: "benchmark")
   }
 
   /// How often in a second a line of the usual length can be appended and synced.
-  private func syncsPerSecond(_ count: Int) throws -> Double {
+  func syncsPerSecond(_ count: Int) throws -> Double {
     let line = [UInt8](repeating: 0x2E, count: 400)
     let seconds = cbaselines_append_and_sync(folder.path("baseline"), line, line.count, Int32(count))
     if seconds <= 0 { throw NotMeasured("cannot append to \(folder.path("baseline"))") }
@@ -98,8 +106,8 @@ struct Durability {
       path, program: "benchmark", compaction: CompactionRule(smallest: .max))
     for run in 0..<250 {
       let id = "run\(run)"
-      let now = time.now()
-      var events: [StateEvent] = [.runCreated(created(id, "restart"))]
+      let now = Self.time.now()
+      var events: [StateEvent] = [.runCreated(Self.created(id, "restart"))]
       for step in 0..<500 {
         let path = StepPath("#\(step)")
         events.append(.stepBegan(StepBegan(run: id, at: now, step: path, now: now)))
@@ -111,7 +119,7 @@ struct Durability {
     // Dropped without closing, as by a crash: closing would write a snapshot and begin a new journal.
     store = nil
     let seconds = try reopened(path)
-    return Row("restart with 250,000 journal lines", seconds, "s", .atMost(0.36))
+    return .time("restart with 250,000 journal lines", seconds, atMost: 1.5, ofJSON: 10_000_000)
   }
 
   /// The argument that makes this program open a state and print how long it took.

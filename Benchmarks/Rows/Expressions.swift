@@ -24,9 +24,9 @@ struct Expressions {
       for _ in 0..<1000 { _ = CompiledExpression.compile(Self.text, in: scope) }
     }
     return [
-      Row("small expression", Double(rounds) / smallTime / 1e6, "M evaluations/s", .atLeast(2.5)),
-      Row("nested loops", 250_000 / nestedTime / 1e6, "M bodies/s", .atLeast(40)),
-      Row("compile and check", 1000 / compileTime, "/s", .atLeast(127_000)),
+      .time("small expression", smallTime / Double(rounds), atMost: 1.2, ofJSON: 10),
+      .time("a body of nested loops", nestedTime / 250_000, atMost: 0.7, ofJSON: 1),
+      .time("compile and check", compileTime / 1000, atMost: 2.25, ofJSON: 100),
     ]
   }
 

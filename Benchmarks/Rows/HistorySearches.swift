@@ -16,11 +16,20 @@ struct HistorySearches {
   func rows() async throws -> [Row] {
     let path = folder.path(Self.folderName)
     try await fill(path)
+    let sync = 1 / (try Durability(folder).syncsPerSecond(500))
     let lines = try ownOutput(Self.searchingWord, path).split(separator: "\n")
     let rows = lines.compactMap { line -> Row? in
       let parts = line.split(separator: "\t")
       guard parts.count == 4, let figure = Double(parts[1]), let bar = Double(parts[2]) else { return nil }
-      return Row("a million runs: \(parts[0])", figure, String(parts[3]), .atMost(bar))
+      let what = "a million runs: \(parts[0])"
+      switch parts[3] {
+      case Measure.json.rawValue: return .time(what, figure, atMost: bar, ofJSON: 100_000)
+      case Measure.syncs.rawValue:
+        return Row(
+          what, figure / sync, "×", .atMost(bar), of: shownTime(figure),
+          beside: "\(shownTime(sync)): C append + fdatasync")
+      default: return Row(what, figure, "MB", .atMost(bar))
+      }
     }
     guard rows.count == 9 else { throw NotMeasured("the searches ended early: \(lines)") }
     return rows
@@ -58,58 +67,63 @@ struct HistorySearches {
   /// The argument that makes this program search a history and print how long that takes.
   static let searchingWord = "search"
 
+  /// What a figure is compared with.
+  private enum Measure: String {
+    case json, syncs, none
+  }
+
   static func search(_ path: String) async throws -> Never {
-    func report(_ what: String, _ figure: Double, bar: Double, _ unit: String = "ms") {
-      print("\(what)\t\(figure)\t\(bar)\t\(unit)")
+    func report(_ what: String, _ figure: Double, bar: Double, _ measure: Measure = .json) {
+      print("\(what)\t\(figure)\t\(bar)\t\(measure.rawValue)")
     }
-    /// The milliseconds of one call, the median of many.
-    func milliseconds(_ body: () async throws -> Void) async rethrows -> Double {
+    /// The seconds of one call, the median of many.
+    func seconds(_ body: () async throws -> Void) async rethrows -> Double {
       var times: [Double] = []
       for _ in 0..<21 {
         let start = ContinuousClock.now
         try await body()
-        times.append(start.duration(to: .now).seconds * 1000)
+        times.append(start.duration(to: .now).seconds)
       }
       return times.sorted()[times.count / 2]
     }
     let start = ContinuousClock.now
     let store = try await FileStateStore.open(path, program: "benchmark")
-    report("open", start.duration(to: .now).seconds * 1000, bar: 1.6)
+    report("open", start.duration(to: .now).seconds, bar: 0.86)
     let before = try residentBytes()
     // Some runs all over the year.
     let some = try await store.finishedRuns(HistoryQuery(limit: 20, recipe: "rare"))
     guard some.count == 3, let old = some.last else { throw NotMeasured("the rare runs are not there") }
     report(
-      "the last 20", try await milliseconds { _ = try await store.finishedRuns(HistoryQuery(limit: 20)) }, bar: 0.27)
+      "the last 20", try await seconds { _ = try await store.finishedRuns(HistoryQuery(limit: 20)) }, bar: 0.08)
     report(
       "a rare recipe",
-      try await milliseconds {
+      try await seconds {
         _ = try await store.finishedRuns(HistoryQuery(limit: 20, recipe: "rare"))
-      }, bar: 2.1)
+      }, bar: 0.87)
     report(
       "the last 20 that failed",
-      try await milliseconds {
+      try await seconds {
         _ = try await store.finishedRuns(HistoryQuery(limit: 20, statuses: [.failed]))
-      }, bar: 3.3)
+      }, bar: 1.5)
     report(
       "by the beginning of an id",
-      try await milliseconds {
+      try await seconds {
         _ = try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: String(old.id.prefix(13))))
-      }, bar: 2.1)
-    report("by an id", try await milliseconds { _ = try await store.finishedRun(old.id) }, bar: 2.1)
+      }, bar: 0.75)
+    report("by an id", try await seconds { _ = try await store.finishedRun(old.id) }, bar: 0.75)
     report(
-      "by an id that is not there", try await milliseconds { _ = try await store.finishedRun(id(7)) }, bar: 2)
-    report("memory of that", max(0, Double(try residentBytes() - before) / 1_048_576), bar: 4, "MB")
+      "by an id that is not there", try await seconds { _ = try await store.finishedRun(id(7)) }, bar: 0.7)
+    report("memory of that", max(0, Double(try residentBytes() - before) / 1_048_576), bar: 4, .none)
     report(
       "the end of a run, and a snapshot",
-      try await milliseconds {
+      try await seconds {
         let run = id(runs)
         let created = RunCreated(
           run: run, at: end, recipe: "recipe-1", file: "recipes/report.yaml", texts: .inline(.map(ValueMap())),
           inputs: .map(ValueMap()), program: "benchmark")
         try await store.append([.runCreated(created), .runEnded(RunEnded(run: run, at: end, status: .succeeded))])
         try await store.compact()
-      }, bar: 2.1)
+      }, bar: 16, .syncs)
     exit(0)
   }
 }

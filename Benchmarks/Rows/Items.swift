@@ -49,15 +49,15 @@ struct Items {
         "B", .atMost(375)),
     ]
   }
+}
 
-  /// The bytes of the journal's files.
-  private func journalBytes(of state: String) throws -> Double {
-    let files = try FileManager.default.contentsOfDirectory(
-      at: URL(filePath: state), includingPropertiesForKeys: [.fileSizeKey])
-    let journals = files.filter { $0.lastPathComponent.hasPrefix("journal-") }
-    let bytes = try journals.reduce(0) { try $0 + ($1.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0) }
-    // The journal of the run is there until a second one is begun after it.
-    guard bytes > 100_000 else { throw NotMeasured("the journal of the items isn't there") }
-    return Double(bytes)
-  }
+/// The bytes of the journal's files.
+func journalBytes(of state: String) throws -> Double {
+  let files = try FileManager.default.contentsOfDirectory(
+    at: URL(filePath: state), includingPropertiesForKeys: [.fileSizeKey])
+  let journals = files.filter { $0.lastPathComponent.hasPrefix("journal-") }
+  let bytes = try journals.reduce(0) { try $0 + ($1.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0) }
+  // The journal of the run is there until a second one is begun after it.
+  guard bytes > 100_000 else { throw NotMeasured("the journal isn't there") }
+  return Double(bytes)
 }

@@ -41,8 +41,8 @@ struct RailFile {
     }
     return [
       Row(
-        "station file, \(file.count / 1000) KB, verified and installed", least * 1000, "ms", .atMost(18.6),
-        beside: "\(shown(floor * 1000)) ms: Foundation, same files")
+        "station file, \(file.count / 1000) KB, verified and installed", least / floor, "×", .atMost(0.27),
+        of: shownTime(least), beside: "\(shownTime(floor)): Foundation, same files")
     ]
   }
 

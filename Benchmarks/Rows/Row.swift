@@ -121,6 +121,16 @@ extension Duration {
 /// A number with its unit, if it has one.
 func shown(_ number: Double, _ unit: String) -> String { shown(number) + (unit.isEmpty ? "" : " \(unit)") }
 
+/// A time in the unit that one reads best.
+func shownTime(_ seconds: Double) -> String {
+  switch seconds {
+  case ..<1e-6: shown(seconds * 1e9, "ns")
+  case ..<1e-3: shown(seconds * 1e6, "µs")
+  case ..<0.1: shown(seconds * 1000, "ms")
+  default: shown(seconds, "s")
+  }
+}
+
 /// A number with as many digits as one reads.
 func shown(_ number: Double) -> String {
   switch number {

@@ -11,6 +11,7 @@ case LoopbackServer.word: try await LoopbackServer.serve()
 case Durability.openingWord where CommandLine.arguments.count == 3: try await Durability.open(CommandLine.arguments[2])
 case HistorySearches.searchingWord where CommandLine.arguments.count == 3:
   try await HistorySearches.search(CommandLine.arguments[2])
+case Rounds.resumingWord where CommandLine.arguments.count == 3: try await Rounds.resume(CommandLine.arguments[2])
 case Schedules.millionWord: try Schedules.holdAMillion()
 default: break
 }
@@ -34,6 +35,7 @@ let groups = [
   Group("chain", .inProcess) { [try await Durability(folder).chain()] },
   Group("crowd", .inProcess) { [try await Durability(folder).crowd()] },
   Group("restart", .inProcess) { [try await Durability(folder).restart()] },
+  Group("rounds", .inProcess) { try await Rounds(folder).rows() },
   Group("history", .inProcess) {
     let rows = try await HistorySearches(folder).rows()
     // In the folder that the searches left, where it has to be as fast as in an empty one.

@@ -60,6 +60,9 @@ extension Checker {
     if let truth = ["yes": "true", "on": "true", "no": "false", "off": "false", "nul": "null"][name] {
       return "there is no variable `\(name)`" + suggestion(truth, for: range)
     }
+    if case .object(let steps)? = scope.type(of: "steps"), steps[name] != nil {
+      return "there is no variable `\(name)`" + suggestion("steps.\(name)", for: range)
+    }
     if let why = scope.absences[name] { return "there is no variable `\(name)`: \(why)" }
     if let near = name.nearest(among: locals.map(\.name) + scope.names) {
       return "there is no variable `\(name)`; did you mean `\(near)`?"
@@ -250,7 +253,7 @@ extension Checker {
       return found
     case .object(let object):
       guard let field = object[name] else {
-        fault(unknownField(name, in: object), syntax.mark)
+        fault(unknownField(name, in: object, syntax), syntax.mark)
         return Found(type: .dyn)
       }
       if isRead, field.isOptional, isSound { requirePresence(name, syntax, syntax.mark) }
@@ -335,10 +338,21 @@ extension Checker {
         + suggestion("\(text).orValue(…)", for: syntax, ", or write"), receiver.range)
   }
 
-  private func unknownField(_ name: String, in object: ObjectType) -> String {
+  private func unknownField(_ name: String, in object: ObjectType, _ syntax: Syntax? = nil) -> String {
     let whole = object.name.isEmpty ? "there is no field `\(name)` here" : "\(object.name) has no field `\(name)`"
     if let why = scope.absences["\(object.name).\(name)"] { return "\(whole): \(why)" }
-    if let why = scope.absences["\(object.name).*"] { return "\(whole): \(why.replacing("*", with: name))" }
+    if let why = scope.absences["\(object.name).*"] {
+      var why = why.replacing("*", with: name)
+      if case .select(let operand, _, _)? = syntax?.kind {
+        why = why.replacing("`event.", with: "`\(source(operand)).")
+      }
+      return "\(whole): \(why)"
+    }
+    if ["outputs", "output"].contains(name), case .select(let operand, _, _)? = syntax?.kind,
+      case let step = source(operand), step.hasPrefix("steps.")
+    {
+      return "\(whole): `\(step)` is the output itself; leave `.\(name)` out"
+    }
     if let near = name.nearest(among: object.fields.map(\.name)) { return "\(whole); did you mean `\(near)`?" }
     guard !object.fields.isEmpty else { return "\(whole); it has no fields" }
     let names = object.fields.prefix(12).map(\.name).joined(separator: ", ")

@@ -488,7 +488,7 @@ extension Checker {
         return "the field `\(field.name)` is expected here, but it may be absent"
       }
       if !inference.accepts(field.type, other.type) {
-        return "the field `\(field.name)` is \(show(field.type)) here, but should be \(show(other.type))"
+        return "the field `\(field.name)` is \(show(other.type)), but should be \(show(field.type))"
       }
     }
     return nil

@@ -54,6 +54,18 @@ package struct CompiledExpression: Sendable {
   /// Each place where the expression reads a variable, with the names that follow it as far as they are constant.
   package var referencedPaths: [(name: String, path: [String])] { references.map { ($0.name, $0.path) } }
 
+  /// The names that are all of the expression, the variable's first; nil if it does more than read.
+  var pathRead: [String]? {
+    var names: [String] = []
+    var node = root
+    while let select = node as? SelectNode {
+      names.append(select.name)
+      node = select.operand
+    }
+    guard node is VariableNode, references.count == 1 else { return nil }
+    return [references[0].name] + names.reversed()
+  }
+
   /// Where the expression reads a variable: the names that follow it, as far as they are constant, and the place.
   package func references(_ root: String) -> [(path: [String], range: Range<Int>)] {
     references.filter { $0.name.hasSameScalars(as: root) }.map { ($0.path, $0.range) }

@@ -40,6 +40,29 @@ func replacement(forFunction name: String) -> String? {
   }
 }
 
+/// What a filter of templates is in CEL; nil if nothing is known of it.
+func replacement(forFilter name: String) -> String? {
+  switch name {
+  case "upper", "uppercase", "upcase": "text.upperAscii()"
+  case "lower", "lowercase", "downcase": "text.lowerAscii()"
+  case "trim", "strip": "text.trim()"
+  case "length", "size", "count": "size(value)"
+  case "default": "value.orValue(…)"
+  case "join": "list.join(', ')"
+  case "first": "list[0]"
+  case "int": "int(value)"
+  case "float": "double(value)"
+  case "string": "string(value)"
+  case "json", "tojson", "to_json": "json.format(value)"
+  case "fromjson", "from_json": "json.parse(text)"
+  case "round": "stats.round(value, 2)"
+  case "sum": "stats.sum(list)"
+  case "replace": "text.replace('a', 'b')"
+  case "split": "text.split(',')"
+  default: nil
+  }
+}
+
 /// What a method of other languages is in CEL, given the texts of what it is called on and with; nil if nothing is
 /// known of it.
 func replacement(forMethod name: String, on receiver: String, with arguments: [String]) -> String? {

@@ -200,7 +200,14 @@ package struct Parser {
   mutating func takesOr() throws(Unreadable) -> Bool {
     switch token.kind {
     case .or: break
-    case .singleOr: note("write `||` for `|`")
+    case .singleOr:
+      let bar = token.range
+      try advance()
+      if token.kind == .identifier, let form = replacement(forFilter: word) {
+        throw fail("there are no filters after `|`; write \(form)", at: bar.lowerBound..<token.end)
+      }
+      note("write `||` for `|`", at: bar)
+      return true
     case .identifier where isWord("or") || isWord("OR"): note("write `||` for `\(word)`")
     default: return false
     }

@@ -168,6 +168,7 @@ extension Parser {
 
   /// How to ask for what is not a field.
   func presence(of syntax: Syntax) -> String? {
+    if case .name = syntax.kind { return "\(lexer.string(syntax.range)).hasValue()" }
     guard case .index(let operand, let index, _) = syntax.kind else { return nil }
     let text = lexer.string(operand.range)
     if case .literal(let value) = index.kind, value.int != nil {

@@ -217,6 +217,9 @@ package struct CompiledTemplate: Sendable {
     programs.flatMap { $0.references(root) }
   }
 
+  /// The names that are all of the expression, as `steps`, `get` and `day` of `steps.get.day`.
+  package var pathRead: [String]? { isSingle ? programs[0].pathRead : nil }
+
   /// The value, if it depends on nothing.
   package var constant: Value? {
     if isSingle { return programs[0].constant }

@@ -54,15 +54,32 @@ extension StepReader {
   func choosing(
     _ value: Value, _ fields: Fields, scope: Scope, outer: inout Scope, over: OverPaths
   ) -> (Step.Kind?, ValueType) {
-    let subject = compiler.expression(value, of: "'switch'", in: scope)
+    if value.map != nil {
+      findings.error(
+        "'switch' takes the value that chooses, such as switch: inputs.colour; 'cases' and 'default' go beside it",
+        at: value)
+    }
+    let subject = value.map == nil ? compiler.expression(value, of: "'switch'", in: scope) : nil
     let taken = subject.flatMap { self.taken(by: $0, at: value) }
     var scope = scope
     var cases: [ReadCase] = []
-    let given = fields.require("cases", "what runs for each value, such as cases: { done: [ … ] }")
+    let given =
+      fields.strays.isEmpty && value.map == nil
+      ? fields.require("cases", "what runs for each value, such as cases: { done: [ … ] }") : fields["cases"]
     if let given, given.map == nil {
-      findings.error("'cases' takes a mapping from values to steps, but found \(given.kindName)", at: given)
+      findings.error(
+        "'cases' takes a mapping from values to steps, but found \(given.kindName); write cases: { VALUE: [ … ] }",
+        at: given)
     }
+    var rest = fields["default"]
     for (index, member) in (given?.map?.members ?? []).enumerated() {
+      if rest == nil, let word = member.name, StepReader.wordsForAllOthers.contains(word), taken?.has(word) != true {
+        findings.error(
+          "'\(word)' in 'cases' is a value like the others; for all other values write 'default' beside 'cases'",
+          at: member.key)
+        rest = member.value
+        continue
+      }
       let key = literal(member.key, as: taken, beside: cases)
       let read = self.case(
         "case\(index + 1)", key, member.value, of: "case '\(member.key.plainText)'", in: scope, outer: &outer,
@@ -70,7 +87,7 @@ extension StepReader {
       scope.hide(stepsOf: read.content.block, inside: "another case")
       cases.append(read)
     }
-    if let rest = fields["default"] {
+    if let rest {
       cases.append(self.case("default", nil, rest, of: "'default'", in: scope, outer: &outer, over: over))
     } else if given?.map != nil {
       requireAll(taken, among: cases, at: value)
@@ -80,10 +97,16 @@ extension StepReader {
     return (.cases(Cases(subject: subject, cases.map(\.content), isSwitch: true, giving: type)), type)
   }
 
+  /// What other languages call the case of all other values.
+  private static let wordsForAllOthers: Set = ["default", "else", "otherwise", "other", "others", "_", "*", "any"]
+
   /// What the value of `switch` may be.
   private enum Taken {
     case text, int
     case words([String])
+
+    /// Whether a choice has a word.
+    func has(_ word: String) -> Bool { if case .words(let words) = self { words.contains(word) } else { false } }
 
     var name: String {
       switch self {
@@ -128,7 +151,10 @@ extension StepReader {
     case (.int, .string(let text)) where Int(text) != nil:
       findings.error(
         "the case \(written) is a string, but 'switch' gives an int; write \(text) without quotes", at: key)
-    case (.int, _): findings.error("the case \(written) never comes: 'switch' gives an int", at: key)
+    case (.int, _):
+      let isRange = key.string.map { $0.contains("..") || "<>=!".contains($0.first ?? " ") } ?? false
+      let advice = isRange ? "; a condition goes under 'if', and what else there is under 'else'" : ""
+      findings.error("the case \(written) never comes: 'switch' gives an int\(advice)", at: key)
     case (.text, _), (.words, _):
       findings.error(
         "the case \(written) is \(key.kindName), but 'switch' gives \(taken?.name ?? ""); write it in quotes",
@@ -173,8 +199,12 @@ extension StepReader {
   private func `case`(
     _ name: String, _ key: Value?, _ value: Value, of what: String, in scope: Scope, outer: inout Scope, over: OverPaths
   ) -> ReadCase {
-    guard value.map != nil else {
-      return self.case(name, key, steps: value, outputs: nil, of: what, in: scope, outer: &outer, over: over)
+    if value.string != nil {
+      findings.error("\(what) takes a list of steps, but found \(value.written); [] does nothing", at: value)
+    }
+    let list = value.string == nil ? loneStep(value, of: what) ?? value : Value(.list([]), at: value.place)
+    guard list.map != nil else {
+      return self.case(name, key, steps: list, outputs: nil, of: what, in: scope, outer: &outer, over: over)
     }
     let fields = Fields(value, of: what, .caseOfSteps, findings, hint: "it takes a list of steps, or steps and outputs")
     let steps = fields?["steps"]
@@ -184,6 +214,16 @@ extension StepReader {
     return self.case(
       name, key, steps: steps ?? Value(.list([]), at: value.place), outputs: fields?["outputs"], of: what, in: scope,
       outer: &outer, over: over)
+  }
+
+  /// The list of a step that stands where a list of steps is wanted, with an error; nil for other values.
+  private func loneStep(_ value: Value, of what: String) -> Value? {
+    let names = KeySet.step.kinds.filter { $0 != "steps" } + ["id", "if", "forEach", "with"]
+    guard let stray = value.map?.members.first(where: { names.contains($0.key.plainText) }) else { return nil }
+    findings.error(
+      "\(what) takes a list of steps; put a dash before '\(stray.key.plainText)', or [{ }] around the step",
+      at: stray.key)
+    return Value(.list([value]), at: value.place)
   }
 
   private func `case`(
@@ -218,8 +258,10 @@ extension StepReader {
         }
         let known = fields[index].type
         guard let joined = ValueType.joined([known, field.type]), joined.mixedParts == nil else {
+          let (path, here, there) =
+            field.type.difference(from: known, at: field.name) ?? (field.name, field.type, known)
           findings.error(
-            "'\(field.name)' is \(field.type.withArticle) here and \(known.withArticle) in another case; give it one type",
+            "'\(path)' is \(here.withArticle) here and \(there.withArticle) in another case; give it one type",
             at: read.place[field.name] ?? read.place)
           fields[index].type = .dyn
           continue
@@ -254,15 +296,22 @@ extension StepReader {
     if value.string == "continue" { return Handler(scope: inner) }
     var steps: Value? = value
     var given: Value?
-    if value.map != nil {
-      guard let fields = Fields(value, of: "'onError'", .errorHandling, findings) else { return nil }
+    if let list = loneStep(value, of: "'onError'") {
+      steps = list
+    } else if value.map != nil {
+      guard
+        let fields = Fields(
+          value, of: "'onError'", .errorHandling, findings, hint: "what the step gives instead goes under 'value'",
+          others: .errorHandling)
+      else { return nil }
       (steps, given) = (fields["steps"], fields["value"])
       if steps == nil, given == nil, fields.strays.isEmpty {
         findings.error("'onError' needs 'steps', 'value' or both", at: value)
       }
     } else if value.list == nil {
       findings.error(
-        "'onError' takes 'continue', a list of steps that see 'error', or { steps, value }, but found \(value.written)",
+        "'onError' takes 'continue', a list of steps that see 'error', or { steps, value }, but found \(value.written)"
+          + (["ignore", "skip", "null", "none", "pass"].contains(value.string) ? "; write onError: continue" : ""),
         at: value)
       return nil
     }
@@ -281,7 +330,18 @@ extension StepReader {
       _ = compiler.template(value, of: "'value'", in: handler.scope)
       return nil
     }
-    let given = value.map?.members.compactMap(\.name)
+    if value.map == nil, value.string?.holdsExpression != true {
+      let names = object.fields.prefix(6).map(\.name).joined(separator: ", ")
+      findings.error(
+        "'value' takes a mapping of what the step gives (\(names)), but found \(value.kindName)", at: value)
+      return nil
+    }
+    var given = value.map?.members.compactMap(\.name)
+    if given == nil {
+      let (template, type) = compiler.typed(value, of: "'value'", in: handler.scope)
+      guard template != nil else { return nil }
+      if case .object(let object) = type { given = object.fields.map(\.name) }
+    }
     var fields: [FieldSchema] = []
     var missing: [String] = []
     var ungivable: [String] = []
@@ -315,7 +375,8 @@ extension StepReader {
     let template = compiler.fields(value, of: schema, path: "value", in: handler.scope, warnsOfSecrets: false).template
     guard let template, missing.isEmpty, ungivable.isEmpty else { return nil }
     return Fallback(
-      template: template, schema: schema, optionals: object.fields.filter(\.type.isOptionalValue).map(\.name))
+      template: template, location: findings.location(of: value), schema: schema,
+      optionals: object.fields.filter(\.type.isOptionalValue).map(\.name))
   }
 }
 
@@ -372,10 +433,53 @@ extension FieldType {
     }
   }
 
+  fileprivate var isDate: Bool { if case .date = self { true } else { false } }
+
   fileprivate var schema: ObjectSchema? { if case .object(let schema) = self { schema } else { nil } }
 }
 
+extension [NamedTemplate] {
+  /// What declarations say of those values that are read as they are.
+  fileprivate func declaredOutput(of block: Block, inputs: ObjectSchema? = nil) -> ObjectSchema {
+    let steps = FieldType.object(block.declaredOutput)
+    return ObjectSchema(
+      fields: compactMap { named in
+        guard let path = named.template.pathRead, let root = path.first else { return nil }
+        let declared = root == "steps" ? steps : root == "inputs" ? inputs.map { .object($0) } : nil
+        return declared?.following(path.dropFirst()).map { FieldSchema(named.name, $0, "") }
+      })
+  }
+}
+
+extension ValueTemplate {
+  /// The path of names that is all of the value's expression.
+  fileprivate var pathRead: [String]? {
+    guard case .template(let located) = self else { return nil }
+    return located.template.pathRead
+  }
+}
+
+extension FieldType {
+  /// The type of what names lead to.
+  fileprivate func following(_ path: ArraySlice<String>) -> FieldType? {
+    var type = self
+    for name in path {
+      guard let next = type.schema?.field(named: name)?.type else { return nil }
+      type = if case .optional(let wrapped) = next { wrapped } else { next }
+    }
+    return type
+  }
+}
+
 extension ObjectSchema {
+  /// What several declarations say alike.
+  init(common schemas: [ObjectSchema]) {
+    self.init(
+      fields: (schemas.first?.fields ?? []).filter { field in
+        schemas.dropFirst().allSatisfy { $0.field(named: field.name)?.type.isDate == field.type.isDate }
+      })
+  }
+
   /// What a repeated step gives of what it carries.
   init(_ carried: [CarriedValue]) {
     self.init(fields: carried.map { FieldSchema($0.name, $0.type, "", isOptional: $0.isOptional) })
@@ -383,11 +487,17 @@ extension ObjectSchema {
 }
 
 extension Step.Kind {
-  /// What declarations say of the output; nil where it is made by expressions, which know a date as a string.
+  /// What declarations say of the output, such as that a string is a date; expressions that only read a value keep it.
   var declaredOutput: ObjectSchema? {
     switch self {
     case .action(let call): call.shape?.applied(to: call.action.output) ?? call.action.output
-    case .block(let block, nil): block.declaredOutput
+    case .block(let block, let outputs): outputs?.declaredOutput(of: block) ?? block.declaredOutput
+    case .call(let call): call.recipe.outputs.declaredOutput(of: call.recipe.steps, inputs: call.recipe.inputSchema)
+    case .cases(let cases):
+      ObjectSchema(
+        common: cases.list.filter { !$0.block.steps.contains(where: \.alwaysFails) }.map {
+          $0.outputs?.declaredOutput(of: $0.block) ?? $0.block.declaredOutput
+        })
     case .parallel(let branches):
       ObjectSchema(fields: branches.map { FieldSchema($0.name, .object($0.block.declaredOutput), "") })
     default: nil

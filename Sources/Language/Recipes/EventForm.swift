@@ -121,33 +121,37 @@ extension ExpressionCompiler {
   func event(
     _ fields: Fields, in scope: Scope, language: Int
   ) -> (form: EventForm, match: RecipeExpression?) {
-    let data = fields["type"].map { value in
-      let before = findings.list.count
-      let type = TypeReader(findings: findings).read(value, of: "the type of the event's data")
-      // A field whose type is at fault is not missing as well.
-      return findings.list.count > before ? FieldType.dyn : type ?? .dyn
+    let data = fields["type"].map {
+      TypeReader(findings: findings).read($0, of: "the type of the event's data") ?? .dyn
     }
     let form = EventForm(data: data, in: language)
     var inner = scope
     inner.declare("event", form.type)
     let match = fields["match"].flatMap { condition($0, of: "'match'", in: inner) }
-    if form.isOpen, let match { warnOfOwnNames(match.program.references("event"), match.placing) }
+    if form.isOpen, let match {
+      let name = (fields["name"] ?? fields["event"])?.string ?? ""
+      warnOfOwnNames(match.program.references("event"), match.placing, of: name)
+    }
     return (form, match)
   }
 
-  /// Warns of names that an event has itself, and that fields of its data may have had when `event` was the data.
-  func warnOfOwnNames(_ references: [(path: [String], range: Range<Int>)], _ placing: Placing) {
-    var warned: Set<[String]> = []
+  /// Warns of names that an event has itself, and that fields of its data may have had when `event` was the data; once
+  /// for each event.
+  ///
+  /// - Parameter event: What declares the event.
+  func warnOfOwnNames(
+    _ references: [(path: [String], range: Range<Int>)], _ placing: Placing, of event: String
+  ) {
     for (path, range) in references {
       let read = Array(path.prefix(1))
-      guard read.allSatisfy(EventForm.ownNames.contains), warned.insert(read).inserted else { continue }
+      let written = (["event"] + read).joined(separator: ".")
+      guard read.allSatisfy(EventForm.ownNames.contains), findings.isFirst("\(event) \(written)") else { continue }
       let meaning =
         switch read.first {
         case nil: "the whole event; what came with it is `event.data`"
         case "data"?: "all that came with the event; a field 'data' of it is `event.data.data`"
         case let name?: "the event's own \(name); a field '\(name)' that came with it is `event.data.\(name)`"
         }
-      let written = (["event"] + read).joined(separator: ".")
       findings.add(
         Diagnostic(
           "`\(written)` now means \(meaning); if you mean the first, declare the 'type' of the event's data",
@@ -161,7 +165,7 @@ extension ExpressionCompiler {
       guard case .object(let step)? = scope.steps[path[0]]?.type, case .object(let event)? = step["event"]?.type,
         event.name == "event", event["data"]?.type == .dyn, step.name == EventForm.waited
       else { continue }
-      warnOfOwnNames([(Array(path.dropFirst(2)), range)], placing)
+      warnOfOwnNames([(Array(path.dropFirst(2)), range)], placing, of: "steps.\(path[0])")
     }
   }
 }

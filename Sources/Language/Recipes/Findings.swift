@@ -6,6 +6,7 @@ import YAMLReader
 package final class Findings {
   let document: YAMLDocument
   package private(set) var list: [Diagnostic]
+  private var said: Set<String> = []
   /// Where secrets stand in the text.
   private var hidden: [(range: Range<Int>, text: String)] = []
 
@@ -71,11 +72,20 @@ package final class Findings {
     }
   }
 
+  /// Whether something is said for the first time, of what is said once only.
+  func isFirst(_ what: String) -> Bool { said.insert(what).inserted }
+
   /// Takes back the errors after the first findings; true if there were any.
   func forgiveErrors(after count: Int) -> Bool {
     let later = list[count...]
     list.replaceSubrange(count..., with: later.filter { $0.severity != .error })
     return list.count < count + later.count
+  }
+
+  /// Whether there is an error that marks a value.
+  func hasError(at value: Value) -> Bool {
+    guard let start = location(of: value)?.range.lowerBound else { return false }
+    return list.contains { $0.severity == .error && $0.location?.range.lowerBound == start }
   }
 
   func location(of value: Value) -> Diagnostic.Location? {
@@ -295,11 +305,20 @@ struct Fields {
   }
 
   /// The members among those of which there must be exactly one: that one first, then what is too many.
-  func kinds() -> [ValueMap.Member] {
+  ///
+  /// - Parameter advice: What an error says where there is none of them, given a key that goes with some of them.
+  func kinds(_ advice: (Key) -> String? = { _ in nil }) -> [ValueMap.Member] {
     let words = keys.kinds
     let found = members.filter { member in words.contains { $0.hasSameScalars(as: member.name ?? "") } }
     if found.isEmpty, strays.isEmpty, !empty.contains(where: words.contains) {
-      findings.error("\(what) needs one of \(words.joined(separator: ", "))", at: value)
+      let lone = members.compactMap { member in
+        keys.keys.first { $0.name == member.name }.flatMap(advice).map { (place: member.key, advice: $0) }
+      }
+      if let first = lone.first {
+        findings.error(first.advice, at: first.place)
+      } else {
+        findings.error("\(what) needs one of \(words.joined(separator: ", "))", at: value)
+      }
     }
     if let first = found.first {
       for other in found.dropFirst() {

@@ -8,6 +8,10 @@ struct InputReader {
   let findings: Findings
   let compiler: ExpressionCompiler
 
+  private var types: TypeReader {
+    TypeReader(findings: findings, absence: "an input may be left out if it has a 'default'")
+  }
+
   func read(_ value: Value) -> [Recipe.Input] {
     guard let map = value.map else {
       findings.error("'inputs' takes a mapping from names to {type, …}, but found \(value.written)", at: value)
@@ -22,7 +26,7 @@ struct InputReader {
   private func input(_ name: String, _ value: Value) -> Recipe.Input {
     // A bare type is short for {type: …}.
     if value.map == nil {
-      let type = TypeReader(findings: findings).read(value, of: "the type of '\(name)'")
+      let type = types.read(value, of: "the type of '\(name)'")
       return Recipe.Input(declaration: FieldSchema(name, type ?? .dyn, ""))
     }
     guard let fields = Fields(value, of: "input '\(name)'", .input, findings) else {
@@ -32,7 +36,7 @@ struct InputReader {
     let isSecret = fields.bool("secret") ?? false
     let type =
       fields.require("type", TypeReader.all)
-      .flatMap { TypeReader(findings: findings).read($0, of: "the type of '\(name)'") }
+      .flatMap { types.read($0, of: "the type of '\(name)'") }
     // A faulty type is one error; the values can be read by no type.
     guard let type else {
       return Recipe.Input(

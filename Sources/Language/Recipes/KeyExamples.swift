@@ -153,6 +153,16 @@ package struct KeyExample: Sendable {
           inputs: { path: "${{ event.path }}" }
       """),
     KeyExample(
+      "Entry of `on`", "batch batch.for batch.max",
+      """
+      inputs:
+        paths: { type: list(string) }
+      on:
+        - file: inbox/*.csv
+          batch: { for: 1h, max: 100 }
+          inputs: { paths: "${{ events.map(e, e.path) }}" }
+      """),
+    KeyExample(
       "Entry of `on`", "afterRecipe afterRecipe.recipe afterRecipe.status",
       """
       on:

@@ -32,9 +32,22 @@ enum Names {
     return name.utf8.allSatisfy { ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) }
   }
 
+  /// A name of several words as one; nil if that is no name either.
+  private static func joined(_ name: String) -> String? {
+    let words = parts(of: name).flatMap { $0.split(separator: "_") }.filter { !$0.isEmpty }
+    guard let first = words.first, words.count > 1 || name.utf8.count > first.utf8.count else {
+      let lower = name.prefix(1).lowercased() + name.dropFirst()
+      return isWellFormed(lower) && lower != name && fault(in: lower) == nil ? lower : nil
+    }
+    let joined = words.dropFirst().reduce(first.prefix(1).lowercased() + first.dropFirst()) {
+      $0 + $1.prefix(1).uppercased() + $1.dropFirst()
+    }
+    return isWellFormed(joined) && fault(in: joined) == nil ? joined : nil
+  }
+
   /// What is wrong with a name, as the end of a sentence that begins with it; nil if nothing is.
   static func fault(in name: String) -> String? {
-    if !isWellFormed(name) { return form }
+    if !isWellFormed(name) { return joined(name).map { "\(form); write '\($0)'" } ?? form }
     if reserved.contains(name) { return "has a meaning of its own in recipes; choose another name" }
     if words.contains(name) { return "is a word of the expression language; choose another name" }
     if types.contains(name) { return "is a type of the expression language; choose another name" }

@@ -29,15 +29,44 @@ struct OtherNotations: Sendable {
     case "secrets": "a secret is read as ${{ secrets.NAME }}, and errand.yaml says where its value is"
     case "connections", "credentials": "connections are in errand.yaml"
     case "retry", "retries", "timeout", "timeout-minutes": "put what holds for all steps under 'defaults'"
+    case "limits", "rateLimit", "rate_limit": OtherNotations.limits
+    case let key where KeySet.step.names.contains(key): "it is a key of a step: indent it below one of 'steps'"
     default: nil
     }
   }
+
+  static let errorHandling = OtherNotations(keys: ["default": "value", "return": "value", "then": "steps"]) { _, _ in
+    nil
+  }
+
+  static let batch = OtherNotations(keys: [
+    "every": "for", "within": "for", "window": "for", "timeout": "for", "size": "max", "limit": "max", "count": "max",
+  ]) { _, _ in nil }
+
+  static let file = OtherNotations(keys: ["glob": "path", "pattern": "path", "folder": "path", "dir": "path"]) { _, _ in
+    nil
+  }
+
+  static let carried = OtherNotations(keys: [
+    "default": "first", "initial": "first", "value": "first", "start": "first",
+  ]) { _, _ in nil }
+
+  static let repetition = OtherNotations(keys: [
+    "max": "maxRounds", "times": "maxRounds", "count": "maxRounds", "limit": "maxRounds", "interval": "every",
+    "delay": "every", "wait": "every", "state": "carry", "vars": "carry", "update": "next", "gather": "collect",
+  ]) { key, _ in key == "while" ? "'until' takes the opposite: the condition on which it ends" : nil }
 
   static let trigger = OtherNotations(keys: [
     "schedule": "cron", "timezone": "zone", "tz": "zone", "interval": "every", "with": "inputs",
     "enabled": "paused",
   ]) { key, _ in
-    key == "workflow_dispatch" ? "a recipe can always be started by hand; leave it out" : nil
+    switch key {
+    case "workflow_dispatch": "a recipe can always be started by hand; leave it out"
+    case "match", "type": "it goes inside 'event', beside 'name': event: { name: …, \(key): … }"
+    case "settle", "existing": "it goes inside 'file', beside 'path': file: { path: …, \(key): … }"
+    case "status": "it goes inside 'afterRecipe', beside 'recipe': afterRecipe: { recipe: …, status: … }"
+    default: nil
+    }
   }
 
   static let step = OtherNotations(keys: [
@@ -46,9 +75,18 @@ struct OtherNotations: Sendable {
     "when": "if", "with_items": "forEach", "loop": "forEach", "items": "forEach", "for": "forEach",
     "loop_var": "as", "register": "id", "sleep": "wait", "delay": "wait", "until": "repeat", "params": "with",
     "parameters": "with", "args": "with", "arguments": "with", "input": "with", "inputs": "with", "set": "let",
-    "vars": "let", "max-parallel": "maxParallel",
+    "vars": "let", "max-parallel": "maxParallel", "do": "steps", "match": "switch", "schema": "shape",
   ]) { key, value in
     switch key {
+    case "elif", "elsif", "elseif", "elseIf", "else_if", "else if", "elsewhen":
+      "put a step with its own 'if' under 'else': else: [{ if: …, steps: [ … ] }]"
+    case "while": "write 'repeat' with the opposite: repeat: { every: 10s, until: … }"
+    case "return", "returns": "'outputs' of the recipe names what it gives; 'fail' ends it with an error"
+    case "break", "continue", "exit", "stop":
+      "'if' skips a step, 'where' skips items of a loop, and 'until' ends a 'repeat'"
+    case "limits", "rateLimit", "rate_limit": OtherNotations.limits
+    case "carry", "next", "collect", "every", "maxRounds": "put it under 'repeat'"
+    case "body": "the types of an output's fields go under 'shape'"
     case "run", "script", "command", "cmd", "shell", "bash":
       "a command is an action: uses: shell.run, with: { effect: write, script: \(shown(value)) }"
     case "env", "environment": "a command's variables are under 'with' of shell.run, as environment: { NAME: value }"
@@ -65,6 +103,9 @@ struct OtherNotations: Sendable {
     default: nil
     }
   }
+
+  private static let limits =
+    "limits are a connection's, in errand.yaml: connections: { NAME: { plugin: …, limits: { … } } }"
 
   /// An entry of `on` for times that are written elsewhere.
   static func entry(of value: Value) -> String {

@@ -28,9 +28,11 @@ package struct RecipeExpression: Sendable {
     }
   }
 
+  package var location: Diagnostic.Location? { placing.location(program.range) }
+
   /// The expression as it is written, on one line.
   package var text: String {
-    guard let location = placing.location(program.range), location.range.upperBound <= location.source.bytes.count
+    guard let location, location.range.upperBound <= location.source.bytes.count
     else { return "" }
     return String(decoding: location.source.bytes[location.range], as: UTF8.self)
       .split { $0 == " " || $0 == "\n" || $0 == "\t" }.joined(separator: " ")

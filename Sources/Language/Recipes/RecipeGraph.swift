@@ -299,12 +299,17 @@ extension Repetition {
   }
 }
 
+extension ObjectType.Field {
+  /// The name, with a mark if the field may be absent.
+  fileprivate var marked: String { isOptional ? "\(name)?" : name }
+}
+
 extension ValueType {
   /// The type as it stands on an arrow: an object by its first fields.
   package var brief: String {
     switch self {
     case .object(let object):
-      "{\(object.fields.prefix(3).map(\.name).joined(separator: ", "))\(object.fields.count > 3 ? ", …" : "")}"
+      "{\(object.fields.prefix(3).map(\.marked).joined(separator: ", "))\(object.fields.count > 3 ? ", …" : "")}"
     case .list(let element): "list(\(element.brief))"
     case .map(let key, let value): "map(\(key), \(value.brief))"
     case .optional(let wrapped): "\(wrapped.brief)?"

@@ -81,7 +81,8 @@ extension KeySet {
     Key(
       "pauseOnFailure", .bool, "Whether a run that fails pauses the entry.", default: .bool(false), with: timed),
     Key("remainingRuns", .int(1...Int(Int32.max)), "How many slots may start a run.", with: timed),
-    Key("batch", .keys(.batch), "Gathers events, and starts one run with all of them.", with: ["event"]),
+    Key(
+      "batch", .keys(.batch), "Gathers events or files, and starts one run with all of them.", with: ["event", "file"]),
     Key(
       "inputs", .object,
       "What its runs are given; values may be computed from `run`, `now` and `event` (`events` with 'batch') when the slot is decided."
@@ -91,9 +92,9 @@ extension KeySet {
 
   static let batch = KeySet([
     Key(
-      "for", .duration(atLeast: .seconds(1)), "How long after the first event the run starts, at most 7d.",
+      "for", .duration(atLeast: .seconds(1)), "How long after the first the run starts, at most 7d.",
       isRequired: true),
-    Key("max", .int(1...1000), "How many events start the run at once.", default: .int(100)),
+    Key("max", .int(1...1000), "How many start the run at once.", default: .int(100)),
   ])
 
   static let calendar = KeySet([

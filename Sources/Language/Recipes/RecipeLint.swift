@@ -111,6 +111,7 @@ private struct Linter {
     {
       hint("it is repeated for ever if 'until' never holds; say how long at most, such as timeout: 12h", at: key)
     }
+    lintMemory(step, value["repeat"])
     switch step.kind {
     case .bindings(let names):
       lintNames(names, value["let"], later)
@@ -185,6 +186,12 @@ private struct Linter {
   }
 
   private mutating func lintCondition(_ step: Step, _ value: Value) {
+    if case .cases(let cases) = step.kind, cases.isSwitch, case .choice(let words) = cases.subject.program.type,
+      words.allSatisfy({ word in cases.list.contains { $0.value?.string?.hasSameScalars(as: word) ?? false } }),
+      let key = value.key("default")
+    {
+      hint("'default' never comes, because each value has a case; take it away", at: key)
+    }
     if case .cases(let cases) = step.kind, !cases.isSwitch {
       guard let truth = cases.subject.constant?.bool, let key = value.key("if") else { return }
       return hint(
@@ -198,6 +205,20 @@ private struct Linter {
       truth
         ? "the condition is always true; leave 'if' out"
         : "the condition is never true, so the step never runs; take the step away, or mend the condition", at: key)
+  }
+
+  /// Carried values on which the end depends, and that no round changes.
+  private mutating func lintMemory(_ step: Step, _ value: Value?) {
+    guard let repetition = step.repetition else { return }
+    let read = repetition.until.references.map(\.name)
+    for carried in repetition.carried where read.contains(where: carried.name.hasSameScalars) {
+      guard !repetition.next.contains(where: { $0.name.hasSameScalars(as: carried.name) }),
+        let key = value?["carry"]?.key(carried.name)
+      else { continue }
+      hint(
+        "'until' reads '\(carried.name)', but 'next' never changes it; add it to 'next', or name the value with 'let' "
+          + "before the step", at: key)
+    }
   }
 
   private mutating func lintLoop(_ loop: Loop, _ step: Step, _ value: Value) {

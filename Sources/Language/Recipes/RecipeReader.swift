@@ -109,7 +109,9 @@ final class RecipeCalls {
     do throws(FileError) {
       source = try environment.read(path)
     } catch {
-      findings.error("\(error)", at: value)
+      let stem = path.split(separator: "/").last.flatMap { $0.lastIndex(of: ".") }.map { String(path[..<$0]) } ?? path
+      let other = [stem, path].map { "\($0).yaml" }.first { (try? environment.read($0)) != nil }
+      findings.error("\(error)\(other.map { "; did you mean '\($0)'?" } ?? "")", at: value)
       return nil
     }
     let (recipe, diagnostics) = read(source)
@@ -260,6 +262,10 @@ struct RecipeReader {
     scope.explainAbsence(
       ofVariable: "env", "no variables of the environment are read; declare an input, or read a secret as secrets.NAME")
     scope.explainAbsence(ofVariable: "github", "it belongs to another system; 'run' tells of the run, as in run.id")
+    scope.explainAbsence(
+      ofVariable: "event", "steps see inputs; an entry of 'on' gives one by inputs: { NAME: \"${{ event.… }}\" }")
+    scope.explainAbsence(ofVariable: "result", "it is what a round of 'repeat' gave; afterwards read steps.ID")
+    scope.explainAbsence(ofVariable: "carry", "a carried value is read by its own name")
     scope.explainAbsence(ofVariable: "matrix", "'forEach' names its item, by 'as'")
     scope.explainEvents()
     return scope

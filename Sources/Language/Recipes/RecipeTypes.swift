@@ -1,5 +1,6 @@
 import ActionKit
 package import Basics
+import Expressions
 
 /// The types that every recipe has, beside those of its inputs and its steps.
 package enum RecipeTypes {
@@ -58,9 +59,32 @@ extension ValueType {
   /// The type of a value that may not be there.
   var asOptional: ValueType { if case .optional = self { self } else { .optional(self) } }
 
+  /// The first place at which the type differs from another, for types that messages show alike.
+  func difference(from other: ValueType, at path: String) -> (path: String, one: ValueType, other: ValueType)? {
+    switch (self, other) {
+    case (.list(let one), .list(let other)), (.map(_, let one), .map(_, let other)),
+      (.optional(let one), .optional(let other)):
+      return one.difference(from: other, at: path)
+    case (.object(let one), .object(let other)):
+      for field in one.fields {
+        guard let second = other[field.name] else { continue }
+        if let found = field.type.difference(from: second.type, at: "\(path).\(field.name)") { return found }
+      }
+      return nil
+    default:
+      let joined = ValueType.joined([self, other])
+      return joined == nil || joined?.mixedParts != nil ? (path, self, other) : nil
+    }
+  }
+
   /// The type as it follows "this is" in messages.
   var withArticle: String {
-    if case .object = self { return "an object" }
+    switch self {
+    case .object: return "an object"
+    case .choice: return "\(self)"
+    case .optional(let wrapped): return "\(wrapped.withArticle) that may be absent"
+    default: break
+    }
     let name = "\(self)"
     return "aeio".contains(name.first ?? "x") ? "an \(name)" : "a \(name)"
   }

@@ -16,7 +16,10 @@ struct RepetitionReader {
   func carried(in value: Value, scope: inout Scope) -> [CarriedValue] {
     guard let carry = value["carry"] else { return [] }
     guard let map = carry.map, !map.isEmpty else {
-      findings.error("'carry' takes a mapping from names to first values, but found \(carry.shown)", at: carry)
+      let name = (carry.list?.first ?? carry).string.flatMap { Names.fault(in: $0) == nil ? $0 : nil } ?? "page"
+      findings.error(
+        "'carry' takes a mapping from names to first values, such as { \(name): 1 }, but found \(carry.shown)",
+        at: carry)
       return []
     }
     var carried: [CarriedValue] = []
@@ -43,8 +46,15 @@ struct RepetitionReader {
     let name = member.key.plainText
     let keys = member.value.map?.members.map(\.key.plainText) ?? []
     let isDeclared = keys.allSatisfy { ["type", "first"].contains($0) } || isType(member.value["type"])
+    if let text = member.value.string, isType(member.value) {
+      let first = text.trimmed.hasSuffix("?") ? "" : ", first: …"
+      findings.error(
+        "'\(text)' is a text here; for a type write { type: \(JSON.quoted(text))\(first) }", at: member.value)
+      return nil
+    }
     guard !keys.isEmpty, isDeclared else { return inferred(name, member.value, in: scope) }
-    guard let fields = Fields(member.value, of: "'\(name)'", .carried, findings) else { return nil }
+    guard let fields = Fields(member.value, of: "'\(name)'", .carried, findings, others: .carried)
+    else { return nil }
     guard let written = fields["type"] else { return fields["first"].flatMap { inferred(name, $0, in: scope) } }
     var typeText = written
     var isOptional = false
@@ -52,7 +62,9 @@ struct RepetitionReader {
       isOptional = true
       typeText = Value(.string(String(text.dropLast())), at: written.place)
     }
-    let type = TypeReader(findings: findings).read(typeText, of: "the type of '\(name)'")
+    var types = TypeReader(findings: findings)
+    if isOptional { types.absence = "one '?' is enough" }
+    let type = types.read(typeText, of: "the type of '\(name)'")
     guard let first = fields["first"] else {
       if isOptional || !fields.strays.isEmpty {
         return type.map { CarriedValue(name: name, first: .absent($0), isOptional: isOptional, type: $0) }
@@ -160,7 +172,10 @@ struct RepetitionReader {
     switch given {
     case .optional, .wrapper:
       fix = "; end its type with '?', or write \(value.expressionText.asReceiver).orValue(…)"
-    default: break
+    default:
+      if case .choice = wanted, case .string = given {
+        fix = "; take it from what has these words, such as an input with 'choices', or carry a string"
+      }
     }
     findings.error(
       "'\(key).\(name)' must be \(wanted.withArticle), but this is \(given.withArticle)\(fix)",
@@ -191,13 +206,18 @@ struct RepetitionReader {
   func repetition(
     _ value: Value, _ carried: [CarriedValue], output: ValueType, scope: Scope
   ) -> (repetition: Repetition?, type: ValueType) {
-    guard let fields = Fields(value, of: "'repeat'", .repetition, findings) else { return (nil, .dyn) }
+    let form = value.int.map { "forEach: lists.range(\($0))" }
+    guard let fields = Fields(value, of: "'repeat'", .repetition, findings, others: .repetition, form: form) else {
+      return (nil, .dyn)
+    }
     let hasMemory = fields["carry"] != nil || fields["collect"] != nil
     var inner = scope
     inner.declare("result", output)
-    let until = fields.require("until", "a condition on 'result', such as result.state == 'ready'").flatMap {
-      condition($0, in: inner)
-    }
+    let isReversed = fields.strays.contains { $0.name == "while" }
+    let until = (isReversed ? nil : fields.require("until", "a condition on 'result', such as result.state == 'ready'"))
+      .flatMap {
+        condition($0, in: inner)
+      }
     let next = self.next(fields, carried, in: inner)
     let (collect, element) = self.collect(fields["collect"], in: inner)
     let every = fields.duration("every")
@@ -253,7 +273,8 @@ struct RepetitionReader {
     guard let value = fields["next"] else { return [] }
     let names = (fields["carry"]?.map?.members ?? []).map(\.key.plainText)
     guard let map = value.map, !map.isEmpty else {
-      findings.error("'next' takes a mapping from carried names to values, but found \(value.shown)", at: value)
+      let form = names.first.map { "; write next: { \($0): … }" } ?? ""
+      findings.error("'next' takes a mapping from carried names to values, but found \(value.shown)\(form)", at: value)
       return []
     }
     return map.members.compactMap { member in
@@ -267,6 +288,10 @@ struct RepetitionReader {
       }
       guard let value = carried.first(where: { $0.name.hasSameScalars(as: name) }) else {
         _ = compiler.template(member.value, of: "'\(name)'", in: scope)
+        return nil
+      }
+      if let text = member.value.string, text.mentions(names + ["result"]) {
+        findings.error("'\(text)' is a text here; an expression is written \"${{ \(text) }}\"", at: member.value)
         return nil
       }
       return template(member.value, name, value.type, isOptional: value.isOptional, as: "next", in: scope).map {
@@ -346,6 +371,15 @@ extension ValueType {
       return .object(ObjectSchema(fields: fields))
     default: return nil
     }
+  }
+}
+
+extension String {
+  /// Whether the text begins with one of some names and goes on like an expression.
+  fileprivate func mentions(_ names: [String]) -> Bool {
+    let name = prefix { $0.isASCII && ($0.isLetter || $0.isNumber) }
+    let rest = dropFirst(name.count).drop { $0 == " " }
+    return names.contains(String(name)) && ".[+-*/%?".contains(rest.first ?? " ")
   }
 }
 

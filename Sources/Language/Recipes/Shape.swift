@@ -38,9 +38,12 @@ package struct Shape: Sendable {
     /// How many there are.
     package var count: Int
 
-    package var message: String {
+    package var message: String { message(of: "the output") }
+
+    /// - Parameter output: What doesn't fit, as the subject of the sentence.
+    package func message(of output: String) -> String {
       let rest = count - list.count
-      return "the output doesn't fit 'shape': " + list.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
+      return "\(output) doesn't fit 'shape': " + list.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
     }
   }
 
@@ -182,30 +185,31 @@ struct ShapeReader {
   /// The action's id, for messages.
   let action: String
 
-  /// The shape, or nil with an error.
-  func read(_ value: Value, output: ValueType) -> Shape? {
+  /// The shape if it is without fault, and the output's type, in which what is at fault is `dyn`.
+  func read(_ value: Value, output: ValueType) -> (shape: Shape?, type: ValueType) {
     guard value.map?.isEmpty == false else {
       findings.error(
         "'shape' takes a mapping from fields of the output to types, such as { body: { id: int } }, but found "
           + value.shown, at: value)
-      return nil
+      return (nil, .dyn)
     }
     guard output.isOpen else {
-      findings.error("'\(action)' has no open field in its output, so there is nothing to shape", at: value)
-      return nil
+      findings.error(
+        "'\(action)' has no open field in its output, so there is nothing to shape; leave 'shape' out", at: value)
+      return (nil, .dyn)
     }
     let count = findings.list.count
-    guard let type = TypeReader(findings: findings).read(value, of: "'shape'"), findings.list.count == count,
-      let (part, narrowed) = part(type, of: output, value, "")
-    else { return nil }
-    return Shape(root: part, type: narrowed)
+    guard let type = TypeReader(findings: findings).read(value, of: "'shape'") else { return (nil, .dyn) }
+    let (part, narrowed) = part(type, of: output, value, "")
+    return (findings.list.count == count ? Shape(root: part, type: narrowed) : nil, narrowed)
   }
 
-  private func part(_ type: FieldType, of output: ValueType, _ value: Value, _ path: String) -> (Shape.Part, ValueType)?
+  private func part(_ type: FieldType, of output: ValueType, _ value: Value, _ path: String) -> (Shape.Part, ValueType)
   {
-    func fault(_ message: String) -> (Shape.Part, ValueType)? {
-      findings.error(message, at: value)
-      return nil
+    func fault(_ message: String) -> (Shape.Part, ValueType) {
+      // A type at fault is one error.
+      if !findings.hasError(at: value) { findings.error(message, at: value) }
+      return (.open(.dyn), .dyn)
     }
     guard output.isOpen else {
       if output.holdsSecret { return fault("'\(path)' is a secret, which can't have a shape") }
@@ -215,9 +219,11 @@ struct ShapeReader {
     case (.dyn, _): return (.open(type), type.outputType)
     case (.optional(let wrapped), _): return part(type, of: wrapped, value, path)
     case (.list(let element), .list(let wanted)):
-      return part(wanted, of: element, value.list?.first ?? value, path + "[]").map { (.each($0), .list($1)) }
+      let (part, type) = part(wanted, of: element, value.list?.first ?? value, path + "[]")
+      return (.each(part), .list(type))
     case (.map(let key, let element), .map(let wanted)):
-      return part(wanted, of: element, value, path + "[]").map { (.each($0), .map(key, $1)) }
+      let (part, type) = part(wanted, of: element, value, path + "[]")
+      return (.each(part), .map(key, type))
     case (.map(_, .dyn), .object): return (.open(type), type.outputType)
     case (.object(let object), .object(let schema)): return fields(schema, of: object, value, path)
     default:
@@ -233,27 +239,44 @@ struct ShapeReader {
 
   private func fields(
     _ schema: ObjectSchema, of object: ObjectType, _ value: Value, _ path: String
-  ) -> (Shape.Part, ValueType)? {
+  ) -> (Shape.Part, ValueType) {
     var parts: [(name: String, isOptional: Bool, part: Shape.Part)] = []
     var narrowed = object
-    let count = findings.list.count
     for field in schema.fields {
+      let outer = path
       let path = path.member(.string(field.name))
       let place = value.map?.members.first { $0.name == field.name || $0.name == field.name + "?" }
       guard let known = object[field.name] else {
         let names = object.fields.filter { $0.type.isOpen }.map(\.name)
-        let guess = field.name.nearest(among: names).map { "did you mean '\($0)'?" }
+        let parts = field.name.split(separator: ".", omittingEmptySubsequences: false)
+        let nested = parts.count > 1 && names.contains(String(parts[0])) && !parts.contains("")
+        let nesting = parts.dropFirst().reversed().reduce(field.type.name) { "{ \($1): \($0) }" }
+        let guess = field.name.nearest(among: names)
+        let advice =
+          nested
+          ? "write \(parts[0]): \(nesting)"
+          : guess.map { "did you mean '\($0)'?" }
+            ?? (names.count == 1
+              ? "its open field is \(names[0]): write \(names[0]): { \(field.name): … }"
+              : "its open fields are \(names.joined(separator: ", "))")
         findings.error(
-          "the output of '\(action)' has no '\(path)'; \(guess ?? "its open fields are \(names.joined(separator: ", "))")",
-          at: place?.key ?? value)
+          "the output of '\(action)' has no '\(outer.isEmpty ? field.name : path)'; \(advice)", at: place?.key ?? value)
+        // What reads it is no second error.
+        let meant = [field.name, guess ?? String(parts[0])].filter {
+          schema.field(named: $0) == nil || $0 == field.name
+        }
+        for name in meant {
+          if object[name] == nil { narrowed = ObjectType(narrowed.name, fields: narrowed.fields + [.init(name, .dyn)]) }
+          narrowed = narrowed.replacing(ObjectType.Field(name, .dyn))
+        }
         continue
       }
-      guard let (part, type) = part(field.type, of: known.type, place?.value ?? value, path) else { continue }
+      let (part, type) = part(field.type, of: known.type, place?.value ?? value, path)
       parts.append((field.name, field.isOptional, part))
       narrowed = narrowed.replacing(
         ObjectType.Field(field.name, type, isOptional: field.isOptional, summary: known.summary))
     }
-    return findings.list.count == count ? (.fields(parts), .object(narrowed)) : nil
+    return (.fields(parts), .object(narrowed))
   }
 }
 

@@ -157,22 +157,27 @@ extension Scope {
     case .event(_, _, let form):
       scope.declare("run", .object(run))
       scope.explainEvents()
-      if trigger.batch == nil {
-        scope.explainAbsence(ofVariable: "events", "it goes with 'batch'; what came is `event`")
-        scope.declare("event", form.type)
-      } else {
-        scope.explainAbsence(ofVariable: "event", "with 'batch' it is one of the list `events`")
-        scope.declare("events", .list(form.type))
-      }
+      scope.declareGathered(form.type, trigger.batch)
     case .afterRecipe(_, let status, let outputs):
       scope.declare("run", .object(run))
+      scope.explainAbsence(ofVariable: "outputs", "they are `event.outputs`")
       scope.declare("event", EventForm.ended(as: status, outputs: outputs ?? .dyn))
     case .file:
       scope.declare("run", .object(run))
-      scope.explainAbsence(ofVariable: "events", "each file starts a run of its own; what came is `event`")
-      scope.declare("event", EventForm.file)
+      scope.explainAbsence(ofVariable: "file", "it is `event`, as in event.path")
+      scope.declareGathered(EventForm.file, trigger.batch)
     }
     return scope
+  }
+
+  private mutating func declareGathered(_ type: ValueType, _ batch: Trigger.Batch?) {
+    if batch == nil {
+      explainAbsence(ofVariable: "events", "it goes with 'batch'; what came is `event`")
+      declare("event", type)
+    } else {
+      explainAbsence(ofVariable: "event", "with 'batch' it is one of the list `events`")
+      declare("events", .list(type))
+    }
   }
 }
 
@@ -191,18 +196,19 @@ extension ExpressionCompiler {
       return nil
     }
     let template = members.first?.value
-    if case .event(_, _, let form) = trigger.kind, form.isOpen { template?.warnOfOwnNames(in: self) }
+    if case .event(let name, _, let form) = trigger.kind, form.isOpen { template?.warnOfOwnNames(of: name, in: self) }
     return template
   }
 }
 
 extension ValueTemplate {
-  fileprivate func warnOfOwnNames(in compiler: ExpressionCompiler) {
+  fileprivate func warnOfOwnNames(of event: String, in compiler: ExpressionCompiler) {
     switch self {
     case .literal: break
-    case .template(let located): compiler.warnOfOwnNames(located.template.references("event"), located.placing)
-    case .list(let items, _): for item in items { item.warnOfOwnNames(in: compiler) }
-    case .map(let members, _): for member in members { member.value.warnOfOwnNames(in: compiler) }
+    case .template(let located):
+      compiler.warnOfOwnNames(located.template.references("event"), located.placing, of: event)
+    case .list(let items, _): for item in items { item.warnOfOwnNames(of: event, in: compiler) }
+    case .map(let members, _): for member in members { member.value.warnOfOwnNames(of: event, in: compiler) }
     }
   }
 }

@@ -220,6 +220,7 @@ package struct ErrorHandling: Sendable {
 package struct Fallback: Sendable {
   /// Sees what the handler's block declared.
   package var template: ValueTemplate
+  package let location: Diagnostic.Location?
   /// The fields of the step's own value.
   let schema: ObjectSchema
   /// The fields that hold CEL's optional values.

@@ -51,10 +51,9 @@ extension StepReader {
           + "meant, put it into 'steps'", at: member.key)
     }
     let declared = action.outputType(for: with)
-    let shape = fields["shape"].flatMap {
-      ShapeReader(findings: findings, action: action.id).read($0, output: declared)
-    }
-    let output = shape?.type ?? declared
+    let (shape, output) =
+      fields["shape"].map { ShapeReader(findings: findings, action: action.id).read($0, output: declared) }
+      ?? (nil, declared)
     let call = input.map {
       Step.Kind.action(ActionCall(action: action, connection: connection, input: $0, key: key, shape: shape))
     }
@@ -241,6 +240,10 @@ extension StepReader {
       }
       let instant = compiler.expression(kind.value, of: "'until'", in: scope, expecting: .timestamp)
       return (instant.map { .wait(.until($0)) }, nothing)
+    }
+    if kind.value.map?["name"] != nil {
+      findings.error("'event' of a wait is a name; 'type' and 'match' go beside it", at: kind.value)
+      return (nil, .dyn)
     }
     let name = findings.text(kind.value, of: "'event'")
     let (form, match) = compiler.event(fields, in: scope, language: environment.language)

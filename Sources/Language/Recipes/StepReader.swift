@@ -78,7 +78,23 @@ struct StepReader {
     if let id = step["uses"]?.string, environment.catalog.action(id)?.input.field(named: name) != nil {
       return "it is an input of '\(id)': put it under 'with'"
     }
+    if step["switch"] != nil, step["cases"]?.isNull != false,
+      KeySet.step.names.allSatisfy({ name.nearest(among: [$0]) == nil })
+    {
+      return "the values of 'switch' go under 'cases'"
+    }
     return nil
+  }
+
+  /// What to do with a key in a step that does nothing.
+  private static func advice(onLone key: Key) -> String? {
+    switch key.name {
+    case "else": "'else' goes into the step before, beside its 'if' and 'steps', and takes no dash"
+    case "cases", "default": "'\(key.name)' needs 'switch' beside it, such as switch: inputs.colour"
+    case let name where (1...2).contains(key.companions.count) && !key.companions.contains("forEach"):
+      "'\(name)' needs \(key.companions.map { "'\($0)'" }.joined(separator: " or ")) beside it"
+    default: nil
+    }
   }
 
   private func step(
@@ -95,7 +111,7 @@ struct StepReader {
     else {
       return nil
     }
-    let kinds = fields.kinds()
+    let kinds = fields.kinds(StepReader.advice(onLone:))
     refuseMisplaced(fields, kinds.compactMap(\.name))
     // The names of a `let` that should have been a step of its own are no unknown names.
     for other in kinds.dropFirst() where other.name == "let" {
@@ -208,6 +224,10 @@ struct StepReader {
       guard let member = fields.member(key.name) else { continue }
       if key.name == "else" {
         findings.error("'else' goes with 'if' and 'steps': put '\(words[0])' under 'steps'", at: member.key)
+        continue
+      }
+      if key.name == "default", words[0] == "steps", fields["if"] != nil {
+        findings.error("'default' goes with 'switch'; beside 'if' write 'else'", at: member.key)
         continue
       }
       if words[0] == "switch", StepReader.notBesideCases.contains(key.name) {

@@ -18,7 +18,7 @@ package struct Trigger: Sendable {
   package var remainingRuns: Int?
   /// What a run is given; what is computed is so when the slot is decided (`StartingInputs`).
   package var inputs: [(name: String, input: GivenInput)] = []
-  /// How many events start one run; each its own if nil.
+  /// How many events or files start one run; each its own if nil.
   package var batch: Batch?
   package var isPaused = false
   package var pauseNote: String?
@@ -40,7 +40,7 @@ package struct Trigger: Sendable {
     case file(FilePattern, settle: TimeSpan, existing: Existing)
   }
 
-  /// Events that start one run together: those that come within a time of the first, at most so many.
+  /// Events or files that start one run together: those that come within a time of the first, at most so many.
   package struct Batch: Sendable, Equatable {
     package var span: TimeSpan
     package var max: Int
@@ -56,12 +56,12 @@ package struct Trigger: Sendable {
 
   /// What it waits for, in words; for times in its own zone and without the zone's name.
   package var words: String {
+    let gathered = batch.map { ", gathered for \($0.span.spelled)" } ?? ""
     switch kind {
-    case .timed(let recurrence): recurrence.words
-    case .event(let name, match: _, form: _):
-      "on the event '\(name)'" + (batch.map { ", gathered for \($0.span.spelled)" } ?? "")
-    case .afterRecipe(let name, status: _, outputs: _): "after \(name)"
-    case .file(let pattern, settle: _, existing: _): "on files \(pattern.text)"
+    case .timed(let recurrence): return recurrence.words
+    case .event(let name, match: _, form: _): return "on the event '\(name)'\(gathered)"
+    case .afterRecipe(let name, status: _, outputs: _): return "after \(name)"
+    case .file(let pattern, settle: _, existing: _): return "on files \(pattern.text)\(gathered)"
     }
   }
 

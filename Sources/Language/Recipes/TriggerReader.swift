@@ -63,10 +63,10 @@ struct TriggerReader {
       }
     }
     if let member = fields.member("batch") {
-      if word == "event" {
+      if ["event", "file"].contains(word) {
         trigger.batch = batch(member.value)
       } else {
-        findings.error("'batch' goes with 'event'", at: member.key)
+        findings.error("'batch' goes with 'event' and 'file'", at: member.key)
       }
     }
     if word != "every", let member = fields.member("from") {
@@ -103,9 +103,10 @@ struct TriggerReader {
     }
   }
 
-  /// How events are gathered; something stands for what is at fault, so that `inputs` are read as they are meant.
+  /// How events or files are gathered; something stands for what is at fault, so that `inputs` are read as they are meant.
   private func batch(_ value: Value) -> Trigger.Batch {
-    let fields = Fields(value, of: "'batch'", .batch, findings)
+    let form = value.string.flatMap { TimeSpan($0) }.map { "batch: { for: \($0.spelled) }" }
+    let fields = Fields(value, of: "'batch'", .batch, findings, others: .batch, form: form)
     let span = fields?.require("for", "how long events are gathered, such as 10m").flatMap { _ in
       fields?.duration("for")
     }
@@ -164,7 +165,7 @@ struct TriggerReader {
     if value.map == nil {
       return .file(pattern(value, of: "'file'") ?? .any, settle: TriggerReader.settle, existing: .ignore)
     }
-    guard let fields = Fields(value, of: "'file'", .file, findings) else { return nil }
+    guard let fields = Fields(value, of: "'file'", .file, findings, others: .file) else { return nil }
     let path = fields.require("path", "the files, such as inbox/*.csv").flatMap { pattern($0, of: "'path'") }
     let settle = fields.duration("settle")
     if let settle, let given = fields["settle"], settle > .seconds(86_400) {

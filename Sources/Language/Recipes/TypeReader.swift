@@ -10,33 +10,36 @@ import Basics
 ///     type: [{ name: string, marks: list(double), note: string?, address?: { city: string } }]
 struct TypeReader {
   let findings: Findings
+  /// Why a whole type can't end in `?`.
+  var absence = "only a field of an object may be absent"
 
-  /// The type, or nil with an error.
+  /// The type, or nil with an error; a part at fault is an error too, and `dyn`.
   func read(_ value: Value, of what: String) -> FieldType? { read(value, of: what, depth: 0)?.type }
 
   private func read(_ value: Value, of what: String, depth: Int) -> (type: FieldType, isOptional: Bool)? {
     switch value.content {
     case .string(let text):
       var rest = text.trimmed[...]
-      let isOptional = depth > 0 && rest.hasSuffix("?")
+      let isOptional = rest.hasSuffix("?")
       if isOptional { rest = rest.dropLast().trimmed[...] }
-      if let type = parse(rest, depth: 0) { return (type, isOptional) }
-      if let words = rest.inside("choice") {
-        findings.error("'\(text)' isn't a type; \(words.objectionAsChoices)", at: value)
-        return nil
-      }
-      let word = TypeReader.otherNames[text] ?? text.nearest(among: TypeReader.words)
-      findings.error("'\(text)' isn't a type; \(word.map { "did you mean '\($0)'?" } ?? TypeReader.list)", at: value)
-      return nil
+      if let type = parse(rest, depth: 0), depth > 0 || !isOptional { return (type, isOptional) }
+      findings.error("'\(text)' isn't a type; \(advice(on: rest, isOptional: isOptional, depth))", at: value)
+      return depth > 0 ? (.dyn, isOptional) : nil
     case .list(let items):
       guard items.count == 1, let item = items.first else {
         findings.error("\(what), written as a list, takes one item: the type of its elements", at: value)
-        return nil
+        return depth > 0 ? (.list(.dyn), false) : nil
       }
       guard let element = read(item, of: what, depth: depth + 1) else { return nil }
       if element.isOptional { findings.error("only a field can be optional, and not the elements of a list", at: item) }
       return (.list(element.type), false)
     case .map(let map):
+      if let stray = map.members.first(where: { TypeReader.isOfSchema($0) }), let type = map["type"]?.string {
+        let type = TypeReader.meant(by: type[...], depth: 0) ?? type
+        let form = map["properties"] == nil ? "NAME: \(type), with ? if it may be absent" : "{ NAME: int, … }"
+        findings.error("a type is written without '\(stray.name ?? "")' and 'type': \(form)", at: stray.key)
+        return depth > 0 ? (.dyn, false) : nil
+      }
       var fields: [FieldSchema] = []
       for member in map.members {
         guard var name = findings.text(member.key, of: "the field"),
@@ -51,10 +54,79 @@ struct TypeReader {
         fields.append(FieldSchema(name, type, "", isOptional: isOptional || isMarked))
       }
       return (.object(ObjectSchema(fields: fields)), false)
+    case .int, .double, .bool:
+      findings.error(
+        "'\(value.plainText)' isn't a type; did you mean '\(value.kindName.split(separator: " ").last ?? "")'?",
+        at: value)
+      return depth > 0 ? (.dyn, false) : nil
     default:
       findings.error("\(what) is a word or a mapping, but found \(value.kindName); \(TypeReader.list)", at: value)
-      return nil
+      return depth > 0 ? (.dyn, false) : nil
     }
+  }
+
+  // MARK: What is meant
+
+  /// What to write instead of a text that isn't a type.
+  private func advice(on text: Substring, isOptional: Bool, _ depth: Int) -> String {
+    if parse(text, depth: 0) != nil { return "\(absence); write '\(text)'" }
+    if text.hasPrefix("{") { return "a mapping is written without quotes, such as { name: string }" }
+    if text.contains("{") {
+      return "a list of objects is written as a list without quotes, such as [{ name: string, note: string? }]"
+    }
+    let meant = TypeReader.meant(by: text, depth: 0) ?? ""
+    let bare = meant.hasSuffix("?") ? String(meant.dropLast()) : meant
+    guard parse(bare[...], depth: 0) != nil else { return text.inside("choice")?.objectionAsChoices ?? TypeReader.list }
+    let mark = depth > 0 && (isOptional || meant.hasSuffix("?")) ? "?" : ""
+    return "did you mean '\(bare)\(mark)'?"
+  }
+
+  /// The type that a text of another language stands for.
+  private static func meant(by text: Substring, depth: Int) -> String? {
+    let text = text.trimmed
+    guard depth < 4, !text.isEmpty else { return nil }
+    if words.contains(text) { return text }
+    if text.hasSuffix("?") { return meant(by: text.dropLast(), depth: depth + 1).map { "\($0)?" } }
+    if text.hasSuffix("[]") { return meant(by: text.dropLast(2), depth: depth + 1).map { "list(\($0))" } }
+    if text.contains("|") {
+      let parts = text.split(separator: "|").map(\.trimmed).filter {
+        !["null", "None", "nil", "undefined"].contains($0)
+      }
+      if parts.count == 1 { return meant(by: parts[0][...], depth: depth + 1).map { "\($0)?" } }
+      return parts.contains { words.contains($0) || otherNames[$0] != nil } ? "dyn" : choice(of: parts)
+    }
+    if let open = text.firstIndex(where: "(<[".contains), let last = text.last, ")>]".contains(last) {
+      let inside = text[text.index(after: open)...].dropLast()
+      switch text[..<open].trimmed.lowercased() {
+      case "", "list", "array", "set": return meant(by: inside, depth: depth + 1).map { "list(\($0))" }
+      case "map", "dict", "object", "record":
+        let value = inside.split(separator: ",", maxSplits: 1).last ?? inside
+        return meant(by: value, depth: depth + 1).map { "map(string, \($0))" }
+      case "optional", "nullable", "maybe": return meant(by: inside, depth: depth + 1).map { "\($0)?" }
+      case "choice", "enum", "oneof": return choice(of: inside.split(separator: ",").map(\.trimmed))
+      default: return nil
+      }
+    }
+    if text.hasPrefix("list of ") { return meant(by: text.dropFirst(8), depth: depth + 1).map { "list(\($0))" } }
+    return otherNames[text.lowercased()] ?? text.nearest(among: words)
+  }
+
+  /// Whether a member of a mapping with `type` belongs to JSON Schema or a declaration of inputs.
+  private static func isOfSchema(_ member: ValueMap.Member) -> Bool {
+    switch (member.name, member.value.content) {
+    case ("required", .bool), ("optional", .bool), ("nullable", .bool), ("required", .list), ("properties", .map),
+      ("items", .map), ("enum", .list):
+      true
+    default: false
+    }
+  }
+
+  private static func choice(of words: [String]) -> String {
+    let bare = words.map { word in
+      let isQuoted = word.utf8.count > 1 && "'\"".contains(word.first ?? " ") && word.first == word.last
+      return isQuoted ? String(word.dropFirst().dropLast()) : word
+    }
+    return "choice(\(bare.joined(separator: ", ")))"
   }
 
   static let all =
@@ -64,7 +136,8 @@ struct TypeReader {
   private static let otherNames = [
     "integer": "int", "number": "double", "float": "double", "boolean": "bool", "text": "string", "str": "string",
     "datetime": "timestamp", "time": "timestamp", "array": "list(string)", "enum": "choice(a, b)",
-    "object": "map(string, string)", "any": "dyn", "json": "dyn",
+    "object": "map(string, string)", "dict": "map(string, string)", "any": "dyn", "json": "dyn", "bigint": "int",
+    "long": "int", "decimal": "double", "uuid": "string", "varchar": "string", "instant": "timestamp",
   ]
   private static let words = [
     "int", "double", "bool", "string", "date", "bytes", "timestamp", "duration", "dyn", "list(string)",

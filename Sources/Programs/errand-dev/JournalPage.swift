@@ -172,8 +172,8 @@ private let examples = {
     {"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e-7","by":"averages/handed-in"}
     Events were old enough to be forgotten.
     {"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}
-    A schedule took an event into its batch; `due` is when the batch starts a run at the latest, and the first event's counts. The slot that is decided for the first event ends the batch.
-    {"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"averages/handed-in","id":"e-7","due":"2026-11-20T09:10:00Z"}
+    A schedule took an event or a file into its batch; `due` is when the batch starts a run at the latest, and the first event's counts. The slot that is decided for the first event ends the batch.
+    {"event":"eventGathered","at":"2026-11-20T09:00:00Z","schedule":"averages/handed-in","id":"file-1f","due":"2026-11-20T09:10:00Z","file":{"path":"inbox/a.csv","bytes":120,"modifiedAt":"2026-11-20T08:59:58Z","at":"2026-11-20T09:00:00Z"}}
     A schedule saw versions of files, which start nothing again: with the slot of one, or at its first look, which passes over what is there. Those that are `gone` are forgotten.
     {"event":"filesSeen","at":"2026-11-20T09:00:00Z","schedule":"import/inbox","pattern":"inbox/*.csv","files":{"inbox/a.csv":{"bytes":120,"modifiedAt":"2026-11-20T08:59:58Z"}},"gone":["inbox/b.csv"]}
     A schedule was added or changed. `spec` is what decides its slots; `language` is the version of the recipe language in which `texts` are read; `processedUntil` moves its mark.

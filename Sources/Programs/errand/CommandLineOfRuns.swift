@@ -66,8 +66,20 @@ let runsCommand = Command(
       examples: [.init("runs pause 0199a --reason 'The service is being moved.'", "Holds it until runs resume.")]),
     Command(
       "retry", "Retries a run that ended badly: a new run keeps what succeeded.",
-      arguments: [runArgument], options: [finalJSON],
-      examples: [.init("runs retry 0199a", "Runs the steps that didn't succeed.")]),
+      arguments: [
+        runArgument, .optional("step", "With --output: the step's path; not needed if only one is meant.", .text),
+      ],
+      options: [
+        finalJSON,
+        .option(
+          "output", "JSON",
+          "What a write gave whose answer didn't fit its shape; it counts as done. Without it, the kept answer is looked at again.",
+          .text),
+      ],
+      examples: [
+        .init("runs retry 0199a", "Runs the steps that didn't succeed."),
+        .init("runs retry 0199a order --output '{\"id\": 7}'", "Goes on after a write whose answer didn't fit."),
+      ]),
     Command(
       "cancel", "Ends a run: what is in flight finishes, then its finally steps run.",
       arguments: [runArgument], options: [.option("reason", "TEXT", "The reason to record.", .text)]),

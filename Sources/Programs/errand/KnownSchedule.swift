@@ -99,6 +99,7 @@ struct KnownSchedule: Sendable {
     var facts = ScheduleFacts(record, words: words, at: at, isNamed: isNamed)
     facts.isRead = isRead
     facts.upcoming = upcoming(1, after: now).first
+    facts.isFromOutside = trigger.map { $0.recurrence == nil } ?? false
     if let recurrence = trigger?.recurrence {
       let start = Timestamp(seconds: at.seconds - KnownSchedule.horizon) ?? .earliest
       facts.previous = recurrence.last(notAfter: at, after: start)

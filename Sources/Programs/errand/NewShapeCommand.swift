@@ -15,7 +15,14 @@ struct NewShapeCommand: DispatchedCommand {
   func run() throws(RuntimeError) -> ExitCode {
     var type: SampledType?
     for path in parsed["file"].texts {
-      let found = SampledType(try sample(path))
+      let sample = try sample(path)
+      var said: Set<String> = []
+      for path in sample.placesBeyondInt where said.insert(path).inserted {
+        console.say(
+          "\(path.isEmpty ? "the number" : "'\(path)'") is beyond an int in a sample, and a double loses its last digits; write dyn to keep them, or string "
+            + "if the service can send a text")
+      }
+      let found = SampledType(sample)
       type = type.map { $0.merged(with: found) } ?? found
     }
     guard let type else { return .done }
@@ -38,6 +45,24 @@ struct NewShapeCommand: DispatchedCommand {
       let source = Source(name: path == "-" ? "standard input" : path, bytes: bytes)
       console.error(error.diagnostic(in: source).rendered(colour: console.colourError))
       throw RuntimeError(.invalid, "\(path == "-" ? source.name : "'\(path)'") isn't JSON")
+    }
+  }
+}
+
+extension Value {
+  /// The paths of whole numbers that are too large for an int.
+  fileprivate var placesBeyondInt: [String] {
+    switch content {
+    case .uint: [""]
+    case .list(let items):
+      items.flatMap(\.placesBeyondInt).map { $0.isEmpty || $0.hasPrefix("[") ? "[]\($0)" : "[].\($0)" }
+    case .map(let map):
+      map.members.flatMap { member in
+        member.value.placesBeyondInt.map {
+          "\(member.name ?? "")\($0.isEmpty || $0.hasPrefix("[") ? "" : ".")\($0)"
+        }
+      }
+    default: []
     }
   }
 }
@@ -150,22 +175,24 @@ extension SampledType.Field {
     case .nothing: (type, isOptional) = (.dyn, true)
     default: break
     }
+    // A name that ends in `?` itself needs another one, by which its field may be absent.
+    if name.utf8.count > 1, name.hasSuffix("?") { isOptional = true }
     let inner = type.lines
     if inner.count == 1, let word = inner.first, !word.hasPrefix("- "), !word.contains(":") {
-      return ["\(key(name)): \(word)\(isOptional ? "?" : "")"]
+      return name.hasSuffix("?") && isOptional
+        ? ["\(key("?")): \(word)"] : ["\(key("")): \(word)\(isOptional ? "?" : "")"]
     }
-    return ["\(key(isOptional ? name + "?" : name)):"] + inner.map { "  \($0)" }
+    return ["\(key(isOptional ? "?" : "")):"] + inner.map { "  \($0)" }
   }
 
-  /// A name as a key of YAML.
-  private func key(_ name: String) -> String {
-    let bare = name.hasSuffix("?") ? name.dropLast() : name[...]
+  /// The name as a key of YAML, with a mark after it.
+  private func key(_ mark: String) -> String {
     let isPlain =
-      bare.utf8.first.map { ASCII.lowercase.contains($0 | 0x20) } ?? false
-      && bare.utf8.allSatisfy {
+      name.utf8.first.map { ASCII.lowercase.contains($0 | 0x20) } ?? false
+      && name.utf8.allSatisfy {
         ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) || $0 == ASCII.underscore || $0 == ASCII.minus
       }
     let words: Set = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
-    return isPlain && !words.contains(bare.lowercased()) ? name : JSON.quoted(name)
+    return isPlain && !words.contains(name.lowercased()) ? name + mark : JSON.quoted(name + mark)
   }
 }

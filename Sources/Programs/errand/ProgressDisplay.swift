@@ -135,9 +135,10 @@ final class ProgressDisplay: Sendable {
       guard isShown(path) else { return }
       shown.running.append(Running(path: path, title: title, depth: depth, began: time.elapsed()))
       redraw(&shown, above: [])
-    case .loopAdvanced(let path, let done, let failed, let count):
+    case .loopAdvanced(let path, let done, let failed, let caught, let count):
       guard let index = running(path, &shown) else { return }
-      shown.running[index].note = "\(done - failed)/\(count)\(failed > 0 ? ", \(failed) failed" : "")"
+      shown.running[index].note =
+        "\(done - failed)/\(count)\(failed > 0 ? ", \(failed) failed" : "")\(caught > 0 ? ", \(caught) caught" : "")"
       shown.running[index].hasFailures = failed > 0
       // The spinner draws it; a loop may advance thousands of times a second.
       guard console.isLive else { return }

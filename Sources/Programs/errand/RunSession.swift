@@ -208,7 +208,7 @@ struct RunSession: Sendable {
     let retry =
       status.isEnded && status != .succeeded && status != .skipped
       ? ", and may have written; to keep what succeeded and do the rest: errand runs retry \(run)" : ""
-    console.say("no run was started: \(run) has this key; it is \(status.rawValue)\(retry)")
+    console.say("no run was started: \(run) has this key; it \(status.asVerb)\(retry)")
   }
 
   /// The hint for resuming a run that no agent is running.
@@ -435,4 +435,16 @@ private final class FollowedRun: Sendable {
   var id: String { content.withLock { $0 } }
 
   func note(_ id: String) { content.withLock { $0 = id } }
+}
+
+extension RunStatus {
+  /// The status as the verb of a sentence about the run.
+  fileprivate var asVerb: String {
+    switch self {
+    case .succeeded, .failed: rawValue
+    case .timedOut: "timed out"
+    case .cancelled, .rejected, .skipped: "was \(rawValue)"
+    case .queued, .running, .waiting, .paused, .uncertain: "is \(rawValue)"
+    }
+  }
 }

@@ -91,9 +91,12 @@ struct RunSteering: DispatchedCommand {
   }
 
   private func retry() async throws(RuntimeError) -> ExitCode {
+    let (step, output) = (parsed["step"].text, try givenOutput())
+    guard step == nil || output != nil else { throw RuntimeError(.usage, "a step is named only with its --output") }
     let (old, new) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      return (run, try await requests.ask(.retry(run: run)) { if case .retried(_, let id) = $0 { id } else { nil } })
+      let request = AgentRequest.retry(run: run, step: step, output: output)
+      return (run, try await requests.ask(request) { if case .retried(_, let id) = $0 { id } else { nil } })
     }
     console.say("retrying \(old) as \(new)")
     return try await session.resume(new, asJSON: asJSON)
@@ -118,14 +121,8 @@ struct RunSteering: DispatchedCommand {
     guard words.count == 1, let word = words.first else {
       throw RuntimeError(.usage, "give the step's outcome: one of --done, --retry, --fail")
     }
-    var output: Value?
-    if let text = parsed["output"].text {
-      guard word == "done" else { throw RuntimeError(.usage, "--output needs --done") }
-      let given = try json(text, of: "--output")
-      do throws(RecordError) { output = try Value(reading: given) } catch {
-        throw RuntimeError(.usage, "the output cannot be read: \(error.message)")
-      }
-    }
+    if word != "done", parsed["output"].isGiven { throw RuntimeError(.usage, "--output needs --done") }
+    let output = try givenOutput()
     let asked = parsed["step"].texts
     let resolution: Resolution = word == "done" ? .done(output) : word == "retry" ? .retry : .fail(nil)
     let (run, steps) = try await session.access.asking { requests throws(RuntimeError) in
@@ -136,6 +133,14 @@ struct RunSteering: DispatchedCommand {
     }
     console.say("noted for \(joined(steps.map { "'\($0)'" })); resuming \(run)")
     return try await session.resume(run, asJSON: false)
+  }
+
+  private func givenOutput() throws(RuntimeError) -> Value? {
+    guard let text = parsed["output"].text else { return nil }
+    let given = try json(text, of: "--output")
+    do throws(RecordError) { return try Value(reading: given) } catch {
+      throw RuntimeError(.usage, "the output cannot be read: \(error.message)")
+    }
   }
 
   /// The uncertain steps that paths name; a path with `[*]` names those of every item.

@@ -78,7 +78,7 @@ struct ScheduleCommand: DispatchedCommand {
       return "nothing before \(clock.date(until)), because the clock was ahead; see errand why \(record.id.shellQuoted)"
     }
     if let batch = record.batch {
-      return "has gathered \(counted(batch.events.count, "event")), starts on \(clock.date(batch.due))"
+      return "has gathered \(batch.counted), starts on \(clock.date(batch.due))"
     }
     if let run = record.openRuns.first { return "run \(run) is open" }
     if let left = record.remainingRuns { return "\(counted(left, "run")) left" }
@@ -135,8 +135,9 @@ struct ScheduleCommand: DispatchedCommand {
       slots.append(
         SlotRecord(
           schedule: schedule.record.id, slot: batch.at, outcome: .buffered, at: batch.at,
-          cause: RunCause(.event, schedule: schedule.record.id, event: batch.events.first),
-          reason: "gathers events until \(clock.date(batch.due)); there are \(batch.events.count)"))
+          cause: batch.cause(batch.events.first ?? "", of: schedule.record.id),
+          reason:
+            "gathers until \(clock.date(batch.due)); there \(batch.events.count == 1 ? "is" : "are") \(batch.counted)"))
     }
     // A slot that waits for another run to end is settled later; until then the schedule holds it.
     for schedule in chosen.isEmpty ? all : chosen {
@@ -295,6 +296,7 @@ extension KnownSchedule {
       .object([
         "since": .string("\(batch.at)"), "due": .string("\(batch.due)"),
         "events": .list(batch.events.map { .string($0) }),
+        "files": .list(batch.events.compactMap { batch.files[$0].map { .string($0.path) } }),
       ])
     }
     map["openRuns"] = .list(record.openRuns.map { .string($0) })

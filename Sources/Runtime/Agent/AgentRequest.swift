@@ -19,7 +19,10 @@ package enum AgentRequest: Sendable {
   case follow(run: String, withSnapshot: Bool = false)
   case pause(run: String, reason: String?)
   case cancel(run: String, reason: String?)
-  case retry(run: String)
+  /// - Parameters:
+  ///   - step: The write that `output` is of; nil if there is only one.
+  ///   - output: What a write gave whose answer didn't fit its shape.
+  case retry(run: String, step: StepPath? = nil, output: Value? = nil)
   case delete(run: String)
   case resolve(run: String, step: StepPath, as: Resolution)
   case decide(run: String, step: StepPath?, isApproved: Bool, comment: String?)

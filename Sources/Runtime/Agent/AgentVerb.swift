@@ -260,7 +260,10 @@ extension AgentVerb {
       "retry", "Retries an ended run: a new run keeps what succeeded.", .token(.steer),
       at: .post("/runs/{run}/retry", AcceptedAnswer.self, status: 202),
       refusals: [.notFound, .ambiguous, .ended], run,
-      make: { .retry(run: $0) }, values: { if case .retry(let run) = $0 { run } else { nil } }),
+      Member<String?>.optional("step", "With output: the step's path; not needed if only one has such an answer."),
+      Member<Value?>.optional("output", "What a write gave whose answer didn't fit its shape; it isn't done again."),
+      make: { .retry(run: $0, step: $1, output: $2) },
+      values: { if case .retry(let run, let step, let output) = $0 { (run, step, output) } else { nil } }),
     AgentVerb(
       "resolve", "Records what happened to an uncertain step, so that its run can resume.", .token(.steer),
       at: .post("/runs/{run}/resolutions", ChangedAnswer.self),

@@ -33,8 +33,8 @@ extension RunFormatter {
         .cause, "The event\(name) (\((cause.event ?? "").safe)) came\(when), for which \(schedule) listens.",
         at: event?.receivedAt)
     case .file:
-      story.say(
-        .cause, "The file '\((cause.path ?? "").safe)' came or changed, which \(schedule) watches.", at: run.createdAt)
+      let what = cause.path.map { "The file '\($0.safe)'" } ?? "Files"
+      story.say(.cause, "\(what) came or changed, which \(schedule) watches.", at: run.createdAt)
     case .afterRecipe:
       let of = other.map { " of \($0.recipe.safe)" } ?? ""
       story.say(.cause, "It follows the run \(cause.run ?? "")\(of)\(how).", run: cause.run)

@@ -139,7 +139,7 @@ struct SlotFormatter {
       case .trigger: "was started out of turn on \(when)"
       case .backfill: "ran for \(due) by a backfill on \(when)"
       case .event: "was started by an event on \(when)"
-      case .file: "was started by the file '\((record.cause.path ?? "").safe)' on \(when)"
+      case .file: "was started by \(record.cause.path.map { "the file '\($0.safe)'" } ?? "files") on \(when)"
       case .afterRecipe: "followed another run on \(when)"
       default: "ran on \(due)\(late)"
       }
@@ -181,12 +181,18 @@ struct SlotFormatter {
         commands: ["errand check \(schedule.file.shellQuoted)"])
     }
     if let batch = schedule.batch {
-      let count = batch.events.count == 1 ? "one event" : "\(batch.events.count) events"
       story.say(
         .next,
-        "It has gathered \(count) since \(clock.date(batch.at)), and starts a run with them on \(clock.dateFromNow(batch.due)), or when there are as many as 'max' says.",
+        "It has gathered \(batch.counted) since \(clock.date(batch.at)), and starts a run with them on \(clock.dateFromNow(batch.due)), or when there are as many as 'max' says.",
         at: batch.due)
       return
+    }
+    if facts.isFromOutside, let waiting = schedule.buffered.first {
+      let runs = schedule.buffered.count == 1 ? "A run of it has" : "\(schedule.buffered.count) runs of it have"
+      let open = schedule.openRuns.first.map { ": \(described($0))" } ?? ""
+      story.say(
+        .wait, "\(runs) waited since \(clock.date(waiting.at)) for another one to end\(open).",
+        commands: schedule.openRuns.prefix(1).map { "errand why \($0)" }, run: schedule.openRuns.first, at: waiting.at)
     }
     if let files = schedule.files, facts.upcoming == nil {
       let count = files.versions.count
@@ -210,7 +216,7 @@ struct SlotFormatter {
         story.say(.wake, "No agent is running to start it:", commands: ["errand serve"])
       }
     } else {
-      story.say(.next, "It is not due again.")
+      story.say(.next, facts.isFromOutside ? "It is due \(facts.words)." : "It is not due again.")
     }
   }
 }

@@ -13,8 +13,14 @@ extension Progress {
         ("runBegan", ["run": run, "recipe": recipe, "isResumed": isResumed])
       case .stepBegan(let path, let title, let depth):
         ("stepBegan", ["step": path, "title": title, "depth": depth])
-      case .loopAdvanced(let path, let done, let failed, let count):
-        ("loopAdvanced", ["step": path, "done": done, "failed": failed > 0 ? failed : nil, "count": count])
+      case .loopAdvanced(let path, let done, let failed, let caught, let count):
+        (
+          "loopAdvanced",
+          [
+            "step": path, "done": done, "failed": failed > 0 ? failed : nil, "caught": caught > 0 ? caught : nil,
+            "count": count,
+          ]
+        )
       case .attemptFailed(let path, let attempt, let error, let retryIn):
         ("attemptFailed", ["step": path, "attempt": attempt, "error": error, "retryIn": retryIn])
       case .stepWaits(let path, let title, let depth, let wait):
@@ -61,7 +67,7 @@ extension Progress {
     case "loopAdvanced":
       self = .loopAdvanced(
         path: try reader.read("step"), done: try reader.read("done"), failed: try reader.readIfPresent("failed") ?? 0,
-        count: try reader.read("count"))
+        caught: try reader.readIfPresent("caught") ?? 0, count: try reader.read("count"))
     case "attemptFailed":
       self = .attemptFailed(
         path: try reader.read("step"), attempt: try reader.read("attempt"), error: try reader.read("error"),

@@ -1,11 +1,23 @@
 // Trying an ended run again.
 //
 // The new run has the texts, inputs and overrides of the old one, so that it is the same recipe even if the file has
-// changed. What finished of it, at any depth, is taken over and never done again (`TakenOver`).
+// changed. What finished of it, at any depth, is taken over and never done again (`TakenOver`). Of a write whose answer
+// didn't fit its shape, the answer is looked at again, unless a person says what the write gave: then it succeeded with
+// that.
 import Basics
+import Recipes
 package import RunState
 import Runs
 import Synchronization
+
+/// What a person says that a write gave whose answer didn't fit its shape.
+package struct GivenOutput: Sendable {
+  /// The write; nil if there is only one.
+  var step: StepPath?
+  var value: Value
+  /// Who says it, if known.
+  var by: String?
+}
 
 /// Tries ended runs again.
 package final class RunRetries: Sendable {
@@ -22,7 +34,9 @@ package final class RunRetries: Sendable {
   }
 
   /// Accepts a run that tries an ended one again; it is on disk when this returns, and has yet to be carried on.
-  package func retry(_ ended: RunRecord, as id: String, program: String) async throws(RunRefusedError) -> RunCreated {
+  package func retry(
+    _ ended: RunRecord, as id: String, program: String, given: GivenOutput? = nil
+  ) async throws(RunRefusedError) -> RunCreated {
     guard ended.status.isEnded else {
       throw RunRefusedError(
         "the run \(ended.id) is not over (\(ended.status.rawValue)); resume it: errand runs resume \(ended.id)")
@@ -57,9 +71,43 @@ package final class RunRetries: Sendable {
     origin.program = program
     origin.cause = RunCause(.retry, run: ended.id)
     origin.attempt += 1
-    let events = [.runCreated(origin)] + ended.takenOver(by: id, of: recipe, at: origin.at)
-    do throws(StateError) { try await keeper.append(events) } catch { throw RunRefusedError(error.message) }
+    var taken = ended.takenOver(by: id, of: recipe, at: origin.at)
+    if let given { try await settle(&taken, by: given, in: ended, of: recipe, at: origin.at) }
+    do throws(StateError) { try await keeper.append([.runCreated(origin)] + taken) } catch {
+      throw RunRefusedError(error.message)
+    }
     return origin
+  }
+
+  /// Replaces the kept answer of a write by its end, with what a person says that it gave.
+  private func settle(
+    _ events: inout [StateEvent], by given: GivenOutput, in ended: RunRecord, of recipe: Recipe, at now: Timestamp
+  ) async throws(RunRefusedError) {
+    let answered = events.enumerated().compactMap { index, event in
+      if case .attemptEnded(let end) = event, end.answer != nil { (index: index, end: end) } else { nil }
+    }
+    let paths = joined(answered.map { "'\($0.end.step.shown)'" })
+    guard !answered.isEmpty else {
+      throw RunRefusedError(
+        "no write of the run \(ended.id) gave an answer that didn't fit its shape, so a retry takes no output")
+    }
+    let named = answered.filter { answer in given.step.map { $0.hasSameScalars(as: answer.end.step.shown) } ?? true }
+    guard let answer = named.first, named.count == 1 else {
+      throw RunRefusedError(
+        given.step.map { "the answer of '\($0)' isn't one that didn't fit its shape; these are: \(paths)" }
+          ?? "say which step gave the output; these gave answers that didn't fit their shapes: \(paths)")
+    }
+    let end = answer.end
+    var settled = StepEnded(
+      run: end.run, at: end.at, step: end.step, attempt: end.number, status: .succeeded, exchanges: end.exchanges)
+    do {
+      settled.output = try await keeper.store.keep(try recipe.output(given.value, ofStepAt: end.step))
+    } catch {
+      let message = (error as? ResolutionError)?.message ?? (error as? StateError)?.message
+      throw RunRefusedError(message ?? "\(error)")
+    }
+    settled.resolution = ResolutionRecord(choice: "done", by: given.by, at: now, doubt: nil)
+    events[answer.index] = .stepEnded(settled)
   }
 
   /// The run that tried an ended one again.

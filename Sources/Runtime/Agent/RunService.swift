@@ -39,7 +39,7 @@ package struct RunService: Sendable {
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
       case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
       case .delete(let run): replies.give(try await delete(run))
-      case .retry(let run): replies.give(try await retry(run))
+      case .retry(let run, let step, let output): replies.give(try await retry(run, step, output, caller))
       case .resolve(let run, let step, let resolution):
         replies.give(try await resolve(run, step, resolution, caller))
       case .decide(let run, let step, let isApproved, let comment):
@@ -93,8 +93,7 @@ package struct RunService: Sendable {
     _ run: RunCreated, _ secrets: [String], isDetached: Bool, isAgain: Bool, _ replies: some AgentReplies
   ) async throws(RequestRefusedError) {
     // The agent before this one may have accepted it and ended before it answered.
-    var isKept = false
-    if isAgain { isKept = try await self.isKept(run.run) }
+    let isKept = isAgain ? try await keptRun(run.run) != nil : false
     if !isKept, let known = try await accept(run, reading: secrets) {
       replies.give(.accepted(run: known.id, isServing: agent.isServing, known: known.status))
       if isDetached { return }
@@ -107,10 +106,9 @@ package struct RunService: Sendable {
     try await carryOn(run.run, replies)
   }
 
-  /// Whether the state has a run.
-  private func isKept(_ id: String) async throws(RequestRefusedError) -> Bool {
-    if store.run(id) != nil { return true }
-    return try await kept { () async throws(StateError) in try await store.finishedRun(id) } != nil
+  /// The run with that id, if the state has it.
+  private func keptRun(_ id: String) async throws(RequestRefusedError) -> RunRecord? {
+    try await kept { () async throws(StateError) in try await store.keptRun(id) }
   }
 
   /// Records a run, after the secrets are known that the state must not hold; returns the run that has its key
@@ -151,9 +149,7 @@ package struct RunService: Sendable {
       )
     }
     guard let id = found else { return nil }
-    var record = store.run(id)
-    if record == nil { record = try await kept { () async throws(StateError) in try await store.finishedRun(id) } }
-    guard let record, record.erasedAt == nil else {
+    guard let record = try await keptRun(id), record.erasedAt == nil else {
       throw RequestRefusedError(
         .ended,
         "the key '\(key.key)' belongs to the run \(id), whose data was deleted; use another key for a new run")

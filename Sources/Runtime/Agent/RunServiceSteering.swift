@@ -31,10 +31,16 @@ extension RunService {
     return .deleted(run: run.id)
   }
 
-  func retry(_ prefix: String) async throws(RequestRefusedError) -> AgentReply {
+  func retry(
+    _ prefix: String, _ step: StepPath?, _ output: Value?, _ caller: AgentCaller
+  ) async throws(RequestRefusedError) -> AgentReply {
+    guard step == nil || output != nil else {
+      throw RequestRefusedError(.request, "a step is named only together with its output")
+    }
     let ended = try await stored(try await find(prefix).id).record()
+    let given = output.map { GivenOutput(step: step, value: $0, by: caller.name) }
     return try await allowed { () async throws(RunRefusedError) in
-      let origin = try await host.retries.retry(ended, as: newID(), program: agent.version)
+      let origin = try await host.retries.retry(ended, as: newID(), program: agent.version, given: given)
       if agent.isServing { try await host.carryOn(origin.run) }
       return .retried(run: ended.id, as: origin.run)
     }

@@ -18,6 +18,8 @@ package struct ScheduleFacts: Sendable {
   package var leftOut: LeftOut?
   /// What the ledger holds of the previous slot, latest first.
   package var ledger: [SlotRecord] = []
+  /// Whether something from outside starts it, such as an event or a file, rather than the time.
+  package var isFromOutside = false
   /// When the agent last decided anything before that.
   package var lastSign: Timestamp?
   /// The runs that the ledger names.

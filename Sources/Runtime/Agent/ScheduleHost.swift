@@ -58,9 +58,9 @@ package actor ScheduleHost {
   private var unseen: [String: String] = [:]
   /// The schedules whose files wait for a place in the queue.
   private var crowded: Set<String> = []
-  /// Whether files are looked for now, and whether again after that.
-  private var isLookingForFiles = false
-  private var looksForFilesAgain = false
+  /// The latest look for files, and the one that hasn't begun.
+  private var lastLook: Task<Void, Never>?
+  private var nextLook: Task<Void, Never>?
   private var foldersObserver: (@Sendable ([String]) -> Void)?
   /// Whether slots are fired.
   private(set) var isServing = false
@@ -164,8 +164,8 @@ package actor ScheduleHost {
     await lookForFiles()
   }
 
-  /// The state's schedules, with what the scheduler needs of those that it doesn't know yet: the inputs of waiting starts,
-  /// and what the runs gave whose ends are still to be followed.
+  /// The state's schedules, with the events that they have gathered, and what the scheduler needs of those that it doesn't
+  /// know yet: the inputs of waiting starts, and what the runs gave whose ends are still to be followed.
   private func recordsToSet(
     completing completed: [SlotRecord]
   ) async -> (
@@ -175,7 +175,13 @@ package actor ScheduleHost {
     var records = await store.schedules()
     var gathered: [String: Result<EventRecord.Whole, StateError>] = [:]
     var outputs: [String: Result<Value?, StateError>] = [:]
-    for index in records.indices where !scheduler.knows(records[index].id) {
+    for index in records.indices {
+      // An entry that was edited may read anew what it has gathered.
+      for id in records[index].batch?.events ?? [] where gathered[id] == nil {
+        guard let event = await store.event(id) else { continue }
+        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0) }
+      }
+      if scheduler.knows(records[index].id) { continue }
       for place in records[index].buffered.indices {
         let waiting = records[index].buffered[place]
         let inputs =
@@ -187,14 +193,8 @@ package actor ScheduleHost {
         // Of inputs with a secret that has changed, the start is refused, because they aren't there.
         records[index].buffered[place].inputs = try? await store.secrets.restored(inputs, as: "the inputs")
       }
-      for id in records[index].batch?.events ?? [] where gathered[id] == nil {
-        guard let event = await store.event(id) else { continue }
-        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0) }
-      }
       for end in records[index].endsToFollow where outputs[end.run] == nil {
-        var run = await store.openRun(end.run)
-        if run == nil { do throws(StateError) { run = try await store.finishedRun(end.run) } catch {} }
-        outputs[end.run] = await self.outputs(of: run)
+        outputs[end.run] = await self.outputs(of: try? await store.keptRun(end.run))
       }
     }
     return (records, gathered, outputs)
@@ -241,9 +241,7 @@ package actor ScheduleHost {
       return value
     }
     guard cause.kind == .afterRecipe, let id = cause.run else { return nil }
-    var run = await store.openRun(id)
-    if run == nil { do throws(StateError) { run = try await store.finishedRun(id) } catch {} }
-    return run.map { .object(["run": .string(id), "status": .string($0.status.rawValue)]) }
+    return (try? await store.keptRun(id)).map { .object(["run": .string(id), "status": .string($0.status.rawValue)]) }
   }
 
   /// The recipe and the entry of a schedule as the state has them, if they are still valid.
@@ -373,6 +371,7 @@ package actor ScheduleHost {
     scheduler = Scheduler(newID: newID)
     await setEntries()
     for event in await store.events(EventQuery(isUnconsumed: true)) { await offer(event.id) }
+    planAlarm()
   }
 
   /// Stops firing slots; decisions already made are recorded.
@@ -426,21 +425,22 @@ package actor ScheduleHost {
   /// Sets the observer of the folders in which files are watched, by their paths from that of errand.yaml.
   package func observeFolders(_ observer: @escaping @Sendable ([String]) -> Void) { foldersObserver = observer }
 
-  /// Looks for files that came or changed, and starts what they start.
+  /// Looks for files that came or changed, and starts what they start; returns when a look is over that began after the
+  /// call.
   ///
-  /// Calls during a look make one more look.
+  /// Calls during a look share the next one.
   package func lookForFiles() async {
     guard let watched else { return }
-    guard !isLookingForFiles else {
-      looksForFilesAgain = true
-      return
-    }
-    isLookingForFiles = true
-    repeat {
-      looksForFilesAgain = false
+    if let nextLook { return await nextLook.value }
+    let before = lastLook
+    // Ends when the look is over; it is never cancelled.
+    let task = Task {
+      await before?.value
+      nextLook = nil
       await look(in: watched)
-    } while looksForFilesAgain && isServing
-    isLookingForFiles = false
+    }
+    (lastLook, nextLook) = (task, task)
+    await task.value
   }
 
   private func look(in watched: WatchedFolder) async {
@@ -456,8 +456,7 @@ package actor ScheduleHost {
       foldersObserver?([])
       return
     }
-    let patterns = Set(entries.map(\.pattern))
-    let listings = await onThread { Dictionary(uniqueKeysWithValues: patterns.map { ($0, watched.list($0)) }) }
+    let listings = await watched.list(Set(entries.map(\.pattern)))
     guard isServing else { return }
     foldersObserver?(Set(listings.values.flatMap(\.folders)).sorted { $0.precedesByScalars($1) })
     var next: Timestamp?
@@ -466,6 +465,7 @@ package actor ScheduleHost {
       next = min(next ?? due, due)
     }
     clock?.set(false, at: next)
+    planAlarm()
   }
 
   /// Decides on what was found for an entry, and gives when to look again.

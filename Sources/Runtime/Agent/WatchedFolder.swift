@@ -9,18 +9,15 @@ package import Scheduler
 
 /// Where the files are that entries watch; a test may give a folder of its own.
 package struct WatchedFolder: Sendable {
-  /// Looks for the files of a pattern; it may block.
-  package var list: @Sendable (FilePattern) -> FileListing
+  /// Looks for the files of patterns.
+  package var list: @Sendable (Set<FilePattern>) async -> [FilePattern: FileListing]
 
-  package init(list: @escaping @Sendable (FilePattern) -> FileListing) { self.list = list }
+  package init(list: @escaping @Sendable (Set<FilePattern>) async -> [FilePattern: FileListing]) { self.list = list }
 
   /// The files under a folder of this machine.
   package static func disk(_ root: String) -> WatchedFolder {
-    WatchedFolder { pattern in
-      var listing = FileListing()
-      let folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-      listing.look(in: folder, at: "", for: pattern.parts[...])
-      return listing
+    WatchedFolder { patterns in
+      await onThread { Dictionary(uniqueKeysWithValues: patterns.map { ($0, FileListing($0, in: root)) }) }
     }
   }
 }
@@ -38,6 +35,12 @@ package struct FileListing: Sendable {
   package var isBlind = false
 
   package init() {}
+
+  /// Looks for the files of a pattern; it may block.
+  package init(_ pattern: FilePattern, in root: String) {
+    let folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    look(in: folder, at: "", for: pattern.parts[...])
+  }
 
   /// Whether a file that was not found may still be there.
   func mayHold(_ path: String) -> Bool {

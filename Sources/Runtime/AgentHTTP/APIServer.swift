@@ -201,7 +201,7 @@ package final class APIServer: Sendable {
         throw Problem(.forbidden, "the token is limited to some recipes: name the run that the event is for in 'run'")
       }
       try await find(run, for: caller)
-    case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _), .retry(let run),
+    case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _), .retry(let run, _, _),
       .delete(let run), .resolve(let run, _, _), .decide(let run, _, _, _), .find(let run), .show(let run),
       .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
       try await find(run, for: caller)

@@ -88,8 +88,9 @@ struct JournalWriter {
     _ folder: StateFolder, logs: StateLogs, rule: CompactionRule, didCompact: @escaping @Sendable () -> Void
   ) throws(StateError) {
     var opened = try folder.open()
-    // Rows of slots grow until a snapshot; a row that is in the ledger already, after a crash, must not grow.
-    let hasRow = opened.state.slots.contains { $0.until != nil && $0.outcome == .skippedOverlap }
+    // A slot that was skipped grows into a row until a snapshot; one that is in the ledger already, after a crash, must
+    // not grow.
+    let hasRow = opened.state.slots.contains { $0.outcome == .skippedOverlap }
     if opened.generation == 0 {
       journal = nil
     } else if (opened.snapshotGeneration == nil && !opened.isFirst) || opened.isOld || hasRow {

@@ -179,9 +179,9 @@ struct LostEvents {
   }
 
   private static let mostSteps = 50
-
-  private func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 }
+
+func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
 extension StateEvent {
   /// The runs whose state the event changes.

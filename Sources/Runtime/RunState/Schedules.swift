@@ -41,7 +41,7 @@ package struct ScheduleRecord: Record, Equatable {
   package var endsToFollow: [FollowedEnd] = []
   /// Slots that wait for a run to end, oldest first.
   package var buffered: [BufferedSlot] = []
-  /// The events that it has gathered for one run.
+  /// The events or files that it has gathered for one run.
   package var batch: BatchRecord?
   /// The files that it watches, as it has seen them; nil until its first look.
   package var files: SeenFiles?
@@ -169,16 +169,19 @@ package struct BufferedSlot: Record, Equatable {
   }
 }
 
-/// Events that are gathered until one run starts with all of them.
+/// Events or files that are gathered until one run starts with all of them.
 ///
-/// Each was consumed in the write that put it here; the slot that is decided for the first of them ends the batch.
+/// Each was consumed, or seen, in the write that put it here; the slot that is decided for the first of them ends the
+/// batch.
 package struct BatchRecord: Record, Equatable {
   /// When the first came.
   package var at: Timestamp
   /// When the run starts at the latest.
   package var due: Timestamp
-  /// The ids of the events, in the order in which they came.
+  /// The ids of the events or files, in the order in which they came.
   package var events: [String] = []
+  /// The files by their ids.
+  package var files: [String: GatheredFile] = [:]
 
   package init(at: Timestamp, due: Timestamp) {
     self.at = at
@@ -189,6 +192,61 @@ package struct BatchRecord: Record, Equatable {
     at = try member("at", record?.at)
     due = try member("due", record?.due)
     events = try member("events", record?.events, default: [])
+    files = try member("files", record?.files, default: [:])
+  }
+}
+
+extension BatchRecord {
+  /// A batch with one event more, which opens it if there is none.
+  package static func adding(_ event: EventGathered, to open: BatchRecord?) -> BatchRecord {
+    var batch = open ?? BatchRecord(at: event.at, due: event.due)
+    batch.events.append(event.id)
+    batch.files[event.id] = event.file
+    return batch
+  }
+
+  /// What requests the slot of one of its events.
+  package func cause(_ event: String, of schedule: String) -> RunCause {
+    RunCause(files[event] == nil ? .event : .file, schedule: schedule, event: event)
+  }
+
+  /// Whether a slot is the one that ends the batch.
+  package func isEnded(by slot: SlotRecord) -> Bool {
+    slot.slot == at && [.event, .file].contains(slot.cause.kind) && slot.cause.event == events.first
+  }
+
+  /// How many there are, such as `3 files`.
+  package var counted: String { RunState.counted(events.count, files.isEmpty ? "event" : "file") }
+
+  /// What is in it, for the reason why no run starts with it.
+  package var words: String {
+    let most = 10
+    let shown = events.prefix(most).map { files[$0]?.path ?? $0 }.joined(separator: ", ")
+    let rest = events.count > most ? " and \(events.count - most) more" : ""
+    return "it had gathered \(counted): \(shown)\(rest)"
+  }
+}
+
+/// A version of a file in a batch.
+package struct GatheredFile: Record, Equatable {
+  package var path: String
+  package var bytes: Int
+  package var modifiedAt: Timestamp
+  /// When it had stayed unchanged for long enough.
+  package var at: Timestamp
+
+  package init(path: String, version: FileVersion, at: Timestamp) {
+    self.path = path
+    bytes = version.bytes
+    modifiedAt = version.modifiedAt
+    self.at = at
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    path = try member("path", record?.path)
+    bytes = try member("bytes", record?.bytes)
+    modifiedAt = try member("modifiedAt", record?.modifiedAt)
+    at = try member("at", record?.at)
   }
 }
 
@@ -325,20 +383,22 @@ package struct ScheduleSet: Record, Equatable {
   }
 }
 
-/// A schedule took an event into its batch, which the first event opens.
+/// A schedule took an event or a file into its batch, which the first opens.
 package struct EventGathered: Record, Equatable {
   package var at: Timestamp
   package var schedule: String
-  /// The event's.
+  /// The event's, or that of the version of the file.
   package var id: String
   /// When the batch starts a run at the latest; the first event's counts.
   package var due: Timestamp
+  package var file: GatheredFile?
 
-  package init(at: Timestamp, schedule: String, id: String, due: Timestamp) {
+  package init(at: Timestamp, schedule: String, id: String, due: Timestamp, file: GatheredFile? = nil) {
     self.at = at
     self.schedule = schedule
     self.id = id
     self.due = due
+    self.file = file
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -346,6 +406,7 @@ package struct EventGathered: Record, Equatable {
     schedule = try member("schedule", record?.schedule)
     id = try member("id", record?.id)
     due = try member("due", record?.due)
+    file = try member("file", record?.file)
   }
 }
 

@@ -83,12 +83,9 @@ package struct State: Sendable, Equatable {
       guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
       schedules[event.schedule]?.gather(event)
     case .filesSeen(let event):
-      guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
+      guard let index = schedules.index(forKey: event.schedule) else { throw .noSchedule(event.schedule) }
       // In place, because a schedule may have seen thousands.
-      if schedules[event.schedule]?.files == nil {
-        schedules[event.schedule]?.files = SeenFiles(pattern: event.pattern)
-      }
-      schedules[event.schedule]?.files?.apply(event)
+      schedules.values[index].see(event)
     case .scheduleSet(let event): set(event)
     case .scheduleRemoved(let event):
       guard let schedule = schedules.removeValue(forKey: event.schedule) else { throw .noSchedule(event.schedule) }
@@ -273,11 +270,12 @@ extension SlotRecord {
 }
 
 extension ScheduleRecord {
-  fileprivate mutating func gather(_ event: EventGathered) {
-    var open = batch ?? BatchRecord(at: event.at, due: event.due)
-    open.events.append(event.id)
-    batch = open
+  fileprivate mutating func see(_ event: FilesSeen) {
+    if files == nil { files = SeenFiles(pattern: event.pattern) }
+    files?.apply(event)
   }
+
+  fileprivate mutating func gather(_ event: EventGathered) { batch = .adding(event, to: batch) }
 
   fileprivate mutating func settle(_ decided: SlotRecord) {
     switch decided.cause.kind {
@@ -285,9 +283,9 @@ extension ScheduleRecord {
       processedUntil = max(processedUntil, decided.until ?? decided.slot)
       if !started.isEmpty { started = started.filter { $0 > processedUntil } }
     case .afterRecipe: endsToFollow.removeAll { $0.run == decided.cause.run }
-    case .event where batch?.events.first == decided.cause.event: batch = nil
     default: break
     }
+    if batch?.isEnded(by: decided) == true { batch = nil }
     if decided.outcome == .buffered {
       let waiting = BufferedSlot(
         slot: decided.slot, at: decided.at, cause: decided.cause, inputs: decided.inputs, run: decided.run)
@@ -422,10 +420,11 @@ extension StepRecord {
     error = event.error
     endedAt = event.status.isEnded ? event.at : nil
     if event.status.isEnded { change = nil }
-    // A success gives them, and `runs retry` of a failure needs them.
-    if event.status == .succeeded { collected = CollectedPieces() }
-    // What doesn't fit is looked at again by a retry of the run.
-    if event.status == .succeeded { lastAttempt?.answer = nil }
+    // A success has both in its output; a retry of the run needs them after a failure.
+    if event.status == .succeeded {
+      collected = CollectedPieces()
+      lastAttempt?.answer = nil
+    }
     resolution = event.resolution ?? resolution
   }
 

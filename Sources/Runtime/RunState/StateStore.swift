@@ -93,6 +93,12 @@ package protocol StateStore: Sendable {
 }
 
 extension StateStore {
+  /// The run with exactly that id, open or finished, if there is one.
+  package func keptRun(_ id: String) async throws(StateError) -> RunRecord? {
+    if let run = await openRun(id) { return run }
+    return try await finishedRun(id)
+  }
+
   /// Records one event.
   package func append(_ event: StateEvent) async throws(StateError) { try await append([event]) }
 

@@ -608,7 +608,9 @@ struct ActionRunner {
   private func runError(
     _ misfits: Shape.Misfits, _ attempt: Attempt, _ work: Work, effect: ActionError.Effect
   ) -> RunError {
-    runError(ActionError(.validation, misfits.message, effect: effect), attempt: attempt.number, work)
+    let output = effect == .done ? "\(action.id) was done, but its output" : "the output"
+    return runError(
+      ActionError(.validation, misfits.message(of: output), effect: effect), attempt: attempt.number, work)
   }
 
   /// Records a success.

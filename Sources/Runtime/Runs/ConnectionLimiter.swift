@@ -2,9 +2,12 @@
 //
 // A call waits in one queue until a place is free and the window has room, and takes both at once; the requests that it
 // makes after its first wait in another, for the window alone, so that a call that holds a place never waits behind one
-// that waits for a place. Where either could go, the one that came first goes. The window slides: a request counts from
-// the instant before it is sent until `per` later, and that it may go is in the state before it goes (`ConnectionUsed`).
-// What is read from the state counts a second longer, because it went out a little later than its instant says.
+// that waits for a place. Where either could go, the one that came first goes. The window slides, and that a request may
+// go is in the state before it goes (`ConnectionUsed`). It counts until `per` after it arrived at the service, which
+// opening a connection delays, or else the next one, over the open connection, would arrive too early. When it arrived
+// isn't known: its answer came later, but a slow answer must not slow down the others for long. So it counts from its
+// answer, or from a fourth of `per`, and a second at most, after it was sent. What is read from the state counts a
+// second longer than from its instant, for the same reason.
 //
 // Those who wait hold a continuation each; one sleeper serves all. Each is woken when it may go, or at an instant of its
 // own, to see whether a time limit has passed. Nobody is moved in the queue, and leaving it is marking a number, so that
@@ -265,20 +268,47 @@ package final class ConnectionLimiter: Sendable {
 
   // MARK: Sending
 
+  /// A request that may go out.
+  struct Sent {
+    fileprivate var per = TimeSpan.zero
+    /// Until when it counts; nil where nothing is counted.
+    fileprivate var end: TimeSpan?
+  }
+
   /// Puts on disk that a request is about to go out, and counts it.
-  func send() async throws(StateError) {
+  @discardableResult
+  func send() async throws(StateError) -> Sent {
     let per = state.withLock { $0.limits.requests == nil ? nil : $0.limits.per }
     if let per {
       do throws(StateError) {
+        let began = time.elapsed()
         try await keep(ConnectionUsed(at: time.now(), connection: name, requests: 1, per: per))
+        // On a disk that was that slow its instant is too early, for a program that reads it.
+        if time.elapsed() - began > .seconds(1) {
+          try await keep(ConnectionUsed(at: time.now(), connection: name, requests: 1, per: per))
+        }
       } catch {
         change { $0.reserved -= 1 }
         throw error
       }
     }
-    change { state in
+    return change { state in
       state.reserved -= 1
-      if let per { state.count(until: time.elapsed() + per) }
+      guard let per else { return Sent() }
+      let end = time.elapsed() + per + min(TimeSpan(nanoseconds: per.nanoseconds / 4), .seconds(1))
+      state.count(until: end)
+      return Sent(per: per, end: end)
+    }
+  }
+
+  /// Counts a request from now, because its answer is there, unless it counts from an earlier instant.
+  func arrived(_ sent: Sent) {
+    let end = time.elapsed() + sent.per
+    guard let known = sent.end, end < known else { return }
+    change { state in
+      guard let place = state.counted[state.start...].lastIndex(of: known) else { return }
+      state.counted.remove(at: place)
+      state.count(until: end)
     }
   }
 
@@ -296,14 +326,14 @@ package final class ConnectionLimiter: Sendable {
     change { _ in }
   }
 
-  /// Waits until a request may go out, and counts it; false if the task was cancelled meanwhile.
+  /// Waits until a request may go out, and counts it; nil if the task was cancelled meanwhile.
   ///
   /// - Parameters:
   ///   - permit: The call that it belongs to, whose time stands still meanwhile.
   ///   - isCounted: Whether it is made during a call that `CallPace` counts.
   func admitRequest(
     of permit: CallPermit?, isCounted: Bool, tell: (String) -> Void
-  ) async throws(StateError) -> Bool {
+  ) async throws(StateError) -> Sent? {
     if permit?.takeRequest() != true, let number = enterRequest(of: permit, isCounted: isCounted) {
       tell(reason(of: number).text)
       var waking = await wait(number)
@@ -313,11 +343,10 @@ package final class ConnectionLimiter: Sendable {
           if isCounted { pace?.begin() }
           permit?.goOn(at: time.elapsed(), pace)
         }
-        return false
+        return nil
       }
     }
-    try await send()
-    return true
+    return try await send()
   }
 
   /// Why a number has to wait, and about when it goes on, if that is known.

@@ -12,17 +12,18 @@ struct LimitedTransport: HTTPTransport {
 
   func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
     let log = AttemptLog.current
-    let isAdmitted: Bool
+    let admitted: ConnectionLimiter.Sent?
     do throws(StateError) {
-      isAdmitted = try await limiter.admitRequest(of: log?.permit ?? CallPermit.current, isCounted: log != nil) {
+      admitted = try await limiter.admitRequest(of: log?.permit ?? CallPermit.current, isCounted: log != nil) {
         log?.tellQueued($0)
       }
     } catch {
       throw HTTPError(.file, "\(request.method) \(request.redactedURL): \(error.message)", sent: .nothing)
     }
-    guard isAdmitted else {
+    guard let admitted else {
       throw HTTPError(.cancelled, "\(request.method) \(request.redactedURL): cancelled.", sent: .nothing)
     }
+    defer { limiter.arrived(admitted) }
     let response = try await network.send(request, into: sink)
     if response.status == 429 || response.status == 503,
       let span = response.retryAfter(now: limiter.time.now()), span > .zero

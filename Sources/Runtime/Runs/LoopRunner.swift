@@ -87,6 +87,7 @@ extension StepRunner {
       var done: [ItemResult] = []
       var exits: [StepInterruption] = []
       var failed = 0
+      let givesValue = step.onError?.value != nil
       var next = 0
       var running = 0
       var unjudged = toJudge
@@ -115,7 +116,9 @@ extension StepRunner {
           if place < toJudge, case .waiting = exit { holdsBack = true }
         }
         run.report(
-          .loopAdvanced(path: path, done: done.count + exits.count, failed: failed, count: chosen.count))
+          .loopAdvanced(
+            path: path, done: done.count + exits.count, failed: givesValue ? 0 : failed,
+            caught: givesValue ? failed : 0, count: chosen.count))
         // The item's last events need not wait for the others. If keeping them fails, the next commit throws it again.
         if running > 0, next == chosen.count || !exits.isEmpty { try? await run.journal.commit() }
       }

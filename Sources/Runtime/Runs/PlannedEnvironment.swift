@@ -19,6 +19,19 @@ struct PlannedValue {
   }
 }
 
+extension PlannedValue {
+  /// The value with unknowns for those bools in it that a failure decides.
+  var withOpenTruths: Value {
+    guard let members = value?.map?.members, let otherwise else { return value ?? .null }
+    var map = ValueMap()
+    for member in members {
+      let other = otherwise.map?[member.key]
+      map[member.key] = if member.value.bool != nil, let other, Unknown(other) != nil { other } else { member.value }
+    }
+    return .map(map)
+  }
+}
+
 /// An environment, and the one that holds if something fails before.
 struct PlannedEnvironment {
   private(set) var environment: Environment

@@ -41,13 +41,7 @@ extension Planner {
       }
       after.bind(next.value ?? .null, otherwise: next.otherwise)
       if next.otherwise != nil { isOpen = true }
-      if let carried = next.value {
-        if case .optional(let wrapped) = carried.content {
-          value[name.name] = wrapped
-        } else {
-          value[name.name] = carried
-        }
-      }
+      value[name.name] = next.value?.ifPresent
     }
     after.bind(result.value ?? .null, otherwise: result.otherwise)
     value["rounds"] = .int(1)

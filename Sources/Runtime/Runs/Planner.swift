@@ -94,7 +94,7 @@ package final class Planner {
     await planner.redactor.hidingSecrets {
       do throws(StepInterruption) {
         planner.plan.outputs = planner.masked(
-          try await planner.outputs(of: recipe, in: environment, prefix: "").value ?? .null)
+          try await planner.outputs(of: recipe, in: environment, prefix: "").withOpenTruths)
       } catch {
         // A plan has no other early end.
         planner.plan.error = if case .failed(let error) = error { error } else { RunError(.internal, "\(error)") }

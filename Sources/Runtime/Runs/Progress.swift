@@ -10,7 +10,9 @@ package enum Progress: Sendable {
   /// For a loop: how many items are done, of how many.
   ///
   /// `failed` of those that are done failed, and the loop continues.
-  case loopAdvanced(path: StepPath, done: Int, failed: Int = 0, count: Int)
+  ///
+  /// `caught` failed too, and gave the value of 'onError'.
+  case loopAdvanced(path: StepPath, done: Int, failed: Int = 0, caught: Int = 0, count: Int)
   case attemptFailed(path: StepPath, attempt: Int, error: RunError, retryIn: TimeSpan?)
   /// A step begins to wait, or is still waiting when its run is resumed.
   indirect case stepWaits(path: StepPath, title: String, depth: Int, wait: WaitRecord)

@@ -134,7 +134,7 @@ extension StepPath {
 
 extension Recipe {
   /// The output that a person gives for an action, coerced to what it declares.
-  fileprivate func output(_ value: Value?, ofStepAt path: StepPath) throws(ResolutionError) -> Value {
+  package func output(_ value: Value?, ofStepAt path: StepPath) throws(ResolutionError) -> Value {
     guard case .action(let call)? = step(at: path)?.kind else {
       throw ResolutionError("the recipe has no action at '\(path)'")
     }

@@ -184,7 +184,7 @@ struct RoundRunner {
     guard repetition.hasMemory else { return result }
     var value = ValueMap()
     for (name, carried) in zip(repetition.carried.map(\.name), carried) {
-      if case .optional(let wrapped) = carried.content { value[name] = wrapped } else { value[name] = carried }
+      value[name] = carried.ifPresent
     }
     value["rounds"] = .int(number)
     if let piece {
@@ -204,9 +204,7 @@ struct RoundRunner {
     let rounds = number == 1 ? "1 round" : "\(number) rounds"
     let time = limit.map { " in \($0.spelled)" } ?? ", the most it may have"
     let values = zip(repetition.carried, carried).map { carried, value in
-      if case .optional(nil) = value.content { return "; '\(carried.name)' is absent" }
-      if case .optional(let wrapped?) = value.content { return "; '\(carried.name)' is \(wrapped.brief())" }
-      return "; '\(carried.name)' is \(value.brief())"
+      "; '\(carried.name)' is \(value.ifPresent?.brief() ?? "absent")"
     }
     let message =
       "'\(step.title)' was not as wanted after \(rounds)\(time); the last one gave "
@@ -219,6 +217,11 @@ struct RoundRunner {
     run.place(&error, at: step.location)
     return .failed(error)
   }
+}
+
+extension Value {
+  /// What an optional holds, or nil; any other value as it is.
+  var ifPresent: Value? { if case .optional(let wrapped) = content { wrapped } else { self } }
 }
 
 extension Repetition {

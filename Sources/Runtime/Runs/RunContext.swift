@@ -62,7 +62,7 @@ final class RunContext: Sendable {
   {
     let value = try evaluate(condition, in: environment, step: step)
     guard let holds = value.bool else {
-      throw failed("a condition must be a bool, but this is \(value.kindName)", step)
+      throw failed("a condition must be a bool, but this is \(value.kindName)", step, at: condition.location)
     }
     return holds
   }
@@ -71,7 +71,7 @@ final class RunContext: Sendable {
   func items(of loop: Loop, in environment: Environment, step: StepPath) throws(StepInterruption) -> Value {
     let value = try evaluate(loop.items, in: environment, step: step)
     guard value.list != nil else {
-      throw failed("'forEach' takes a list, but this is \(value.kindName)", step)
+      throw failed("'forEach' takes a list, but this is \(value.kindName)", step, at: loop.items.location)
     }
     return value
   }
@@ -79,7 +79,9 @@ final class RunContext: Sendable {
   /// The case that runs.
   func chosen(of cases: Cases, in environment: Environment, step: StepPath) throws(StepInterruption) -> Case {
     let value = try evaluate(cases.subject, in: environment, step: step)
-    guard let chosen = cases.chosen(by: value) else { throw failed(cases.refusal(of: value), step) }
+    guard let chosen = cases.chosen(by: value) else {
+      throw failed(cases.refusal(of: value), step, at: cases.subject.location)
+    }
     return chosen
   }
 
@@ -89,7 +91,7 @@ final class RunContext: Sendable {
     let place = path + StepPath.fallback
     let value = try evaluate(fallback.template, in: environment, step: place)
     do throws(ValueError) { return try fallback.fitted(value) } catch {
-      throw failed("the value of 'onError': \(error)", place)
+      throw failed("the value of 'onError': \(error)", place, at: fallback.location)
     }
   }
 

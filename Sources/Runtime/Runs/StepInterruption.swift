@@ -54,19 +54,20 @@ extension StepInterruption {
   }
 
   /// The interruption that counts among those of parallel branches, given in the order in which they came: a failure of
-  /// the state first, then what a person must decide, then what continues later, then a rejection, then the first
-  /// failure; a cancellation that a failure caused comes last.
+  /// the state first, then what a person must decide, then what continues later, then a rejection, then the failure
+  /// of a write that was done, so that a `retry` around the branches doesn't repeat it, then the first failure; a
+  /// cancellation that a failure caused comes last.
   static func mostSevere(of exits: [StepInterruption]) -> StepInterruption? { exits.max { $0.weight < $1.weight } }
 
   private var weight: Int {
     switch self {
-    case .stateFailed: 7
-    case .uncertain: 6
-    case .halted: 5
-    case .stopped: 4
-    case .waiting: 3
-    case .rejected: 2
-    case .failed: 1
+    case .stateFailed: 8
+    case .uncertain: 7
+    case .halted: 6
+    case .stopped: 5
+    case .waiting: 4
+    case .rejected: 3
+    case .failed(let error): error.isFinal ? 2 : 1
     case .cancelled: 0
     }
   }

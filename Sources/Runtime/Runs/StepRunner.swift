@@ -333,7 +333,7 @@ struct StepRunner {
         let inner = number == 1 ? prefix : "\(prefix)~\(number)"
         return try await limited(step, in: environment, at: path, inner: inner, startedAt: startedAt, triedAt: began)
       } catch .failed(var error) {
-        guard StepInterruption.failed(error).catchable != nil, error.effect != .done || error.retryable,
+        guard StepInterruption.failed(error).catchable != nil, !error.isFinal,
           let delay = run.delay(
             before: step, after: number, &error, standard: nil, limits: step.timeout, environment: environment,
             startedAt: startedAt)
@@ -470,6 +470,9 @@ extension StepStatus {
 }
 
 extension RunError {
+  /// Whether it is that of a write that was done, which neither its own `retry` nor one around it repeats.
+  var isFinal: Bool { self.effect == .done && !self.retryable }
+
   /// The error of an uncertain step whose reason wasn't kept.
   static func lost(_ path: StepPath) -> RunError {
     RunError(.uncertain, "the outcome of '\(path)' is unknown", step: path, effect: .unknown)

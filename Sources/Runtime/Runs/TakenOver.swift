@@ -6,9 +6,9 @@
 //
 //     passed    it succeeded, was skipped, or failed and `onError` caught that: kept with its value, without what is
 //               inside it
-//     open      it holds steps and didn't end: kept as begun, with its list, its case, its `now`, and the number of its
-//               round with what that was given and what the rounds before it gathered; its time limit begins anew, and
-//               what is inside is judged in turn
+//     open      it holds steps and didn't end: kept as begun, with its list, its case, its `now`, the number of its
+//               attempt, and that of its round with what the round was given and what the rounds before it gathered;
+//               its time limit begins anew, and what is inside is judged in turn
 //     answered  its action was done, and the answer didn't fit its `shape`: kept with the answer, which is looked at
 //               again
 //     handled   its handler didn't end: kept with the failure that led there, and what is inside the handler is judged
@@ -16,9 +16,11 @@
 //               `onError` failed)
 //     undone    anything else, such as an action that failed or was cancelled: left out, so that it begins anew
 //
-// A step with `retry` that holds steps is undone as a whole, because each attempt of it is a new scope. `onFailure` and
-// `finally` belong to the end of a recipe: if the steps before them didn't end, what they did is left out, because they
+// A step that holds steps is undone as a whole where its `retry` asked for one attempt more: each attempt is a new
+// scope, and the new run has attempts left. A failure that its `retry` doesn't try again, such as that of a write that
+// was done, leaves it open. `onFailure` and `finally` belong to the end of a recipe: if the steps before them didn't end, what they did is left out, because they
 // have to run at the new end. If the steps did end (only `finally` failed), it is judged too.
+import ActionKit
 package import Basics
 package import Recipes
 package import RunState
@@ -102,6 +104,12 @@ private struct TakingOver {
       .stepBegan(
         StepBegan(
           run: run, at: start, step: record.path, now: record.now, items: record.items, case: record.case)))
+    guard record.attempts > 0 else { return }
+    events.append(
+      .attemptBegan(
+        AttemptBegan(
+          run: run, at: start, step: record.path, number: record.attempts, carried: record.carried,
+          collected: record.collected.all)))
   }
 
   private mutating func takeUnfinished(_ step: Step, _ record: StepRecord) {
@@ -132,21 +140,60 @@ private struct TakingOver {
       adopt(handler, "\(path)!/")
       return
     }
-    if case .cases(let cases) = step.kind {
+    if step.repetition != nil {
+      takeRounds(step, record)
+    } else {
+      takeWork(of: step, record, path)
+    }
+  }
+
+  /// A repeated step continues in the round that didn't finish, with what that was given, or with what followed from the
+  /// last one.
+  private mutating func takeRounds(_ step: Step, _ record: StepRecord) {
+    guard record.attempts > 0 else { return }
+    takeOpen(record)
+    let path = "\(record.path)/#round"
+    guard let round = old.steps[path] else { return }
+    if round.status == .succeeded {
+      takePassed(round)
+    } else {
+      takeWork(of: step, round, "\(path)\(record.attempts)")
+    }
+  }
+
+  /// Keeps what finished of what a step does, or its round, in the last attempt.
+  ///
+  /// - Parameter prefix: What the paths of the steps inside begin with, in the first attempt.
+  private mutating func takeWork(of step: Step, _ record: StepRecord, _ prefix: StepPath) {
+    if asksForAnother(step, record) { return }
+    let inner = record.attempts > 1 ? "\(prefix)~\(record.attempts)" : prefix
+    switch step.kind {
+    case .action: takeAnswered(record)
+    case .block(let block, _):
+      takeOpen(record)
+      adopt(block, "\(inner)/")
+    case .parallel(let branches):
+      takeOpen(record)
+      for branch in branches { adopt(branch.block, "\(inner)/\(branch.name)/") }
+    case .call(let call):
+      takeOpen(record)
+      adopt(call.recipe, "\(inner)/")
+    case .cases(let cases):
       // One that chose none is undone.
       guard let chosen = record.case.flatMap({ cases[$0] }) else { return }
       takeOpen(record)
-      adopt(chosen.block, path + chosen.prefix)
-    } else if step.repetition != nil {
-      takeRounds(step, record)
-    } else if case .action = step.kind {
-      takeAnswered(record)
-    } else if holdsSteps(step) {
-      // A new attempt is a new scope.
-      if step.retry != nil { return }
-      takeOpen(record)
-      adopt(inside: step, path)
+      adopt(chosen.block, inner + chosen.prefix)
+    case .bindings, .wait, .approval, .failure: break
     }
+  }
+
+  /// Whether the `retry` of a step would have it tried again.
+  private func asksForAnother(_ step: Step, _ record: StepRecord) -> Bool {
+    guard let policy = step.retry else { return false }
+    if record.lastAttempt?.retryAt != nil { return true }
+    guard let error = record.failedInHandler ? firstFailure(of: record) : record.error else { return false }
+    return !error.isFinal && record.attempts >= policy.schedule.maxAttempts
+      && step.schedule(after: error, standard: nil) != nil
   }
 
   /// Keeps an answer that didn't fit.
@@ -164,54 +211,13 @@ private struct TakingOver {
           exchanges: last.exchanges, answer: answer)))
   }
 
-  private func holdsSteps(_ step: Step) -> Bool {
-    switch step.kind {
-    case .block, .parallel, .call: true
-    case .action, .bindings, .wait, .approval, .failure, .cases: false
-    }
-  }
-
-  private mutating func adopt(inside step: Step, _ path: StepPath) {
-    switch step.kind {
-    case .block(let block, _): adopt(block, "\(path)/")
-    case .parallel(let branches): for branch in branches { adopt(branch.block, "\(path)/\(branch.name)/") }
-    case .call(let call): adopt(call.recipe, "\(path)/")
-    case .action, .bindings, .wait, .approval, .failure, .cases: break
-    }
-  }
-
-  /// A repeated step continues in the round that didn't finish, with what that was given, or with what followed from the
-  /// last one.
-  private mutating func takeRounds(_ step: Step, _ record: StepRecord) {
-    guard record.attempts > 0 else { return }
-    takeOpen(record)
-    events.append(
-      .attemptBegan(
-        AttemptBegan(
-          run: run, at: start, step: record.path, number: record.attempts, carried: record.carried,
-          collected: record.collected.all)))
-    let path = "\(record.path)/#round"
-    guard let round = old.steps[path] else { return }
-    if round.lastAttempt?.answer != nil {
-      takeAnswered(round)
-    } else if round.status == .succeeded {
-      takePassed(round)
-    } else if holdsSteps(step), step.retry == nil {
-      takeOpen(round)
-      adopt(inside: step, "\(path)\(record.attempts)")
-    }
-  }
-
   /// The failure of a step itself, where its record holds the failure of its handler.
   private func firstFailure(of record: StepRecord) -> RunError? {
     if let error = record.lastAttempt?.error { return error }
     // The handler's failure has the step's as its cause, unless it had another.
-    if let cause = record.error?.cause, let step = cause.step, step == record.path || step.isIn(record.path + "/") {
-      return cause
-    }
-    return old.stepsInOrder.last { inner in
-      inner.error != nil && inner.status.isEnded && inner.path.isIn(record.path + "/")
-    }?.error
+    func isInside(_ step: StepPath) -> Bool { step.isIn(record.path + "/") || step.isIn(record.path + "~") }
+    if let cause = record.error?.cause, let step = cause.step, step == record.path || isInside(step) { return cause }
+    return old.stepsInOrder.last { $0.error != nil && $0.status.isEnded && isInside($0.path) }?.error
   }
 }
 

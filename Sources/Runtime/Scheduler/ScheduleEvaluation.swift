@@ -218,7 +218,7 @@ struct ScheduleEvaluation {
 
   /// Puts a request for a run through an overlap policy.
   mutating func offer(_ slot: Timestamp, _ cause: RunCause, _ overlap: Trigger.Overlap, _ source: Origin = Origin()) {
-    if let refusal = plan.refusal { return settle(slot, cause, .refused, refusal) }
+    if let refusal = plan.refusal { return settle(slot, cause, .refused, source.reason(refusal)) }
     guard let alive = current.open.first, overlap != .allowAll else {
       return decide(slot, cause, source) { $0.start(slot, cause, $1) }
     }
@@ -237,7 +237,8 @@ struct ScheduleEvaluation {
       decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .bufferAll:
       guard current.buffered.count < ScheduleEvaluation.mostBuffered else {
-        return settle(slot, cause, .dropped, "\(ScheduleEvaluation.mostBuffered) starts wait already", run: alive)
+        let reason = source.reason("\(ScheduleEvaluation.mostBuffered) starts wait already")
+        return settle(slot, cause, .dropped, reason, run: alive)
       }
       decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .cancelOther:
@@ -257,6 +258,11 @@ struct ScheduleEvaluation {
     var event: Value?
     /// The inputs that a person gives.
     var given: [(name: String, input: GivenInput)] = []
+    /// The batch that starts it.
+    var batch: BatchRecord?
+
+    /// Why no run starts, with what it would have started with.
+    func reason(_ text: String) -> String { batch.map { "\(text); \($0.words)" } ?? text }
   }
 
   /// The inputs that a slot was decided with.
@@ -269,7 +275,7 @@ struct ScheduleEvaluation {
     var kept: Value?
   }
 
-  /// Computes the inputs of a slot and goes on with them; refuses it if that fails.
+  /// Decides a slot with its inputs, or refuses it if they can't be computed.
   private mutating func decide(
     _ slot: Timestamp, _ cause: RunCause, _ source: Origin, _ body: (inout ScheduleEvaluation, Prepared) -> Void
   ) {
@@ -281,7 +287,7 @@ struct ScheduleEvaluation {
     case .success(let values):
       let kept = starting.lasting(values, given: source.given.map(\.name))
       body(&self, Prepared(run: run, inputs: .map(values), kept: .map(kept)))
-    case .failure(let faults): settle(slot, cause, .refused, faults.sentence)
+    case .failure(let faults): settle(slot, cause, .refused, source.reason(faults.sentence))
     }
   }
 
@@ -340,9 +346,7 @@ struct ScheduleEvaluation {
       mark = max(mark, slot.until ?? slot.slot)
       current.started = current.started.isEmpty ? [] : current.started.filter { $0 > mark }
     }
-    if slot.cause.kind == .event, let open = current.batch, open.events.first == slot.cause.event {
-      (current.batch, current.gathered) = (nil, [:])
-    }
+    if current.batch?.isEnded(by: slot) == true { (current.batch, current.gathered) = (nil, [:]) }
     if slot.outcome == .buffered {
       current.buffered.append(
         BufferedSlot(slot: slot.slot, at: now, cause: slot.cause, inputs: slot.inputs, run: slot.run))
@@ -437,21 +441,20 @@ struct ScheduleEvaluation {
     if let pause = current.pause {
       settle(event.receivedAt, cause, .paused, ScheduleEvaluation.words(pause))
     } else if let batch = plan.trigger.batch {
-      gather(event, value, batch)
+      current.gathered[event.id] = .success(value)
+      gather(event.id, nil, batch)
     } else {
       offer(event.receivedAt, cause, plan.overlap, Origin(event: value))
     }
   }
 
-  /// Takes an event into the batch, which the first opens and the last starts a run with.
-  private mutating func gather(_ event: EventRecord, _ value: Value, _ batch: Trigger.Batch) {
-    var open =
-      current.batch
-      ?? BatchRecord(at: now, due: now.advanced(by: min(batch.span, ScheduleEvaluation.longestBatch)) ?? .latest)
-    open.events.append(event.id)
+  /// Takes an event or a file into the batch: the first opens it, and the last starts a run with it.
+  mutating func gather(_ event: String, _ file: GatheredFile?, _ batch: Trigger.Batch) {
+    let due = now.advanced(by: min(batch.span, ScheduleEvaluation.longestBatch)) ?? .latest
+    let gathered = EventGathered(at: now, schedule: id, id: event, due: current.batch?.due ?? due, file: file)
+    let open = BatchRecord.adding(gathered, to: current.batch)
     current.batch = open
-    current.gathered[event.id] = .success(value)
-    add(.eventGathered(EventGathered(at: now, schedule: id, id: event.id, due: open.due)))
+    add(.eventGathered(gathered))
     if open.events.count >= batch.max { startBatch(open) }
   }
 
@@ -463,21 +466,28 @@ struct ScheduleEvaluation {
 
   private mutating func startBatch(_ open: BatchRecord) {
     guard let first = open.events.first else { return }
-    let cause = RunCause(.event, schedule: id, event: first)
-    var events: [Value] = []
+    guard plan.takes(open) else {
+      let reason = "the schedule was edited since, and no longer takes them; \(open.words)"
+      return settle(open.at, open.cause(first, of: id), .dropped, reason)
+    }
+    var events: [(cause: RunCause, value: Value)] = []
+    let gathered = current.gathered
     for event in open.events {
-      switch current.gathered[event] ?? .failure(StateError(.unavailable, "it is no longer kept")) {
-      case .success(let value): events.append(value)
+      let cause = open.cause(event, of: id)
+      let value = open.files[event].map { .success(EventForm.file($0, id: event)) } ?? gathered[event]
+      switch value ?? .failure(StateError(.unavailable, "it is no longer kept")) {
+      case .success(let value): events.append((cause, value))
+      // Only an event that came before an edit or a restart may fail here; the others start their run.
       case .failure(let error):
-        return settle(
-          open.at, cause, .refused, "what came with the event \(event) cannot be read: \(error.message)")
+        settle(open.at, cause, .refused, "what came with the event \(event) cannot be read: \(error.message)")
       }
     }
-    guard plan.trigger.batch == nil else { return offer(open.at, cause, plan.overlap, Origin(event: .list(events))) }
-    // The recipe was edited since, and takes each by itself; the first ends the batch.
-    for (event, value) in zip(open.events, events) {
-      offer(open.at, RunCause(.event, schedule: id, event: event), plan.overlap, Origin(event: value))
+    guard let cause = events.first?.cause else { return }
+    guard plan.trigger.batch == nil else {
+      return offer(open.at, cause, plan.overlap, Origin(event: .list(events.map(\.value)), batch: open))
     }
+    // The recipe was edited since, and takes each alone; the first ends the batch.
+    for (cause, value) in events { offer(open.at, cause, plan.overlap, Origin(event: value)) }
   }
 }
 

@@ -61,6 +61,15 @@ package final class SchedulePlan: Sendable {
   /// The event that it listens for.
   var event: String? { if case .event(let name, match: _, form: _) = trigger.kind { name } else { nil } }
 
+  /// Whether it may start runs with what was gathered, perhaps before it was edited.
+  func takes(_ batch: BatchRecord) -> Bool {
+    switch trigger.kind {
+    case .event: batch.files.isEmpty
+    case .file: !batch.files.isEmpty
+    case .timed, .afterRecipe: false
+    }
+  }
+
   /// What happens to a start while a run is alive.
   ///
   /// Events and ends of runs come only once, so they wait.

@@ -6,7 +6,7 @@ package import RunState
 // Files that come or change start runs, one each. The owner looks at the folders and says which versions have stayed
 // unchanged for long enough (`SettlingFiles`); the scheduler knows which it has seen. The first look with a pattern passes
 // over what is there, unless the entry says otherwise. What has no place in the queue stays in its folder, unseen, until
-// there is one.
+// there is one. A file that is gathered for a batch is recorded with it, in the write that records it as seen.
 
 /// A version of a file, with its path from the folder of errand.yaml.
 package struct FoundFile: Sendable, Equatable {
@@ -116,9 +116,13 @@ extension ScheduleEvaluation {
       } else {
         guard current.buffered.count < Scheduler.mostWaitingFiles else { break }
         see([file.path: file.version])
-        let event = EventForm.file(
-          file.path, id: file.id, time: now, bytes: file.version.bytes, modifiedAt: file.version.modifiedAt)
-        offer(now, cause, plan.overlap, Origin(event: event))
+        let found = GatheredFile(path: file.path, version: file.version, at: now)
+        if let batch = plan.trigger.batch {
+          // A version that went and came back while its batch is open is in it already.
+          if current.batch?.files[file.id] == nil { gather(file.id, found, batch) }
+        } else {
+          offer(now, cause, plan.overlap, Origin(event: EventForm.file(found, id: file.id)))
+        }
       }
       flush()
     }
@@ -132,5 +136,12 @@ extension ScheduleEvaluation {
     if current.files == nil { current.files = SeenFiles(pattern: pattern.text) }
     current.files?.apply(event)
     add(.filesSeen(event))
+  }
+}
+
+extension EventForm {
+  /// The value for a file that came or changed.
+  static func file(_ file: GatheredFile, id: String) -> Value {
+    EventForm.file(file.path, id: id, time: file.at, bytes: file.bytes, modifiedAt: file.modifiedAt)
   }
 }

@@ -122,7 +122,8 @@ package struct Scheduler: Sendable {
     let current = states[index]
     var first = current?.batch?.due
     if let recurrence = plan.recurrence, current?.remaining != 0, let next = recurrence.next(after: schedule.mark) {
-      first = plan.due(next, of: schedule.id)
+      let due = plan.due(next, of: schedule.id)
+      first = min(first ?? due, due)
     }
     guard let due = first, current?.pause == nil else {
       schedules[Int(index)].isQueued = false
@@ -223,8 +224,10 @@ extension Scheduler {
     var current =
       index.flatMap { states[$0] } ?? (before == nil ? record.map { ScheduleState($0) } : nil) ?? ScheduleState()
     for end in current.ends { current.outputs[end.run] = outputs[end.run] }
-    if index == nil, case .event(_, _, let form) = plan.trigger.kind {
-      for event in current.batch?.events ?? [] { current.gathered[event] = gathered[event].map { form.read($0) } }
+    if case .event(_, _, let form) = plan.trigger.kind {
+      for event in current.batch?.events ?? [] {
+        if let whole = gathered[event] { current.gathered[event] = form.read(whole) }
+      }
     }
     var mark = index.map { schedules[Int($0)].mark } ?? record?.processedUntil ?? now
     var events: [StateEvent] = []
@@ -315,11 +318,13 @@ extension Scheduler {
         SlotRecord(
           schedule: id, slot: waiting.slot, outcome: .dropped, at: now, cause: waiting.cause, reason: reason))
     }
-    let batched = (current.batch?.events.first).map { event in
-      StateEvent.slotDecided(
-        SlotRecord(
-          schedule: id, slot: current.batch?.at ?? now, outcome: .dropped, at: now,
-          cause: RunCause(.event, schedule: id, event: event), reason: reason))
+    let batched = current.batch.flatMap { open in
+      open.events.first.map { first in
+        StateEvent.slotDecided(
+          SlotRecord(
+            schedule: id, slot: open.at, outcome: .dropped, at: now, cause: open.cause(first, of: id),
+            reason: "\(reason); \(open.words)"))
+      }
     }
     return missed + dropped + [batched].compactMap { $0 } + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
   }

@@ -8,6 +8,7 @@ import ActionKit
 import Basics
 import Calendars
 import RunState
+import Scheduler
 import Synchronization
 
 /// Audits one simulated world.
@@ -39,6 +40,11 @@ final class Audit: Sendable {
     var resolved: Set<String> = []
     var ended: [String: RunRecord] = [:]
     var recorded: [SlotRecord] = []
+    /// The versions of files that were seen in the batch that is being recorded, and whose fate it has to decide, with
+    /// their schedules.
+    var seen: Set<String> = []
+    /// The versions in a batch that ended in the batch of events that is being recorded.
+    var released: Set<String> = []
     /// What was confirmed to people: events, and cancelled runs.
     var received: Set<String> = []
     var cancelled: Set<String> = []
@@ -184,12 +190,7 @@ final class Audit: Sendable {
     note("call \(context.run) \(context.step) attempt \(context.attempt): \(act())")
     let key = context.idempotencyKey
     if case .write = effect { content.withLock { _ = $0.writes.insert(key) } }
-    // What is on disk, not what is on its way there.
-    guard let store = program.store.withLock({ $0 }), let run = store.run(context.run) else {
-      return fail("a call of the run \(context.run), which is not open")
-    }
-    let steps = [run.steps[context.step], run.steps["\(context.step)/#round"]].compactMap { $0 }
-    guard let step = steps.last(where: { run.key(of: $0) == key }) else {
+    guard let step = step(of: context, by: program) else {
       return fail("a call of '\(key)', of which nothing is on disk")
     }
     if step.status.isEnded { fail("'\(key)' is called, but has ended as \(step.status.rawValue)") }
@@ -204,6 +205,16 @@ final class Audit: Sendable {
     }
   }
 
+  /// The record of the step that makes a call: what is on disk, not what is on its way there.
+  func step(of context: ActionContext, by program: ProgramLife) -> StepRecord? {
+    guard let run = program.store.withLock({ $0 })?.run(context.run) else {
+      fail("a call of the run \(context.run), which is not open")
+      return nil
+    }
+    let steps = [run.steps[context.step], run.steps["\(context.step)/#round"]].compactMap { $0 }
+    return steps.last { run.key(of: $0) == context.idempotencyKey }
+  }
+
   // MARK: Events
 
   private func record(_ events: [StateEvent], _ content: inout Content) {
@@ -211,6 +222,8 @@ final class Audit: Sendable {
       if isTold { content.trace.append(Audit.words(event)) }
       Audit.record(event, &content)
     }
+    for file in content.seen.sorted() { Audit.fail("\(file) was seen, and nothing comes of it", &content) }
+    (content.seen, content.released) = ([], [])
   }
 
   private static func record(_ event: StateEvent, _ content: inout Content) {
@@ -249,6 +262,19 @@ final class Audit: Sendable {
         content.marks[event.schedule] = event.at
       }
     case .eventsForgotten(let event): content.received.subtract(event.ids)
+    case .filesSeen(let event):
+      let known = content.fold.schedules[event.schedule]?.files
+      for (path, version) in event.files {
+        if known?.versions[path] == version { fail("'\(path)' is seen twice by \(event.schedule)", &content) }
+        // The first look may pass over what is there, and a version that comes back is in its batch already.
+        let file = FoundFile(path, version).id
+        let isGathered = content.fold.schedules[event.schedule]?.batch?.files[file] != nil
+        if known?.pattern == event.pattern, !isGathered { content.seen.insert("\(event.schedule) \(file)") }
+      }
+    case .eventGathered(let event) where event.file != nil:
+      if content.seen.remove("\(event.schedule) \(event.id)") == nil {
+        fail("\(event.schedule) gathers \(event.id), which it has not just seen", &content)
+      }
     case .scheduleRemoved(let event):
       checkRest(of: event.schedule, until: event.at, &content)
       // When it comes back, the state says from when its slots count; after a clock was set back they may be due again.
@@ -278,6 +304,7 @@ final class Audit: Sendable {
 
   private static func check(_ slot: SlotRecord, _ content: inout Content) {
     content.recorded.append(slot)
+    if slot.cause.kind == .file { checkFile(slot, &content) }
     guard slot.cause.kind == .slot else { return }
     let id = slot.schedule
     let key = "\(id) \(slot.slot)"
@@ -302,6 +329,21 @@ final class Audit: Sendable {
     let count = recurrence.count(after: mark, through: last)
     if count != slot.count { fail("the row \(key) … \(last) stands for \(slot.count) slots of \(count)", &content) }
     content.marks[id] = last
+  }
+
+  /// Checks that a version of a file has one fate: what waited, what was gathered, or what was just seen.
+  private static func checkFile(_ slot: SlotRecord, _ content: inout Content) {
+    guard let schedule = content.fold.schedules[slot.schedule] else { return }
+    if let batch = schedule.batch, batch.isEnded(by: slot) {
+      // Without 'batch', to which the entry may have been edited since, each has a fate of its own.
+      content.released = Set(batch.files.keys.map { "\(slot.schedule) \($0)" })
+      return
+    }
+    if content.released.remove("\(slot.schedule) \(slot.cause.event ?? "")") != nil { return }
+    if schedule.buffered.contains(where: { $0.slot == slot.slot && $0.cause == slot.cause }) { return }
+    if content.seen.remove("\(slot.schedule) \(slot.cause.event ?? "")") == nil {
+      fail("\(slot.schedule) decides on \(slot.cause.event ?? "no file") (\(slot.outcome)) again", &content)
+    }
   }
 
   /// Checks a schedule that is edited or removed against its slots until then.

@@ -73,8 +73,12 @@ struct RecipeMaker {
 
   private mutating func trigger(among others: [String]) -> [String] {
     var parts: [String] = []
-    switch Int.random(in: 0..<12, using: &random) {
+    switch Int.random(in: 0..<13, using: &random) {
     case 0: return ["event: tick"] + (one(in: 2) ? ["batch: { for: \(pick(["30s", "3h"])), max: 2 }"] : [])
+    case 12:
+      let settle = "settle: \(SimulatedInbox.settle)"
+      return ["file: { path: \(SimulatedInbox.pattern), \(settle), existing: \(pick(["ignore", "run"])) }"]
+        + (one(in: 3) ? ["batch: { for: \(pick(["30s", "3h"])), max: 3 }"] : [])
     case 1 where !others.isEmpty:
       return ["afterRecipe: { recipe: \(pick(others)), status: [succeeded, failed] }"]
     case 2...4:
@@ -167,7 +171,11 @@ struct RecipeMaker {
     let retry =
       ", retry: { maxAttempts: 3, initial: \(pick(["2s", "20m", "4h"])), factor: 2, jitter: \(pick(["full", "none"])) }"
     let onError = one(in: 4) ? ", onError: \(pick(["continue", "[\(plain())]"]))" : ""
-    switch Int.random(in: 0..<9, using: &random) {
+    switch Int.random(in: 0..<10, using: &random) {
+    case 9:
+      // The answer to 8 doesn't fit.
+      return "{ id: \(id), uses: sim.postOpen, with: { value: \(pick([7, 7, 8])) }, "
+        + "shape: { body: { value: int, state: \"choice(on, off)\", at: date } }\(onError) }"
     case 0: return "{ id: \(id), uses: sim.read\(size)\(one(in: 2) ? retry : "")\(onError) }"
     case 1: return "{ id: \(id), uses: sim.put\(size)\(one(in: 2) ? retry : "")\(onError) }"
     case 2: return "{ id: \(id), uses: sim.putWithinHour\(size)\(one(in: 2) ? retry : "")\(onError) }"

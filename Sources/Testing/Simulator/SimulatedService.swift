@@ -5,6 +5,7 @@
 // does anything, its attempt has to be on disk, for a step that hasn't ended.
 import ActionKit
 import Basics
+import Recipes
 import RunState
 import RunTestKit
 import Synchronization
@@ -44,6 +45,9 @@ final class SimulatedService: Sendable {
     /// How many calls of a run are in flight.
     var underWay: [String: Int] = [:]
     var calls = 0
+    /// When the last calls came where the connection has limits, by the wall clock.
+    var limitedCalls: [Timestamp] = []
+    var limitedUnderWay = 0
   }
 
   private let content: Mutex<Content>
@@ -58,6 +62,35 @@ final class SimulatedService: Sendable {
 
   /// Begins with bytes that are rare in files, so that the search for it is fast.
   static let secret = "~s3cr3t/of the+service"
+
+  /// What the service allows, in some worlds.
+  static let limits = ConnectionLimits(maxParallel: 2, requests: 3, per: .seconds(30))
+
+  /// Notes that the wall clock was set, so that it no longer tells how far apart calls are.
+  func clockWasSet() { content.withLock { $0.limitedCalls = [] } }
+
+  /// Notes that a program starts, which has forgotten the calls of the one before.
+  func programStarts() { content.withLock { $0.limitedUnderWay = 0 } }
+
+  /// A call on the connection with limits begins.
+  private func beginLimited(_ context: ActionContext, _ step: StepRecord?) {
+    let now = context.time.now()
+    // Where time passed between the attempt's beginning and its call, it counts from an instant before the call.
+    let isPrompt = (step?.lastAttempt?.startedAt).flatMap { now.span(since: $0) }.map { $0 <= .seconds(1) } ?? false
+    content.withLock { content in
+      let limits = SimulatedService.limits
+      content.limitedUnderWay += 1
+      if let most = limits.maxParallel, content.limitedUnderWay > most {
+        journal.fail("\(content.limitedUnderWay) calls are under way at once, of \(most)")
+      }
+      if !isPrompt { return }
+      content.limitedCalls.removeAll { now.span(since: $0).map { $0 >= limits.per } ?? true }
+      content.limitedCalls.append(now)
+      if let most = limits.requests, content.limitedCalls.count > most {
+        journal.fail("\(content.limitedCalls.count) calls came within \(limits.per.spelled), of \(most)")
+      }
+    }
+  }
 
   var mood: Mood {
     get { content.withLock { $0.mood } }
@@ -82,6 +115,9 @@ final class SimulatedService: Sendable {
   ) async throws(ActionError) {
     try program.check()
     let key = context.idempotencyKey
+    let isLimited = program.isLimited && effect != .pure
+    if isLimited { beginLimited(context, journal.step(of: context, by: program)) }
+    defer { if isLimited, !program.isOver { content.withLock { $0.limitedUnderWay -= 1 } } }
     let act = content.withLock { content -> Act in
       content.calls += 1
       content.underWay[context.run, default: 0] += 1
@@ -173,10 +209,13 @@ final class ProgramLife: Sendable {
   let service: SimulatedService
   let disk: FaultyFileSystem
   let store: Mutex<(any LocalStateStore)?>
+  /// Whether its connection has limits.
+  let isLimited: Bool
 
-  init(_ service: SimulatedService, _ disk: FaultyFileSystem) {
+  init(_ service: SimulatedService, _ disk: FaultyFileSystem, isLimited: Bool) {
     self.service = service
     self.disk = disk
+    self.isLimited = isLimited
     store = Mutex(nil)
   }
 
@@ -205,6 +244,7 @@ enum SimulatedPlugin: Plugin {
   static let summary = "Does what a seed says."
   static let actions: [any Action<ProgramLife>.Type] = [
     Compute.self, Read.self, Consume.self, Put.self, PutWithinHour.self, Post.self, PostLooked.self, PostKeyed.self,
+    PostOpen.self,
   ]
 
   struct Configuration: FieldSet {
@@ -300,6 +340,27 @@ private enum Post: SimulatedAction {
 private enum PostKeyed: SimulatedAction, KeyedAction {
   static let name = "postKeyed"
   static let effect = Effect.write
+}
+
+/// A write whose answer is of no known type, so that it fits a `shape` or doesn't.
+private enum PostOpen: Action {
+  static let name = "postOpen"
+  static let summary = "Does what the seed says."
+  static let effect = Effect.write
+  static let examples = [Example("One", "value: 1")]
+
+  struct Output: FieldSet {
+    @Field("What the service says.") var body: Value
+  }
+
+  static func run(_ input: SimulatedInput, on service: ProgramLife, in context: ActionContext) async throws -> Output {
+    try await service.service.perform(effect, honoursKeys: false, context, from: service)
+    return try Output {
+      $0.body = .object([
+        "value": .int(input.value), "state": .string(input.value == 7 ? "on" : "lost"), "at": .string("2026-11-22"),
+      ])
+    }
+  }
 }
 
 private enum PostLooked: SimulatedAction, ReconcilingAction {

@@ -95,6 +95,7 @@ final class Director {
       seams: simulation.seams)
     thread.isInOrder = Int.random(in: 0..<4, using: &random) == 0
     world.compactsAt = [10_000, 40_000, 160_000][Int.random(in: 0..<3, using: &random)]
+    world.isLimited = simulation.seed % 3 == 1
     maker = RecipeMaker(seed: simulation.seed &+ 11)
     self.random = random
   }
@@ -107,6 +108,7 @@ final class Director {
     for (path, text) in maker.called() { put(text, at: path) }
     for name in names where !one(in: 4) { write(name) }
     world.service.mood = .rough(number(0..<70))
+    world.inbox.put(1, at: "in/a", now: world.now)
     ensureProgram()
     for _ in 0..<simulation.moves {
       if audit.fault != nil { return }
@@ -166,8 +168,9 @@ final class Director {
     guard let program = world.program else { return }
     let open = program.store.state.openRuns
     let run = open.isEmpty ? nil : open[number(0..<open.count)]
-    switch number(0..<40) {
+    switch number(0..<43) {
     case 0...11: advance()
+    case 39...41: changeFiles(program)
     case 12, 13:
       world.die(losing: [.nothing, .everything, .some(seed: random.next())][number(0..<3)])
       if one(in: 2) { pass(number(0..<200_000)) }
@@ -184,6 +187,7 @@ final class Director {
       audit.note("the clock is set by \(span)")
       if span < .zero { wasSetBack = true }
       setAt = program.time.elapsed()
+      world.service.clockWasSet()
       program.time.setWallClock(to: program.time.now().advanced(by: span) ?? program.time.now())
     case 19, 20: begin(program)
     case 21...23: signal(program)
@@ -237,6 +241,17 @@ final class Director {
       do throws(StateError) { _ = try await program.host.receive(event) } catch { return }
       audit.told(received: event.id)
     }
+  }
+
+  private func changeFiles(_ program: SimulatedProgram) {
+    for _ in 0..<number(1..<4) {
+      let path = "in/\(["a", "b", "c"][number(0..<3)])"
+      let bytes = one(in: 4) ? nil : number(1..<1000)
+      audit.note("file \(path) \(bytes.map { "of \($0)" } ?? "goes")")
+      world.inbox.put(bytes, at: path, now: program.time.now())
+    }
+    // Ends when the folder has been looked at.
+    Task { await program.schedules.lookForFiles() }
   }
 
   private func decide(_ program: SimulatedProgram, _ open: [RunRecord]) {
@@ -315,6 +330,7 @@ final class Director {
     if one(in: 5) {
       audit.note("remove \(name)")
       world.folder[name] = nil
+      world.looksFrom = program.time.now()
     } else if one(in: 4), let text = world.folder[name] {
       audit.note("break \(name)")
       world.folder[name] = text + "steps: [\n"
@@ -397,11 +413,23 @@ final class Director {
         audit.fail("the slot \(schedule.id) \(next) has no record, and it is \(now)")
       }
     }
+    // A clock that was set begins the wait again.
+    let since = now.span(since: max(world.inbox.changedAt, world.looksFrom)) ?? .zero
+    if wasSetBack || setAt != nil || since < SimulatedInbox.settle + .seconds(15) { return }
+    for schedule in state.schedules.values where world.folder[schedule.recipe] != nil {
+      guard world.watchers.contains(schedule.spec), let seen = schedule.files?.versions else { continue }
+      for file in world.inbox.files where seen[file.path] != file.version {
+        audit.fail("the file \(file.path) of \(schedule.id) has not been seen, and it is \(now)")
+      }
+    }
   }
 
   /// Whether a step of a run that is being walked waits for less than a minute, or for a clock that was set back.
   private func isDueSoon(_ run: RunRecord, _ now: Timestamp) -> Bool {
     if wasSetBack { return true }
+    // A call may wait until another is over, or until the connection has room.
+    let sleep = world.program?.time.untilNextSleeper ?? .seconds(61)
+    if world.isLimited, world.service.isCalled || sleep < .seconds(61) { return true }
     let soon = now.advanced(by: .seconds(61)) ?? now
     return run.steps.contains { step in
       // A step that waits for a block's limit is inside it.
@@ -511,10 +539,12 @@ final class Director {
         if step.status == .succeeded, world.service.count(of: key) == 0 {
           audit.fail("'\(key)' succeeded, but was never done")
         }
-        if step.status == .cancelled || step.status == .timedOut, isDone {
+        // Its attempt says so, whatever its handler ended with.
+        let isTold = step.lastAttempt?.error?.effect == .done
+        if step.status == .cancelled || step.status == .timedOut, isDone, !isTold {
           audit.fail("'\(key)' was done, and ended as \(step.status.rawValue)")
         }
-        if step.status == .failed, step.error?.effect == ActionError.Effect.none, isDone {
+        if step.status == .failed, step.error?.effect == ActionError.Effect.none, isDone, !isTold {
           audit.fail("'\(key)' failed as if nothing had been done, but it was")
         }
       }

@@ -61,6 +61,11 @@ final class World {
   let audit: Audit
   let service: SimulatedService
   let folder = RecipeFolder()
+  let inbox = SimulatedInbox()
+  /// What the state has for the rules of the entries that watch files.
+  var watchers: Set<String> = []
+  /// When the program was started or recipes were edited last, after which files are looked for.
+  var looksFrom = Timestamp.earliest
   var random: SeededGenerator
   var disk = FaultyFileSystem()
   var now: Timestamp
@@ -71,6 +76,8 @@ final class World {
   let seams: Seams
   /// How large the journal becomes before a snapshot is written.
   var compactsAt = 40_000
+  /// Whether the connection to the service has limits.
+  var isLimited = false
 
   init(
     seed: UInt64, on thread: SimulatedThread, at now: Timestamp, isTold: Bool = false, seams: Seams = Seams()
@@ -151,12 +158,14 @@ final class World {
   /// Puts a recipe into the folder; it has to check.
   func serve(_ name: String, _ text: String) {
     folder[name] = text
+    looksFrom = time
     do throws(RunRefusedError) {
       let recipe = try checks.recipe("recipes/\(name).yaml", in: folder)
       for trigger in recipe.triggers {
         let plan = SchedulePlan(
           recipe: name, file: recipe.source.name, texts: .inline(.null), inputs: .null, program: "", trigger: trigger)
         audit.know(plan.spec, trigger.recurrence)
+        if case .file = trigger.kind { watchers.insert(plan.spec) }
       }
     } catch {
       audit.fail("a recipe that was made up does not check: \(error.message)")

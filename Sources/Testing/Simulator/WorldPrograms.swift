@@ -15,7 +15,8 @@ extension World {
   /// Starts a program on the disk's contents; that may fail.
   func start() {
     let time = ManualClock(now)
-    let life = ProgramLife(service, disk)
+    let life = ProgramLife(service, disk, isLimited: isLimited)
+    service.programStarts()
     let token = SimulatedPlugin.register(life)
     disk.now = now
     let work = thread.work
@@ -47,14 +48,17 @@ extension World {
     let connection = Services.Connection(
       plugin: PluginDescriptor(SimulatedPlugin.self), settings: .object(["program": .string(token)]))
     let secrets = Secrets(environment: ["TOKEN": SimulatedService.secret])
+    let pool = ServicePool(time: agentTime)
     var served = LocalAgent.Served(["recipes"], in: checks.environment(folder))
     served.files = folder.seam
     served.files.check = { [checks] in checks.check($0, $1) }
     served.newID = { [ids] in ids.next(at: $0) }
+    served.watched = inbox.watched
+    looksFrom = now
     let status = AgentStatus(pid: 0, version: "simulated", isServing: true, since: now, folder: "/state")
     let agent = LocalAgent(
       status, on: agentStore, time: agentTime, chance: { [chances] in chances.next() }, serving: served
-    ) { [checks, seams] record throws(RunRefusedError) in
+    ) { [checks, seams, isLimited] record throws(RunRefusedError) in
       var texts = ValueMap()
       do throws(StateError) {
         texts = try await store.restored(record.origin.texts, as: "the run's recipe").map ?? texts
@@ -63,7 +67,8 @@ extension World {
       }
       let recipe = try checks.recipe(record.origin.file, among: texts)
       let services = Services(
-        catalog: World.catalog, connections: ["sim": connection], redactor: seams.redactor, time: agentTime)
+        catalog: World.catalog, connections: ["sim": connection], redactor: seams.redactor, time: agentTime, pool: pool,
+        limiters: isLimited ? await pool.limiters(["sim": SimulatedService.limits], keptIn: store) : [:])
       return PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: "/tmp")
     }
     guard let schedules = agent.schedules else { return }

@@ -107,7 +107,7 @@ import Testing
     ),
     (
       "{'key': '1'}", .object(ObjectType(fields: [.init("key", .int)])),
-      "the field `key` is an int here, but should be a string"
+      "the field `key` is a string, but should be an int"
     ),
     (
       "{?'key': optional.of(1)}", .object(ObjectType(fields: [.init("key", .int)])),

@@ -257,7 +257,7 @@ import Testing
         inputs
             n: int
         book  markbook.getMarkbook  → {markbookKey, markbookName, markbookYear, …}  [succeeded, TIME]
-        each  for each number in [1, 2, 3]  → list({some})  [3 succeeded, TIME]
+        each  for each number in [1, 2, 3]  → list({some?})  [3 succeeded, TIME]
           │ some  if number > inputs.n, markbook.getMarkbook  → {markbookKey, markbookName, markbookYear, …}  [1 succeeded, 2 skipped, TIME]
           │     ← each  number: int
           │     ← inputs  n: int

@@ -23,6 +23,8 @@ import Testing
     (["{\"a\": {\"b\": 1}}", "{\"a\": null}"], "a?:\n  b: int"),
     (["{\"a\": [{\"b\": 1}]}", "{}"], "a?:\n  - b: int"),
     (["[{\"a\": 1, \"b\": [{\"c\": true}]}, {\"a\": 2.5}]"], "- a: double\n  b?:\n    - c: bool"),
+    (["{\"a?\": 1}"], "\"a??\": int"), (["{\"a?\": {\"b\": 1}, \"?\": 2}"], "\"a??\":\n  b: int\n\"?\": int"),
+    (["{\"a\": 18446744073709551615}"], "a: double"),
     (["{\"on\": 1, \"a b\": 2, \"é\": 3, \"7\": 4}"], "\"on\": int\n\"a b\": int\n\"é\": int\n\"7\": int"),
   ])
   func `samples have a shape`(_ samples: [String], _ shape: String) throws {
@@ -53,6 +55,10 @@ import Testing
     let run = try await program.call("run", "shaped.yaml", "--json")
     #expect(
       run.json["outputs"] == .object(["later": .string("2026-11-22T11:00:00Z"), "sku": .string("a")]), "\(run.error)")
+    try program.write(#"{"ids": [{"id": 18446744073709551615}, {"id": 18446744073709551614}]}"#, to: "large.json")
+    let large = try await program.call("new", "shape", "large.json")
+    #expect(large.error.hasPrefix("'ids[].id' is beyond an int in a sample"), "\(large.error)")
+    #expect(large.error.split(separator: "\n").count == 2)
     try program.write("{\"a\": 1,}\n", to: "bad.json")
     let bad = try await program.call("new", "shape", "bad.json")
     #expect(

@@ -79,6 +79,16 @@ import Testing
     #expect(terminal.lines() == ["  ✓ put                                         5/10  2.5s"])
   }
 
+  @Test func `items that gave a value instead of their error are counted as done`() throws {
+    let terminal = try Terminal(width: 80)
+    terminal.display.show(.stepBegan(path: "put", title: "put", depth: 0))
+    terminal.display.show(.loopAdvanced(path: "put", done: 3, caught: 2, count: 3))
+    terminal.display.show(
+      .stepEnded(
+        path: "put", title: "put", depth: 0, status: .succeeded, took: .seconds(1), error: nil, isReplayed: false))
+    #expect(terminal.lines() == ["  ✓ put                                         3/3, 2 caught  1.0s"])
+  }
+
   @Test func `a download that is over shows its size`() throws {
     let terminal = try Terminal(width: 80)
     Self.download(on: terminal, [0, 19_500_000], of: nil)

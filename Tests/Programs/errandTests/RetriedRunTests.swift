@@ -124,6 +124,25 @@ import Testing
       }
     ),
     (
+      "retried block",
+      { part, p in
+        Part(
+          step: "{ retry: { maxAttempts: 2, on: [network] }, steps: [\(write("\(p)1")), \(part.step), "
+            + "\(write("\(p)2"))] }",
+          writes: ["\(p)1", "\(p)2"] + part.writes, files: part.files)
+      }
+    ),
+    (
+      "retried round",
+      { part, p in
+        Part(
+          step: "{ retry: { maxAttempts: 2, on: [network] }, repeat: { carry: { n\(p): 1 }, "
+            + "next: { n\(p): \"${{ n\(p) + 1 }}\" }, until: n\(p) > 2 }, steps: [{ uses: http.post, with: { url: \"/\(p)${{ n\(p) }}\" } }, "
+            + "{ if: n\(p) == 2, steps: [\(part.step)] }, { uses: http.post, with: { url: \"/\(p)x${{ n\(p) }}\" } }] }",
+          writes: (1...2).flatMap { ["\(p)\($0)", "\(p)x\($0)"] } + part.writes, files: part.files)
+      }
+    ),
+    (
       // Chosen anew in the second run, both would be the other case.
       "case",
       { part, p in
@@ -182,18 +201,74 @@ import Testing
 
   // MARK: Retried blocks and allowed failures
 
-  @Test func `a block that is retried as a whole starts again, and the steps around it do not`() async throws {
+  @Test(arguments: [("network", 1), ("validation", 3)])
+  func `a block starts again only where its attempts are used up, and the steps around it don't`(
+    kind: String, count: Int
+  ) async throws {
     let (_, writes, _, retried) = try await Self.writes(
       """
         - steps:
           - { uses: http.put, with: { url: /one } }
-          - retry: { maxAttempts: 2, initial: 1ms }
+          - retry: { maxAttempts: 2, initial: 1ms, on: [\(kind)] }
             steps:
               - { uses: http.put, with: { url: /two } }
               - { uses: http.put, with: { url: /bad } }
       """)
     #expect(retried.code == 0, "\(retried.error)")
-    #expect(writes == ["/one": 1, "/two": 2, "/bad": 1])
+    #expect(writes == ["/one": 1, "/two": count, "/bad": 1])
+  }
+
+  @Test func `a write whose answer does not fit is done once, and a person gives its output`() async throws {
+    let program = try await Program()
+    let service = Service()
+    let server = try HTTPServer { request in
+      _ = service.take(request.path)
+      return .text("{\"id\": \"seven\"}", type: "application/json")
+    }
+    try program.write("connections: { http: { baseURL: \"\(server.baseURL)\" } }\n", to: "errand.yaml")
+    try program.write(
+      """
+      recipe: tried
+      steps:
+        - retry: { maxAttempts: 3, initial: 1ms }
+          steps:
+            - { uses: http.post, with: { url: /before } }
+            - id: order
+              uses: http.post
+              with: { url: /order }
+              shape: { body: { id: int } }
+            - { uses: http.post, with: { url: "/after${{ steps.order.body.id }}" } }
+      """, to: "tried.yaml")
+    let failed = try await program.call("run", "tried.yaml", "--json")
+    let first = failed.json["run"]?.string ?? "none"
+    #expect(failed.code == 1)
+    let why = try await program.call("why", first)
+    #expect(
+      why.out.contains(
+        "http.post was done, but its output doesn't fit 'shape': 'body.id' is \"seven\", but must be an int"),
+      "\(why.out)")
+    #expect(
+      why.out.contains(
+        """
+          '#1/order' was done, so a retry doesn't do it again: it looks at the answer, which is kept. To see the answer, or to go on with another output in its place:
+              errand runs show \(first) '#1/order'
+              errand runs retry \(first) '#1/order' --output '{
+        """.dropLast(1)), "\(why.out)")
+    let shown = try await program.call("runs", "show", first, "#1/order")
+    #expect(shown.out.contains("seven"), "\(shown.out)")
+    let again = try await program.call("runs", "retry", first, "--json")
+    #expect(again.code == 1, "\(again.error)")
+    let second = again.json["run"]?.string ?? "none"
+    let output = "{\"status\": 200, \"headers\": {}, \"isJSON\": true, \"body\": {\"id\": 7}}"
+    let misfit = try await program.call("runs", "retry", second, "--output", output.replacing("7", with: "\"7\""))
+    #expect(misfit.error.contains("the output doesn't fit 'shape'"), "\(misfit.error)")
+    let other = try await program.call("runs", "retry", second, "#1/other", "--output", output)
+    #expect(other.error.contains("isn't one that didn't fit its shape; these are: '#1/order'"), "\(other.error)")
+    let mended = try await program.call("runs", "retry", second, "--output", output)
+    #expect(mended.code == 0, "\(mended.error)")
+    #expect(service.done.withLock { $0 } == ["/before": 1, "/order": 1, "/after7": 1])
+    await server.stop()
+    await program.remove()
   }
 
   @Test func `rounds that finished are not done again`() async throws {

@@ -34,7 +34,7 @@ import Testing
     // The default is filled in before inputs are compared.
     let again = try await run(program, "-i", "month=2026-11", "-i", "fails=false", "--key", "2026-11")
     #expect(again.code == 0 && again.out.contains("2026-11"), "\(again)")
-    #expect(again.error.contains("no run was started: \(id) has this key; it is succeeded\n"), "\(again.error)")
+    #expect(again.error.contains("no run was started: \(id) has this key; it succeeded\n"), "\(again.error)")
     let detached = try await run(program, "-i", "month=2026-11", "--key", "2026-11", "--detach")
     #expect(detached.code == 0 && detached.out == "\(id)\n", "\(detached)")
     let other = try await run(program, "-i", "month=2026-12", "--key", "2026-11")
@@ -57,7 +57,7 @@ import Testing
     #expect(again.code == 1)
     #expect(
       again.error.contains(
-        "no run was started: \(id) has this key; it is failed, and may have written; to keep what succeeded and do the rest: errand runs retry \(id)\n"
+        "no run was started: \(id) has this key; it failed, and may have written; to keep what succeeded and do the rest: errand runs retry \(id)\n"
       ), "\(again.error)")
   }
 

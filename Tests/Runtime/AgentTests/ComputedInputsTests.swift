@@ -357,5 +357,17 @@ import Testing
     for number in 5...7 { try await send("e\(number)", "\(number)") }
     await bench.slots(until: "hear 11:30:00 started")
     #expect(try await inputs(bench, of: "hear") == #"{"sizes":[5,6,7]}"#)
+    await bench.schedules.stop()
+    await bench.host.stop()
+
+    // One that came while no agent served opens a batch that has its alarm.
+    let data = StoredValue.inline(.object(["size": .int(8)]))
+    try await bench.store.append([
+      .eventReceived(EventRecord(id: "e8", name: "e", data: data, receivedAt: bench.time.now()))
+    ])
+    bench = await HostBench(bench.store, time: bench.time, folder: folder.path)
+    await bench.serve()
+    #expect(bench.store.state.schedules["hear"]?.batch?.events == ["e8"])
+    #expect(await bench.schedules.nextAlarm == bench.store.state.schedules["hear"]?.batch?.due)
   }
 }

@@ -1,20 +1,36 @@
+import ActionTestKit
 import Basics
 import Foundation
 import Recipes
+import RunState
 import Scheduler
 import Testing
 
 @testable import Agent
 
-/// Which files of a folder on disk a pattern names.
+/// Files that start runs, in a folder on disk.
 @Suite(.timeLimit(.minutes(5))) struct FileTriggerTests {
-  /// A folder with files.
+  /// A recipe that watches a pattern, and a folder for its files.
   private struct Inbox {
     private let folder: TemporaryFolder
-    var root: URL { URL(filePath: folder.path) }
+    private let rest: TemporaryFolder
+    let recipes: String
+    let root: URL
 
-    init() throws {
-      folder = try ScheduleHostTests.folder([:])
+    init(_ path: String, _ more: String = "", inputs: String = "event.path + ' ' + string(event.bytes)") throws {
+      folder = try ScheduleHostTests.folder([
+        "hear": """
+        inputs: { file: string }
+        on:
+          - file: { path: "\(path)", settle: 5s }
+            inputs: { file: "${{ \(inputs) }}" }
+        \(more)
+
+        """ + ComputedInputsTests.done
+      ])
+      rest = try ScheduleHostTests.folder([:])
+      recipes = folder.path
+      root = URL(filePath: rest.path)
       try FileManager.default.createDirectory(
         at: root.appending(path: "in/deep"), withIntermediateDirectories: true)
     }
@@ -22,10 +38,99 @@ import Testing
     func write(_ text: String, to path: String) throws {
       try Files.write(Array(text.utf8), to: root.appending(path: path).path)
     }
+
+    func bench(_ store: MemoryStateStore = MemoryStateStore(), time: TestTime = TestTime()) async -> HostBench {
+      await HostBench(store, time: time, folder: recipes, watched: .disk(root.path))
+    }
+  }
+
+  /// What runs were created with, in the order of their paths.
+  private func started(_ bench: HostBench) async throws -> [String] {
+    var found: [String] = []
+    for slot in try await bench.store.slots(SlotQuery()) where slot.outcome == .started {
+      let run = try #require(slot.run)
+      let open: RunRecord? = bench.store.run(run)
+      let finished: RunRecord? = try await bench.store.finishedRun(run)
+      let inputs = try #require(open ?? finished).origin.inputs
+      found.append(inputs["file"]?.string ?? "")
+    }
+    return found.sorted()
+  }
+
+  @Test func `a file that comes starts one run once it is unchanged, over restarts`() async throws {
+    let inbox = try Inbox("in/*.csv")
+    try inbox.write("old", to: "in/old.csv")
+    let (store, time) = (MemoryStateStore(), TestTime())
+    var bench = await inbox.bench(store, time: time)
+    await bench.serve()
+    // A recipe at fault would watch nothing.
+    #expect(await bench.schedules.faults.isEmpty)
+    await bench.slots(until: "hear passes over 1")
+    try inbox.write("h", to: "in/a.csv")
+    await bench.schedules.lookForFiles()
+    await bench.pass(.seconds(4))
+    // Half of it was there.
+    try inbox.write("half", to: "in/a.csv")
+    await bench.schedules.lookForFiles()
+    await bench.pass(.seconds(4))
+    await bench.schedules.lookForFiles()
+    #expect(try await started(bench) == [])
+    await bench.pass(.seconds(1))
+    await bench.slots(until: "hear 09:30:09 started")
+    #expect(try await started(bench) == ["in/a.csv 4"])
+    await bench.schedules.stop()
+    await bench.host.stop()
+    // What came while no agent served, and what was seen before.
+    try inbox.write("b", to: "in/b.csv")
+    bench = await inbox.bench(store, time: time)
+    await bench.serve()
+    await bench.pass(.seconds(5))
+    await bench.slots(until: "hear 09:30:14 started")
+    #expect(try await started(bench) == ["in/a.csv 4", "in/b.csv 1"])
+    #expect(store.state.schedules["hear"]?.files?.versions.keys.sorted() == ["in/a.csv", "in/b.csv", "in/old.csv"])
+    try FileManager.default.removeItem(at: inbox.root.appending(path: "in/old.csv"))
+    await bench.schedules.lookForFiles()
+    #expect(store.state.schedules["hear"]?.files?.versions.keys.sorted() == ["in/a.csv", "in/b.csv"])
+    // A folder that is away says nothing about its files.
+    try FileManager.default.moveItem(at: inbox.root.appending(path: "in"), to: inbox.root.appending(path: "gone"))
+    await bench.schedules.lookForFiles()
+    #expect(store.state.schedules["hear"]?.files?.versions.count == 2)
+    #expect(await bench.slots(until: "hear: there is no folder 'in'").last == "hear: there is no folder 'in'")
+    try FileManager.default.moveItem(at: inbox.root.appending(path: "gone"), to: inbox.root.appending(path: "in"))
+    await bench.schedules.lookForFiles()
+    #expect(store.state.schedules["hear"]?.files?.versions.count == 2)
+    #expect(try await started(bench).count == 2)
+    await bench.schedules.stop()
+    await bench.host.stop()
+  }
+
+  @Test func `files are gathered, over restarts, and start one run when the batch is due`() async throws {
+    let inbox = try Inbox("in/*.csv", "    batch: { for: 1m }", inputs: "events.map(e, e.path).join(' ')")
+    let (store, time) = (MemoryStateStore(), TestTime())
+    var bench = await inbox.bench(store, time: time)
+    await bench.serve()
+    #expect(await bench.schedules.faults.isEmpty)
+    for name in ["a", "b"] {
+      try inbox.write(name, to: "in/\(name).csv")
+      await bench.schedules.lookForFiles()
+      await bench.pass(.seconds(5))
+      while store.state.schedules["hear"]?.files?.versions["in/\(name).csv"] == nil { await Task.yield() }
+    }
+    #expect(store.state.schedules["hear"]?.batch?.counted == "2 files")
+    await bench.schedules.stop()
+    await bench.host.stop()
+    bench = await inbox.bench(store, time: time)
+    await bench.serve()
+    #expect(await bench.schedules.nextAlarm == store.state.schedules["hear"]?.batch?.due)
+    await bench.pass(.seconds(55))
+    await bench.slots(until: "hear 09:30:05 started")
+    #expect(try await started(bench) == ["in/a.csv in/b.csv"])
+    await bench.schedules.stop()
+    await bench.host.stop()
   }
 
   @Test func `only regular files with a matching name count, and none through links`() throws {
-    let inbox = try Inbox()
+    let inbox = try Inbox("in/*.csv")
     for path in ["in/a.csv", "in/b.txt", "in/.c.csv", "in/deep/d.csv", "e.csv", "in/.csv"] {
       try inbox.write("1", to: path)
     }
@@ -43,7 +148,7 @@ import Testing
       ("in/.*", "in/.c.csv in/.csv", "in"),
       ("none/*.csv", "", ""), ("in/g.csv", "", "in"), ("in/a*b*", "", "in"), ("in/*", "in/a.csv in/b.txt", "in"),
     ] {
-      let listing = WatchedFolder.disk(inbox.root.path).list(try FilePattern.read(path).get())
+      let listing = FileListing(try FilePattern.read(path).get(), in: inbox.root.path)
       #expect(listing.files.map(\.path).sorted().joined(separator: " ") == found, "\(path)")
       #expect(listing.folders.sorted().joined(separator: " ") == folders, "\(path)")
     }

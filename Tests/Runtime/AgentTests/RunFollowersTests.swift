@@ -98,7 +98,7 @@ import Testing
 
   private static func words(_ update: RunUpdate) -> String {
     switch update {
-    case .progress(.loopAdvanced(_, let done, _, _)): "\(done)"
+    case .progress(.loopAdvanced(_, let done, _, _, _)): "\(done)"
     case .progress(.reported(_, let text, _)): text
     case .progress: "progress"
     case .waits(let run): run.reason ?? ""

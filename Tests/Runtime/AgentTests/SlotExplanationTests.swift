@@ -90,6 +90,23 @@ extension SlotStory {
         \(next)
         """),
     SlotStory(
+      testDescription: "a batch that waits behind an uncertain run",
+      change: {
+        $0.words = "on the event 'delivered', gathered for 10m"
+        $0.previous = nil
+        $0.upcoming = nil
+        $0.isFromOutside = true
+        $0.schedule.buffered = [BufferedSlot(slot: at(60), at: at(60), cause: RunCause(.event, schedule: "weekly"))]
+        $0.schedule.openRuns = ["r2"]
+        $0.runs = [RunReference(id: "r2", recipe: "weekly", status: .uncertain, createdAt: at(0))]
+      },
+      expected: """
+        weekly has not been due yet (on the event 'delivered', gathered for 10m).
+          A run of it has waited since Fri 2026-11-20 17:31 AEDT for another one to end: run r2 (uncertain).
+              errand why r2
+          It is due on the event 'delivered', gathered for 10m.
+        """),
+    SlotStory(
       testDescription: "missed while the agent was away",
       ledger: [slot(.missedWindow, at: 500, reason: "it was due longer ago than the catch-up window")],
       change: { $0.lastSign = at(-day) },

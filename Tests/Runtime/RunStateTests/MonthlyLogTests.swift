@@ -317,8 +317,9 @@ import Testing
       try await store.append(slots[start..<start + 90].map { .slotDecided($0) })
       if start < 800 { try await store.compact() }
     }
-    for store in [store, try await open()] {
-      #expect(store.state.slots.count == 90)
+    // Skipped slots go to the ledger when the state is opened, because those of the next batches would join them.
+    for (store, count) in [(store, 90), (try await open(), 0)] {
+      #expect(store.state.slots.count == count)
       #expect(try await store.slots(SlotQuery(limit: 1000)) == slots.reversed())
       #expect(try await store.slots(SlotQuery(limit: 3)) == slots.suffix(3).reversed())
       #expect(

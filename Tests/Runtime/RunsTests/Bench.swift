@@ -82,7 +82,8 @@ final class Bench: Sendable {
 
   init(
     _ text: String, calling files: [String: String] = [:], inputs: ValueMap = ValueMap(),
-    secrets: [String: String] = [:], chance: Double = 0, dyingAt point: CrashingStore.Point? = nil
+    secrets: [String: String] = [:], chance: Double = 0, dyingAt point: CrashingStore.Point? = nil,
+    limits: ConnectionLimits? = nil
   ) throws {
     let catalog = ActionCatalog([BenchPlugin.self, StorePlugin.self])
     var environment = RecipeEnvironment(catalog: catalog) { path throws(FileError) in
@@ -99,12 +100,19 @@ final class Bench: Sendable {
     self.inputs = inputs
     self.chance = chance
     self.secrets = Secrets(environment: secrets)
+    let store = CrashingStore(dyingAt: point)
+    current = Mutex(store)
+    let limiter = limits.map { [time] limits in
+      ConnectionLimiter("bench", limits, after: nil, time: time, pace: nil) { event throws(StateError) in
+        try await store.memory.append(.connectionUsed(event))
+      }
+    }
     let settings = Value.object(["service": .string(BenchPlugin.register(service))])
     services = Services(
       catalog: catalog,
       connections: ["bench": Services.Connection(plugin: PluginDescriptor(BenchPlugin.self), settings: settings)],
-      redactor: Redactor(named: secrets.map { ($0.key, $0.value) }), time: time)
-    current = Mutex(CrashingStore(dyingAt: point))
+      redactor: Redactor(named: secrets.map { ($0.key, $0.value) }), time: time,
+      limiters: limiter.map { ["bench": $0] } ?? [:])
     time.isHeld.withLock { $0 = { [service] in service.awaitsHang } }
   }
 
@@ -122,11 +130,11 @@ final class Bench: Sendable {
   }
 
   /// Carries the run on, in a new program.
-  func engine() throws -> RunEngine {
+  func engine(_ id: String = "r1") throws -> RunEngine {
     let store = store
     service.crash.withLock { $0 = { isSoon in isSoon ? store.dieNext() : store.die() } }
     return RunEngine(
-      try record, of: recipe, secrets: secrets, services: services,
+      try #require(store.run(id)), of: recipe, secrets: secrets, services: services,
       in: RunSurroundings(
         store: store, time: time, folder: "/tmp",
         report: { [self, walk = walks.member()] event in

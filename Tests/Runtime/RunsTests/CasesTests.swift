@@ -221,6 +221,8 @@ import Testing
     bench.service.script("refused", .fail(WalkTests.refusal))
     let run = try await bench.run()
     #expect(run.error?.message == "the value of 'onError': 'value.value' must be an int, but found a string")
+    #expect(run.error?.line == 7)
+    #expect(run.error?.column == 23)
     #expect(run.error?.cause?.kind == .conflict)
   }
 

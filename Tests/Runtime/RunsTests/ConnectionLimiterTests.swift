@@ -13,11 +13,14 @@ import Testing
   private final class Shop: Sendable {
     let time = TestTime()
     let store: any StateStore
+    /// How long its answers take.
+    private let answering: TimeSpan
     private let began: TimeSpan
     private let log = Mutex<[String]>([])
 
-    init(_ store: any StateStore = MemoryStateStore()) {
+    init(_ store: any StateStore = MemoryStateStore(), answering: TimeSpan = .zero) {
       self.store = store
+      self.answering = answering
       began = time.elapsed()
     }
 
@@ -39,14 +42,17 @@ import Testing
       }
       let permit = CallPermit(limiter)
       #expect(permit.takeRequest())
-      try await limiter.send()
+      let sent = try await limiter.send()
       note(name)
+      time.advance(by: answering)
+      limiter.arrived(sent)
       permit.end()
     }
 
+    /// Notes the milliseconds.
     func note(_ name: String) {
-      let seconds = (time.elapsed() - began).nanoseconds / 1_000_000_000
-      log.withLock { $0.append("\(name)@\(seconds)") }
+      let milliseconds = (time.elapsed() - began).nanoseconds / 1_000_000
+      log.withLock { $0.append("\(name)@\(milliseconds)") }
     }
 
     /// Sends requests that come one after another, and lets time pass until all are sent.
@@ -74,7 +80,20 @@ import Testing
     shop.time.advance(by: .seconds(6))
     try await shop.send(["b", "c", "d", "e", "f"], limiter)
     // Not two at 10: the window slides.
-    #expect(Set(shop.sent) == ["a@0", "b@6", "c@10", "d@16", "e@20", "f@26"])
+    #expect(Set(shop.sent) == ["a@0", "b@6000", "c@10000", "d@16000", "e@20000", "f@26000"])
+  }
+
+  @Test(arguments: [
+    // From the answer, because before it the request may not have arrived.
+    (TimeSpan.milliseconds(400), ["a@0", "b@10400"]),
+    // A slow answer counts from a second after it was asked for, and from a fourth of a short span.
+    (.seconds(4), ["a@0", "b@11000"]), (.seconds(40), ["a@0", "b@40000"]),
+  ])
+  func `a request counts from its arrival`(_ answering: TimeSpan, _ sent: [String]) async throws {
+    let shop = Shop(answering: answering)
+    let limiter = try await shop.limiter(ConnectionLimits(requests: 1, per: .seconds(10)))
+    try await shop.send(["a", "b"], limiter)
+    #expect(shop.sent == sent)
   }
 
   @Test func `what was sent counts after a restart, and a second longer`() async throws {
@@ -83,7 +102,20 @@ import Testing
     try await shop.send(["a", "b"], try await shop.limiter(limits))
     shop.time.advance(by: .seconds(4))
     try await shop.send(["c"], try await shop.limiter(limits))
-    #expect(Set(shop.sent) == ["a@0", "b@0", "c@11"])
+    #expect(Set(shop.sent) == ["a@0", "b@0", "c@11000"])
+  }
+
+  @Test func `what took long to write is written once more, with the instant of its sending`() async throws {
+    let time = TestTime()
+    let kept = Mutex<[Timestamp]>([])
+    let limits = ConnectionLimits(requests: 5, per: .seconds(10))
+    let limiter = ConnectionLimiter("shop", limits, after: nil, time: time, pace: nil) { use throws(StateError) in
+      kept.withLock { $0.append(use.at) }
+      if kept.withLock({ $0.count }) == 1 { time.advance(by: .seconds(3)) }
+    }
+    _ = limiter.enter()
+    try await limiter.send()
+    #expect(kept.withLock { $0 } == [ManualClock.start, try #require(ManualClock.start.advanced(by: .seconds(3)))])
   }
 
   @Test(arguments: 1...8, [false, true])
@@ -105,7 +137,7 @@ import Testing
     try await shop.send(["x", "y", "z"], second)
     let instants = shop.sent.compactMap { Int($0.split(separator: "@")[1]) }.sorted()
     for (index, instant) in instants.enumerated() where index >= 2 {
-      #expect(instant - instants[index - 2] >= 10, "\(shop.sent)")
+      #expect(instant - instants[index - 2] >= 10_000, "\(shop.sent)")
     }
   }
 
@@ -130,7 +162,9 @@ import Testing
     #expect(await limiter.wait(call).isGranted)
     let permit = CallPermit(limiter)
     let other = limiter.enter()
-    for _ in 0..<3 { #expect(try await limiter.admitRequest(of: permit, isCounted: false) { Issue.record("\($0)") }) }
+    for _ in 0..<3 {
+      #expect(try await limiter.admitRequest(of: permit, isCounted: false) { Issue.record("\($0)") } != nil)
+    }
     permit.end()
     #expect(await limiter.wait(other).isGranted)
   }
@@ -146,7 +180,7 @@ import Testing
     limiter.leave(number)
     shop.time.advance(by: .seconds(10))
     try await shop.send(["a", "b"], try await shop.limiter(limits))
-    #expect(Set(shop.sent) == ["a@30", "b@30"])
+    #expect(Set(shop.sent) == ["a@30000", "b@30000"])
   }
 
   @Test func `one who waits is told which limit and about how long`() async throws {
@@ -186,10 +220,10 @@ import Testing
     let number = limiter.enter()
     #expect(await limiter.wait(number).isGranted)
     let permit = CallPermit(limiter)
-    #expect(try await limiter.admitRequest(of: permit, isCounted: false) { Issue.record("\($0)") })
+    #expect(try await limiter.admitRequest(of: permit, isCounted: false) { Issue.record("\($0)") } != nil)
     let time = shop.time
     async let outcome = withTimeLimit(.seconds(5), of: permit, time: time) { () async throws(StateError) -> Bool in
-      try await limiter.admitRequest(of: permit, isCounted: false) { _ in }
+      try await limiter.admitRequest(of: permit, isCounted: false) { _ in } != nil
     }
     while time.elapsed() < .seconds(60) + .zero, time.sleeperCount < 2 { await Task.yield() }
     for _ in 0..<700 where time.sleeperCount > 0 {

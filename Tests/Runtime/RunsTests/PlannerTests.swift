@@ -181,6 +181,16 @@ import Testing
       prepare: { $0.service.script("refused", [BenchService.Act](repeating: .fail(WalkTests.refusal), count: 9)) })
   }
 
+  @Test func `whether a step that is caught succeeds is not known`() async throws {
+    try await expect(
+      """
+      steps:
+        - { id: read, uses: bench.read, with: { name: b }, onError: continue }
+      outputs: { isThere: "${{ has(steps.read) }}", is: "${{ 1 < 2 }}" }
+      """,
+      gives: [#"{"isThere":"(decided by whether 'read' fails)","is":true}"#])
+  }
+
   @Test func `an unknown list is planned for any item it may have`() async throws {
     try await expect(
       """
@@ -335,7 +345,7 @@ import Testing
       """,
       gives: [
         "b!/w bench.putShown: w conflict 0 → 0",
-        #"{"a":2,"b":false,"each":["succeeded","failed"]}"#,
+        #"{"a":2,"b":"(decided by whether 'b' succeeds)","each":["succeeded","failed"]}"#,
       ]
     ) { bench in
       bench.service.script("a", .fail(TryTests.lost))

@@ -36,7 +36,8 @@ struct SoundRecipeMaker {
   static let inputs =
     "{ o: { type: { a: int, b: string?, n: int?, deep: { x: double?, items: [{ id: int, note: string? }] } } }, "
     + "xs: list(int), m: \"map(string, int)\", s: string, z: double, flag: bool, at: timestamp, long: duration, "
-    + "word: { type: string, choices: [on, off, later] }, pin: { type: string, secret: true } }"
+    + "word: { type: string, choices: [on, off, later] }, day: date, "
+    + "colour: \"choice(red, blue)\", pin: { type: string, secret: true } }"
 
   private static let inputType: ValueType = {
     let item = ObjectType(fields: [.init("id", .int), .init("note", .string, isOptional: true)])
@@ -51,7 +52,8 @@ struct SoundRecipeMaker {
         fields: [
           .init("o", .object(o)), .init("xs", .list(.int)), .init("m", .map(.string, .int)), .init("s", .string),
           .init("z", .double), .init("flag", .bool), .init("at", .timestamp), .init("long", .duration),
-          .init("word", .choice(["on", "off", "later"])),
+          .init("word", .choice(["on", "off", "later"])), .init("day", .string),
+          .init("colour", .choice(["red", "blue"])),
         ]))
   }()
 
@@ -101,6 +103,7 @@ struct SoundRecipeMaker {
       ("z", .double(pick([0, 1.5]))), ("flag", .bool(one(in: 2))),
       ("at", .timestamp(Timestamp("2026-11-22T10:00:00Z") ?? .earliest)),
       ("long", .duration(.seconds(60))), ("word", .string(pick(["on", "later"]))),
+      ("day", .string("2026-11-22")), ("colour", .string(pick(["red", "blue"]))),
       ("pin", .object(["secret": .string("PIN")])),
     ])
   }
@@ -423,22 +426,34 @@ struct SoundRecipeMaker {
         + "outputs: { out: \(quoted(given)) } }"
     case 22 where one(in: 4):
       return "{ uses: any.refuse, with: { seed: \(lastID) }\(retry()) }"
-    case 23 where one(in: 2):
+    case 23 where depth < 2 && one(in: 2):
       let type = pick([ValueType.int, .string, .bool, .double, .timestamp, .duration])
-      let first = expression("repeat.carry", of: type)
+      var first = quoted(expression("repeat.carry", of: type))
       let name = "c\(lastID)"
-      maker.declare(name, type)
-      let fields = input()
-      maker.declare("result", giveType)
+      // Without a first value.
+      let mayBeAbsent = one(in: 3)
+      if mayBeAbsent { first = "{ type: \"\(type)?\" }" }
+      maker.declare(name, mayBeAbsent ? .optional(type) : type)
+      let before = steps
+      let inside = maker.place
+      let isBlock = one(in: 2)
+      let does = isBlock ? "steps: [\(step(depth: depth + 1))]" : "uses: any.give, with: { \(input()) }"
+      let own = Array(steps.dropFirst(before.count))
+      leave(to: (inside, before))
+      maker.declare("result", isBlock ? .object(ObjectType(fields: own)) : giveType)
       let next = expression("repeat.next", of: type)
       let collect = expression("repeat.collect", of: .list(.int))
       let collected = maker.program(collect)?.type ?? .list(.dyn)
       let until = expression("repeat.until", of: .bool)
       leave(to: outer)
       give(
-        id, .object(ObjectType(fields: [.init(name, type), .init("rounds", .int), .init("collected", collected)])))
+        id,
+        .object(
+          ObjectType(fields: [
+            .init(name, type, isOptional: mayBeAbsent), .init("rounds", .int), .init("collected", collected),
+          ])))
       return
-        "{ id: \(id), uses: any.give, with: { \(fields) }, repeat: { carry: { \(name): \(quoted(first)) }, "
+        "{ id: \(id), \(does), repeat: { carry: { \(name): \(first) }, "
         + "next: { \(name): \(quoted(next)) }, collect: \"\(collect)\", until: \"(\(until)) || true\" } }"
     default:
       let fields = input()

@@ -133,6 +133,88 @@ import Testing
     #expect(faults.contains { $0.contains("is an int, and its type is string") }, "\(faults)")
   }
 
+  // MARK: What starts a run
+
+  /// The types of the inputs that are computed.
+  private static let computed: [(text: String, type: ValueType)] = [
+    ("int", .int), ("string", .string), ("double", .double), ("bool", .bool), ("timestamp", .timestamp),
+    ("list(int)", .list(.int)), ("list(string)", .list(.string)), ("\"map(string, int)\"", .map(.string, .int)),
+    ("\"choice(on, off)\"", .choice(["on", "off"])),
+  ]
+  private static let eventType =
+    "{ order: string, amount: \"double?\", at: timestamp, state: \"choice(on, off)\", items: [{ id: int, note: \"string?\" }] }"
+  private static let eventData: ValueType = .object(
+    ObjectType(fields: [
+      .init("order", .string), .init("amount", .double, isOptional: true), .init("at", .timestamp),
+      .init("state", .choice(["on", "off"])),
+      .init(
+        "items",
+        .list(.object(ObjectType(fields: [.init("id", .int), .init("note", .string, isOptional: true)])))),
+    ]))
+
+  /// Data as it comes, which fits the type.
+  private static func event(_ maker: inout SoundExpressionMaker) -> Value {
+    var data = ValueMap([
+      ("order", .string(maker.pick(["", "a", "7"]))), ("at", .string("2026-11-22T10:00:00Z")),
+      ("state", .string(maker.pick(["on", "off"]))),
+    ])
+    if maker.one(in: 2) { data["amount"] = maker.pick([.int(3), .double(0.5), .null]) }
+    data["items"] = .list(
+      (0..<maker.pick([0, 1, 3])).map { id in
+        .map(ValueMap([("id", .int(id))] + (maker.one(in: 2) ? [("note", .string("n"))] : [])))
+      })
+    return .map(data)
+  }
+
+  @Test func `inputs that are computed from an event, or from a batch of them, fit where they check`() throws {
+    var (checked, computed) = (0, 0)
+    var refusals: [String] = []
+    for seed in 0..<UInt64(Self.count / 4) where seed % 8 != 0 {
+      var maker = SoundExpressionMaker(seed: seed)
+      let isBatch = seed % 2 == 0
+      let type = ValueType.object(
+        ObjectType(
+          "event",
+          fields: [
+            .init("id", .string), .init("time", .timestamp), .init("name", .string), .init("data", Self.eventData),
+          ]))
+      maker.declare("now", .timestamp)
+      maker.declare("run", .object(RecipeTypes.run))
+      maker.declare(isBatch ? "events" : "event", isBatch ? .list(type) : type)
+      let inputs = (0..<3).map { ("i\($0)", maker.pick(Self.computed)) }
+      let values = inputs.map { name, type in "\(name): \"${{ \(maker.expression(of: type.type)) }}\"" }
+      let text = """
+        inputs: { \(inputs.map { "\($0): \($1.text)" }.joined(separator: ", ")) }
+        on:
+          - event: { name: paid, type: \(Self.eventType) }
+            \(isBatch ? "batch: { for: 10m, max: 5 }" : "paused: false")
+            inputs: { \(values.joined(separator: ", ")) }
+        steps: [{ let: { z: 1 } }]
+        """
+      let (sound, refusal) = Self.check(text)
+      if sound == nil, refusals.count < 5 { refusals.append(refusal) }
+      guard let recipe = sound, let trigger = recipe.triggers.first,
+        case .event(_, _, let form) = trigger.kind
+      else { continue }
+      checked += 1
+      let events = try (0..<(isBatch ? maker.pick([1, 2, 5]) : 1)).map { number in
+        try form.value(id: "e\(number)", time: ManualClock.start, name: "paid", data: Self.event(&maker)).get()
+      }
+      let start = StartingRun(
+        id: "01900000-0000-7000-8000-000000000001", recipe: recipe.name, at: ManualClock.start,
+        event: isBatch ? .list(events) : events[0])
+      switch StartingInputs(trigger, of: recipe).values(for: start) {
+      case .success: computed += 1
+      case .failure(let faults):
+        for fault in faults.list where !Self.decidedByData.contains(where: { fault.message.contains($0) }) {
+          Issue.record("seed \(seed): \(fault.message)\n\(text)")
+        }
+      }
+    }
+    // Recipes that do not check prove nothing.
+    #expect(checked > Self.count / 4 * 3 / 5 && computed > checked * 2 / 3, "\(checked), \(computed)\n\(refusals)")
+  }
+
   struct Sums {
     var checked = 0
     var succeeded = 0

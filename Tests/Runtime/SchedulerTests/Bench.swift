@@ -1,3 +1,4 @@
+import ActionKit
 import Basics
 import Calendars
 import Recipes
@@ -25,6 +26,11 @@ struct Bench {
   private(set) var records: [SlotRecord] = []
   private(set) var entries: [ScheduleEntry] = []
   private let numbers = Numbers()
+  /// How many writes there were, and the one around which the program dies.
+  private(set) var writes = 0
+  var death: (write: Int, isAfter: Bool)?
+
+  struct Death: Error {}
 
   /// 2026-11-20T09:00:00Z.
   static let noon = Timestamp(seconds: 1_795_165_200) ?? .epoch
@@ -43,8 +49,9 @@ struct Bench {
     _ entries: [ScheduleEntry], after earlier: [String: SchedulePlan] = [:], at now: Timestamp
   ) throws {
     self.entries = entries
-    let gathered = state.events.mapValues {
-      Result<EventRecord.Whole, StateError>.success(EventRecord.Whole($0, .null))
+    let gathered = state.events.mapValues { event -> Result<EventRecord.Whole, StateError> in
+      guard case .inline(let data)? = event.data else { return .success(EventRecord.Whole(event, .null)) }
+      return .success(EventRecord.Whole(event, data))
     }
     try take(
       scheduler.set(entries, after: earlier, gathered: gathered, records: Array(state.schedules.values), at: now))
@@ -64,7 +71,7 @@ struct Bench {
   mutating func tick(_ now: Timestamp) throws { try take(scheduler.due(at: now)) }
 
   mutating func end(_ run: String, _ status: RunStatus = .succeeded, at now: Timestamp) throws {
-    try take([.runEnded(RunEnded(run: run, at: now, status: status))])
+    try write([.runEnded(RunEnded(run: run, at: now, status: status))])
     let record = try #require(state.ended.last)
     try take(scheduler.runEnded(record, at: now))
   }
@@ -74,7 +81,7 @@ struct Bench {
 
   mutating func take(_ decisions: [Decision]) throws {
     for decision in decisions {
-      try take(decision.events)
+      try write(decision.events)
       for effect in decision.effects {
         switch effect {
         case .start(let run):
@@ -87,6 +94,14 @@ struct Bench {
       }
     }
     try agree()
+  }
+
+  private mutating func write(_ events: [StateEvent]) throws {
+    writes += 1
+    let dies = death.flatMap { $0.write == writes ? $0 : nil }
+    if dies?.isAfter == false { throw Death() }
+    try take(events)
+    if dies != nil { throw Death() }
   }
 
   private mutating func take(_ events: [StateEvent]) throws {
@@ -109,6 +124,7 @@ struct Bench {
       #expect(current.buffered == record.buffered, "\(id)")
       #expect(current.pause == record.pause, "\(id)")
       #expect(current.files == record.files, "\(id)")
+      #expect(current.batch == record.batch, "\(id)")
       #expect(current.remaining == record.remainingRuns, "\(id)")
     }
   }
@@ -143,5 +159,19 @@ extension ScheduleEntry {
       SchedulePlan(
         recipe: recipe, file: "\(recipe).yaml", texts: .inline(.string(texts)), inputs: .object([:]), program: "1",
         trigger: trigger, refusal: refusal))
+  }
+
+  /// A schedule of recipe `backup` as its text says, with the inputs that are computed.
+  static func reading(_ text: String) throws -> ScheduleEntry {
+    let environment = RecipeEnvironment(catalog: ActionCatalog([]), zone: "UTC") { path throws(FileError) in
+      throw FileError(.read, path, .system(2))
+    }
+    let checked = Recipe.check(Source(name: "backup.yaml", text: text), in: environment)
+    let recipe = try #require(checked.recipe, "\(Diagnostics(checked.diagnostics).rendered())")
+    let trigger = try #require(recipe.triggers.first)
+    return ScheduleEntry(
+      SchedulePlan(
+        recipe: recipe.name, file: "backup.yaml", texts: .inline(.string(text)), inputs: .object([:]),
+        starting: StartingInputs(trigger, of: recipe), program: "1", trigger: trigger))
   }
 }

@@ -226,4 +226,98 @@ import Testing
         "09:01:32 paused (event)", "09:01:30 started r3 (event)", "09:03:40 dropped (event)",
       ])
   }
+
+  private static func gathering(_ type: String, _ inputs: String = "events.map(e, e.data.n)") throws -> ScheduleEntry {
+    try .reading(
+      """
+      recipe: backup
+      inputs: { sizes: { type: list(int) } }
+      on:
+        - event: { name: ready, type: { n: \(type) } }
+          batch: { for: 60s, max: 20 }
+          inputs: { sizes: "${{ \(inputs) }}" }
+      steps:
+        - let: { x: 1 }
+      """)
+  }
+
+  private func send(_ bench: inout Bench, _ id: String, _ n: Value, _ at: Double) throws {
+    let event = EventRecord(id: id, name: "ready", data: .inline(.object(["n": n])), receivedAt: Bench.at(at))
+    try bench.state.apply(.eventReceived(event))
+    try bench.ask {
+      $0.eventReceived(event, with: .success(.object(["n": n])), at: Bench.at(at)).map { [$0] }
+    }
+  }
+
+  @Test func `an event that doesn't fit is refused alone when it comes`() throws {
+    var bench = try Bench([try Self.gathering("int")])
+    for (id, n) in [("a", Value.string("x")), ("b", .int(1)), ("c", .null), ("d", .int(2))] {
+      try send(&bench, id, n, 1)
+    }
+    try bench.tick(Bench.at(61))
+    #expect(bench.ledger == ["09:00:01 refused (event)", "09:00:01 refused (event)", "09:00:01 started r1 (event)"])
+    #expect(bench.records.map(\.cause.event) == ["a", "c", "b"])
+    #expect(bench.state.runs["r1"]?.origin.inputs == .object(["sizes": .list([.int(1), .int(2)])]))
+  }
+
+  @Test(arguments: [false, true])
+  func `what no longer fits an edited entry is refused, and the rest starts a run`(_ restarts: Bool) throws {
+    var bench = try Bench([try Self.gathering("dyn", "[1]")])
+    for (id, n) in [("a", Value.string("x")), ("b", .int(1)), ("c", .string("y")), ("d", .int(2))] {
+      try send(&bench, id, n, 1)
+    }
+    let edited = [try Self.gathering("int")]
+    if restarts { try bench.restart(as: edited, at: Bench.at(30)) } else { try bench.set(edited, at: Bench.at(30)) }
+    try bench.tick(Bench.at(61))
+    #expect(bench.records.map { "\($0.outcome) \($0.cause.event ?? "")" } == ["refused a", "refused c", "started b"])
+    #expect(
+      bench.records.first?.reason
+        == "what came with the event a cannot be read: it doesn't fit: 'event.data.n' must be an int, but found a string"
+    )
+    #expect(bench.state.runs["r1"]?.origin.inputs == .object(["sizes": .list([.int(1), .int(2)])]))
+    #expect(bench.state.schedules["backup"]?.batch == nil)
+  }
+
+  @Test func `a batch that starts no run is named in the ledger`() throws {
+    func bench(_ count: Int, _ entry: ScheduleEntry) throws -> Bench {
+      var bench = try Bench([entry])
+      for number in 1...count { try send(&bench, "e\(number)", .int(number), 1) }
+      return bench
+    }
+    func told(_ bench: Bench) -> String {
+      bench.records.map { "\($0.outcome) \($0.cause.event ?? ""): \($0.reason ?? "")" }.joined(separator: "\n")
+    }
+    var failing = try bench(12, try Self.gathering("int", "[1 / (events.size() - 12)]"))
+    try failing.tick(Bench.at(61))
+    #expect(
+      told(failing)
+        == "refused e1: the input 'sizes' can't be computed: 1 cannot be divided by zero; it had gathered 12 events: e1, e2, e3, e4, e5, e6, e7, e8, e9, e10 and 2 more"
+    )
+    #expect(failing.state.schedules["backup"]?.batch == nil)
+
+    // Renamed.
+    var renamed = try bench(2, try Self.gathering("int"))
+    var entry = try Self.gathering("int")
+    entry.id = "backup/new"
+    try renamed.set([entry], at: Bench.at(30))
+    #expect(told(renamed) == "dropped e1: the schedule was removed; it had gathered 2 events: e1, e2")
+
+    // Edited to something that takes no events: it isn't started with what is due at times.
+    for restarts in [false, true] {
+      var edited = try bench(2, try Self.gathering("int"))
+      let timed = [ScheduleEntry.every(.seconds(3600))]
+      if restarts { try edited.restart(as: timed, at: Bench.at(30)) } else { try edited.set(timed, at: Bench.at(30)) }
+      #expect(edited.scheduler.nextDue == Bench.at(61))
+      try edited.tick(Bench.at(61))
+      #expect(
+        told(edited)
+          == "dropped e1: the schedule was edited since, and no longer takes them; it had gathered 2 events: e1, e2")
+    }
+
+    // Without 'batch' each starts a run of its own.
+    var single = try bench(2, try Self.gathering("int"))
+    try single.restart(as: [.of(.event(name: "ready", match: nil))], at: Bench.at(30))
+    try single.tick(Bench.at(61))
+    #expect(single.ledger == ["09:00:01 started r1 (event) late 60s", "09:00:01 buffered (event)"])
+  }
 }

@@ -59,10 +59,19 @@ import Testing
     Defect("an agent that passes slots over", finds: "have no record", "has no record") {
       $0.agent = { WrongStore($0, keeping: { [$0.filter { !$0.passesOver }] }) }
     },
+    Defect("an agent that forgets which files it has seen", finds: "again", "which it has not just seen") {
+      $0.agent = { WrongStore($0, keeping: { [$0.filter { !$0.seesFiles }] }) }
+    },
+    Defect("an agent that starts nothing for a file that it has seen", finds: "was seen, and nothing comes of it") {
+      $0.agent = { WrongStore($0, keeping: { [$0.filter { !$0.startsForFile }] }) }
+    },
     Defect("an agent that forgets which steps have ended", finds: "but has ended as succeeded") {
       $0.agent = { store in WrongStore(store, showing: { $0.beganAnew($1) }) }
     },
-    Defect("an agent that takes an attempt in flight for one that did nothing", finds: "was done 2 times") {
+    Defect(
+      "an agent that takes an attempt in flight for one that did nothing", finds: "was done 2 times",
+      "was done, and ended as cancelled", "was used up"
+    ) {
       $0.agent = { store in WrongStore(store, showing: { $0.refused($1) }) }
     },
     Defect("an agent that does not keep how attempts end", finds: "never ends", "waits for a decision that was made") {
@@ -84,7 +93,10 @@ import Testing
         return error
       }
     },
-    Defect("secrets that are not taken out", finds: "a secret stands in") { $0.redactor = Redactor([]) },
+    // The store takes out those that it knows, so that what is on disk differs from what is in memory.
+    Defect("secrets that are not taken out", finds: "a secret stands in", "is not the fold of the journal") {
+      $0.redactor = Redactor([])
+    },
   ]
 
   @Test(arguments: defects) func `a defect is found within thirty seeds`(defect: Defect) async throws {
@@ -163,6 +175,15 @@ extension StateEvent {
     }
   }
   fileprivate var passesOver: Bool { if case .slotDecided(let slot) = self { slot.run == nil } else { false } }
+
+  fileprivate var seesFiles: Bool { if case .filesSeen(let seen) = self { !seen.files.isEmpty } else { false } }
+  fileprivate var startsForFile: Bool {
+    switch self {
+    case .slotDecided(let slot): slot.cause.kind == .file
+    case .runCreated(let run): run.cause.kind == .file
+    default: false
+    }
+  }
 
   fileprivate var endsAttempt: Bool {
     switch self {
