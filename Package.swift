@@ -155,7 +155,8 @@ let package = Package(
         .target(
           name: "AgentRuntime",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "Threads",
+            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
+            "Threads",
           ]),
         .tests(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs", "Scheduler"),
@@ -204,7 +205,8 @@ let package = Package(
           name: "errand",
           dependencies: [
             "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars",
-            "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "PluginList", "RecipeTesting", "Recipes", "Recordings",
+            "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "PluginList", "RecipeTesting",
+            "Recipes", "Recordings",
             "RunState", "Runs", "SecretSources",
             "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),

@@ -18,7 +18,8 @@ package struct ServerSettings: Sendable, Equatable {
     /// Reads `127.0.0.1:7373` or `[::1]:7373`; nil if the text isn't an address with a port.
     init?(_ text: String) {
       let bytes = Array(text.utf8)
-      guard let colon = bytes.lastIndex(of: ASCII.colon), let port = UInt16(String(decoding: bytes[(colon + 1)...], as: UTF8.self))
+      guard let colon = bytes.lastIndex(of: ASCII.colon),
+        let port = UInt16(String(decoding: bytes[(colon + 1)...], as: UTF8.self))
       else { return nil }
       var host = String(decoding: bytes[..<colon], as: UTF8.self)
       if host.hasPrefix("["), host.hasSuffix("]") {
@@ -77,7 +78,10 @@ package struct ServerSettings: Sendable, Equatable {
       let url = text.hasSuffix("/") ? String(text.dropLast()) : text
       let isSound = ["http://", "https://"].contains { scheme in
         let rest = url.dropFirst(scheme.count)
-        return url.hasPrefix(scheme) && !rest.isEmpty && !rest.utf8.contains { $0 == ASCII.slash || $0 == ASCII.question || $0 == ASCII.hash || $0 == UInt8(ascii: "@") }
+        return url.hasPrefix(scheme) && !rest.isEmpty
+          && !rest.utf8.contains {
+            $0 == ASCII.slash || $0 == ASCII.question || $0 == ASCII.hash || $0 == UInt8(ascii: "@")
+          }
       }
       if isSound {
         settings.publicURL = url

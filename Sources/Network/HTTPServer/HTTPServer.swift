@@ -140,7 +140,10 @@ private struct ListeningSocket {
       // Where the address begins within that of each family.
       bytes.baseAddress.map { inet_ntop(family, $0 + (family == AF_INET ? 4 : 8), &text, socklen_t(text.count)) != nil }
     }
-    return (isWritten == true ? String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : "", port)
+    return (
+      isWritten == true ? String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : "",
+      port
+    )
   }
 
   private static func fill(_ storage: inout sockaddr_storage, _ host: String, _ port: UInt16) -> socklen_t? {

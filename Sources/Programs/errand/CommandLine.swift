@@ -20,7 +20,8 @@ let program = Command(
   ],
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
-    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand, tokenCommand, openCommand,
+    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand,
+    tokenCommand, openCommand,
     stateCommand, doctorCommand, completionsCommand, manualCommand, helpCommand,
   ], otherWords: .ofProgram)
 

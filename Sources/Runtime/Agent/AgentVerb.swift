@@ -69,7 +69,8 @@ package struct AgentVerb: Sendable {
   @inline(never)
   fileprivate init<each Part: Sendable>(
     _ name: String, _ summary: String, _ scope: Scope, at route: Route? = nil,
-    refusals: Set<RequestRefusedError.Kind> = [], _ members: repeat Member<each Part>, make: @escaping @Sendable (repeat each Part) -> AgentRequest,
+    refusals: Set<RequestRefusedError.Kind> = [], _ members: repeat Member<each Part>,
+    make: @escaping @Sendable (repeat each Part) -> AgentRequest,
     values: @escaping @Sendable (AgentRequest) -> (repeat each Part)?
   ) {
     self.name = name
@@ -300,7 +301,8 @@ extension AgentVerb {
       Member<String>.required("name", "The name of the event."),
       Member<String?>.optional("id", "Its id, 1 to 256 bytes; no id is taken twice. Generated if left out."),
       Member<PlainJSON?>.optional("data", "What it says."),
-      Member<String?>.optional("run", "The run it is for, as in other requests; the first that waits for it if left out."),
+      Member<String?>.optional(
+        "run", "The run it is for, as in other requests; the first that waits for it if left out."),
       make: { .signal(SentEvent(id: $1, name: $0, data: $2?.value, run: $3)) },
       values: {
         guard case .signal(let event) = $0 else { return nil }
@@ -314,7 +316,8 @@ extension AgentVerb {
       Member<[RunStatus]>.optional("status", or: [], "Only runs with one of these statuses."),
       Member<Timestamp?>.optional("since", "Only runs created at that instant or later."),
       Member<Timestamp?>.optional("until", "Only runs created before that instant."),
-      Member<String?>.optional("cursor", "Where the page begins, as the page before named it in 'next'; then no open runs are listed."),
+      Member<String?>.optional(
+        "cursor", "Where the page begins, as the page before named it in 'next'; then no open runs are listed."),
       make: {
         .runs(RunListQuery(limit: $0, recipe: $1, statuses: $2, since: $3, until: $4, after: $5))
       },

@@ -76,7 +76,8 @@ package struct RunService: Sendable {
         guard let base = sessions.base else {
           throw RequestRefusedError(
             .notServing,
-            "the agent listens on no address; add to errand.yaml: server: { listen: 127.0.0.1:7373 }, then start errand serve again")
+            "the agent listens on no address; add to errand.yaml: server: { listen: 127.0.0.1:7373 }, then start errand serve again"
+          )
         }
         replies.give(.link("\(base)/login?link=\(sessions.makeLink(for: .account(caller), at: time.now()))"))
       case .status: replies.give(.status(await report()))

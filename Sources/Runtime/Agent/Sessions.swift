@@ -34,8 +34,9 @@ package final class SessionBook: Sendable {
 
   package init() {}
 
-  /// The address under which browsers reach the agent; nil if they cannot. A public one stays.
+  /// The address under which browsers reach the agent; nil if they cannot.
   package var base: String? { content.withLock { $0.base } }
+  /// Says where that is, unless it is known.
   package func setBase(_ url: String) { content.withLock { if $0.base == nil { $0.base = url } } }
 
   /// Makes the secret part of a link.

@@ -219,7 +219,8 @@ package final class APIServer: Sendable {
   }
 
   private func find(_ run: String, for caller: APICaller) async throws(Problem) {
-    guard case .found(let found, _) = try await reply(to: .find(run: run), from: caller), caller.sees(recipe: found.recipe)
+    guard case .found(let found, _) = try await reply(to: .find(run: run), from: caller),
+      caller.sees(recipe: found.recipe)
     else { throw Problem(.refusal(.notFound), "there is no such run") }
   }
 
@@ -388,7 +389,9 @@ package final class APIServer: Sendable {
         group.cancelAll()
       }
       if let refusal = replies.refusal {
-        try await writer.write("event: problem\ndata: \(JSON.shown(.object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message)])))\n\n")
+        try await writer.write(
+          "event: problem\ndata: \(JSON.shown(.object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message)])))\n\n"
+        )
       }
     }
     return response

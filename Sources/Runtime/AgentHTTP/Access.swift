@@ -48,7 +48,8 @@ struct Gate: Sendable {
     if let own = settings.publicURL.flatMap(Gate.host(ofURL:)) { names.append(Gate.name(ofHost: own)) }
     guard names.contains(where: { $0.utf8.equalsIgnoringASCIICase(host.utf8) }) else {
       throw Problem(
-        .foreignHost, "the host '\(given.brief)' isn't this agent's; name it as 'publicURL' under 'server' in errand.yaml"
+        .foreignHost,
+        "the host '\(given.brief)' isn't this agent's; name it as 'publicURL' under 'server' in errand.yaml"
       )
     }
   }
@@ -59,7 +60,8 @@ struct Gate: Sendable {
     let host = request.headers["Host"] ?? ""
     let own = settings.publicURL.flatMap(Gate.host(ofURL:))
     let given = Gate.host(ofURL: origin) ?? ""
-    guard given.utf8.equalsIgnoringASCIICase(host.utf8) || own.map({ $0.utf8.equalsIgnoringASCIICase(given.utf8) }) == true
+    guard
+      given.utf8.equalsIgnoringASCIICase(host.utf8) || own.map({ $0.utf8.equalsIgnoringASCIICase(given.utf8) }) == true
     else { throw Problem(.foreignOrigin, "a page of '\(origin.brief)' may not ask this agent") }
   }
 

@@ -29,7 +29,8 @@ package enum OpenAPIDocument {
       (
         "info",
         .object([
-          "title": .string("Errand"), "version": .string(program.split(separator: " ").last.map { String($0) } ?? program),
+          "title": .string("Errand"),
+          "version": .string(program.split(separator: " ").last.map { String($0) } ?? program),
           "description": .string(
             "What an agent can be asked over HTTP. Every request that makes something may be repeated with the same Idempotency-Key. Errors are problem documents (RFC 9457)."
           ),
@@ -76,7 +77,8 @@ package enum OpenAPIDocument {
           "name": .string("Idempotency-Key"), "in": .string("header"), "required": .bool(false),
           "description": .string(verb.parameters.first { $0.name == "key" }?.summary ?? ""),
           "schema": .object([
-            "type": .string("string"), "minLength": .int(1), "maxLength": .int(RunKey.mostCharacters), "pattern": .string("^[!-~]+$"),
+            "type": .string("string"), "minLength": .int(1), "maxLength": .int(RunKey.mostCharacters),
+            "pattern": .string("^[!-~]+$"),
           ]),
         ]))
     }

@@ -23,7 +23,9 @@ final class FirstReply: AgentReplies {
   }
 
   func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {
-    do throws(StateError) { give(.value(try await store.value(.blob(blob)))) } catch { throw RequestRefusedError(error) }
+    do throws(StateError) { give(.value(try await store.value(.blob(blob)))) } catch {
+      throw RequestRefusedError(error)
+    }
   }
 }
 

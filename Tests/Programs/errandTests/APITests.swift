@@ -7,7 +7,7 @@ import Testing
 
 /// The API of `errand serve` over real HTTP: who may ask what, and what comes of it.
 @Suite(.timeLimit(.minutes(5))) struct APITests {
-  private static let ask = """
+  static let ask = """
     inputs: { name: { type: string } }
     steps:
       - id: ask
@@ -15,7 +15,7 @@ import Testing
       - let: { words: "Hello ${{ inputs.name }}" }
     outputs: { words: "${{ words }}" }
     """
-  private static let sum = """
+  static let sum = """
     inputs: { n: { type: int, default: 1 } }
     on: [{ cron: "0 5 * * *" }]
     steps: [{ let: { m: "${{ inputs.n + 1 }}" } }]
@@ -23,7 +23,7 @@ import Testing
     """
 
   /// An agent that listens on a port of its own.
-  private final class Bench: Sendable {
+  final class Bench: Sendable {
     let program: Program
     let agent: Serving
     let url: String
@@ -68,7 +68,8 @@ import Testing
 
   @Test func `a run is started, followed, approved and shown`() async throws {
     let bench = try await Bench()
-    let token = try await bench.token("ada", "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "approve")
+    let token = try await bench.token(
+      "ada", "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "approve")
     let started = try await bench.send("POST", "/api/v1/recipes/ask/runs", token, #"{"inputs":{"name":"Ada"}}"#)
     #expect(started.status == 202)
     let id = try #require(started.json["run"]?.string)
@@ -134,7 +135,8 @@ import Testing
     #expect(try await kind("GET", "/api/v1/runs", "errand_0") == "401 unauthorized")
     #expect(try await kind("POST", "/api/v1/runs/\(id)/cancel", reader) == "403 forbidden")
     #expect(try await kind("GET", "/api/v1/runs", reader, headers: ["Host": "evil.example"]) == "421 foreignHost")
-    #expect(try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": "http://evil.example"]) == "403 foreignOrigin")
+    #expect(
+      try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": "http://evil.example"]) == "403 foreignOrigin")
     #expect(try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": bench.url]) == "200 ")
     // What a token is not for is not there.
     #expect(try await kind("GET", "/api/v1/runs/\(id)", narrow) == "404 notFound")
@@ -183,14 +185,16 @@ import Testing
 
   @Test func `the socket needs no token, and other machines need more than an address`() async throws {
     let bench = try await Bench()
-    let local = try await bench.program.shell("curl -sS --unix-socket .errand/api.sock http://errand/api/v1/recipes || true")
+    let local = try await bench.program.shell(
+      "curl -sS --unix-socket .errand/api.sock http://errand/api/v1/recipes || true")
     if local.out.isEmpty {
       print("skipped: curl isn't installed, so that the socket is not asked")
     } else {
       #expect(try JSON.parse(local.out)["items"]?.list?.compactMap { $0["name"]?.string } == ["ask", "sum"])
     }
-    let mode = try FileManager.default.attributesOfItem(
-      atPath: bench.program.folder.appending(path: ".errand/api.sock").path)[.posixPermissions] as? Int
+    let mode =
+      try FileManager.default.attributesOfItem(
+        atPath: bench.program.folder.appending(path: ".errand/api.sock").path)[.posixPermissions] as? Int
     #expect(mode == 0o600)
     await bench.end()
     let program = try await Program()

@@ -95,7 +95,9 @@ struct LoginPage {
         "form", ["class": "card", "method": "post", "action": "/login"],
         .element("input", ["type": "hidden", "name": "to", "value": target]),
         .element("label", ["for": "token"], "Token"),
-        .element("input", ["id": "token", "name": "token", "type": "password", "autocomplete": "current-password", "required": ""]),
+        .element(
+          "input",
+          ["id": "token", "name": "token", "type": "password", "autocomplete": "current-password", "required": ""]),
         .element("div", ["class": "actions"], .element("button", ["class": "main"], "Log in"))))
     parts.append(
       .element(

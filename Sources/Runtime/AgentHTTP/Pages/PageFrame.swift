@@ -15,7 +15,9 @@ struct PageFrame {
   var refresh: Int?
   var content: Markup
 
-  private static let sections = [("/", "Now"), ("/runs", "Runs"), ("/recipes", "Recipes"), ("/schedules", "Schedules"), ("/state", "State")]
+  private static let sections = [
+    ("/", "Now"), ("/runs", "Runs"), ("/recipes", "Recipes"), ("/schedules", "Schedules"), ("/state", "State"),
+  ]
 
   func response(status: Int = 200) -> HTTPServerResponse {
     var response = HTTPServerResponse.text(
@@ -55,7 +57,8 @@ struct PageFrame {
           "meta",
           [
             "name": "htmx-config",
-            "content": #"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0}"#,
+            "content":
+              #"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0}"#,
           ]),
         .element("title", [:], "\(title) · Errand"),
         .element("link", ["rel": "icon", "href": "/assets/errand.svg", "type": "image/svg+xml"]),
@@ -68,7 +71,8 @@ struct PageFrame {
           "main",
           [
             "id": "main", "tabindex": "-1", "hx-get": live == nil ? nil : "", "hx-trigger": live,
-            "hx-select": live == nil ? nil : "#main", "hx-swap": live == nil ? nil : "outerHTML", "aria-live": live == nil ? nil : "polite",
+            "hx-select": live == nil ? nil : "#main", "hx-swap": live == nil ? nil : "outerHTML",
+            "aria-live": live == nil ? nil : "polite",
           ], content)))
   }
 }
@@ -97,7 +101,8 @@ enum Part {
       "div", ["class": "scroll", "tabindex": "0", "role": "region", "aria-label": caption],
       .element(
         "table", [:],
-        .element("thead", [:], .element("tr", [:], Markup(headings.map { .element("th", ["scope": "col"], Markup($0)) }))),
+        .element(
+          "thead", [:], .element("tr", [:], Markup(headings.map { .element("th", ["scope": "col"], Markup($0)) }))),
         .element(
           "tbody", [:],
           Markup(rows.map { row in .element("tr", [:], Markup(row.map { .element("td", [:], $0) })) }))))

@@ -24,7 +24,8 @@ struct PageRequest: Sendable {
   var seesData: Bool { caller.seesData }
 
   func frame(_ title: String, _ section: String, refresh: Int? = nil, _ content: Markup) -> HTTPServerResponse {
-    PageFrame(title: title, section: section, visitor: caller.caller.name, refresh: refresh, content: content).response()
+    PageFrame(title: title, section: section, visitor: caller.caller.name, refresh: refresh, content: content)
+      .response()
   }
 }
 
@@ -128,7 +129,8 @@ enum Pages {
     var next: [Markup] = []
     if case .status(let report) = try await request.ask(.status), let served = report.served {
       next.append(
-        .element("span", ["class": "grow"], "\(counted(served.recipes, "recipe")), \(counted(served.schedules, "schedule"))")
+        .element(
+          "span", ["class": "grow"], "\(counted(served.recipes, "recipe")), \(counted(served.schedules, "schedule"))")
           + .element(
             "span", [:],
             served.nextSlot.map { "Next: " + Part.time($0, request.clock) } ?? "No slot is planned."))
@@ -169,7 +171,8 @@ enum Pages {
       .element(
         "span", ["class": "grow"],
         Part.link(run.recipe, to: pagePath("runs", run.id))
-          + (request.seesData ? run.reason.map { .element("span", ["class": "quiet"], " \($0)") } ?? .nothing : .nothing)),
+          + (request.seesData
+            ? run.reason.map { .element("span", ["class": "quiet"], " \($0)") } ?? .nothing : .nothing)),
       .element("span", ["class": "end"], Part.time(run.endedAt, request.clock)),
     ])
   }
@@ -185,12 +188,15 @@ enum Pages {
     guard case .runs(let open, let finished, let next) = try await request.ask(.runs(asked)) else {
       throw Problem(.fault, "the agent answered something else")
     }
-    let options = [Markup.element("option", ["value": ""], "any status")] + RunStatus.allCases.map {
-      .element("option", ["value": $0.rawValue, "selected": $0 == status ? "" : nil], Markup($0.rawValue))
-    }
+    let options =
+      [Markup.element("option", ["value": ""], "any status")]
+      + RunStatus.allCases.map {
+        .element("option", ["value": $0.rawValue, "selected": $0 == status ? "" : nil], Markup($0.rawValue))
+      }
     let filter = Markup.element(
       "form", ["class": "actions filter", "method": "get", "action": "/runs"],
-      .element("input", ["name": "recipe", "value": given("recipe") ?? "", "placeholder": "recipe", "aria-label": "Recipe"]),
+      .element(
+        "input", ["name": "recipe", "value": given("recipe") ?? "", "placeholder": "recipe", "aria-label": "Recipe"]),
       .element("select", ["name": "status", "aria-label": "Status"], Markup(options)),
       .element("button", [:], "Show"))
     let rows = open.reversed().map { openRow($0, request) } + finished.map { finishedRow($0, request) }
@@ -199,7 +205,8 @@ enum Pages {
         "p", [:],
         Part.link(
           "Older runs",
-          to: pagePath("runs", query: [("recipe", given("recipe") ?? ""), ("status", status?.rawValue ?? ""), ("cursor", next)])))
+          to: pagePath(
+            "runs", query: [("recipe", given("recipe") ?? ""), ("status", status?.rawValue ?? ""), ("cursor", next)])))
     }
     return request.frame(
       "Runs", "/runs",
@@ -218,7 +225,12 @@ enum Pages {
         ("Run", .element("code", [:], Markup(run.id))), ("Began", Part.time(run.createdAt, request.clock)),
         ("Ended", run.endedAt.map { Part.time($0, request.clock) }),
         ("Goes on", run.wakeAt.map { Part.time($0, request.clock) }),
-        ("Started by", Markup(run.origin.cause.schedule.map { "\(run.origin.cause.kind.rawValue) of \($0)" } ?? run.origin.cause.kind.rawValue)),
+        (
+          "Started by",
+          Markup(
+            run.origin.cause.schedule.map { "\(run.origin.cause.kind.rawValue) of \($0)" }
+              ?? run.origin.cause.kind.rawValue)
+        ),
         ("Recipe", Part.link(run.recipe, to: pagePath("recipes", run.recipe))),
       ]),
     ]
@@ -229,7 +241,8 @@ enum Pages {
             "div", ["class": run.error == nil ? "notice" : "notice fault"],
             Markup(
               explanation.sentences.map { sentence in
-                .element("p", [:], Markup(sentence.text), Markup(sentence.commands.map { .element("code", [:], " \($0)") }))
+                .element(
+                  "p", [:], Markup(sentence.text), Markup(sentence.commands.map { .element("code", [:], " \($0)") }))
               })))
       }
     }
@@ -253,7 +266,8 @@ enum Pages {
   private static func actions(_ run: RunRecord, _ request: PageRequest) -> Markup {
     var buttons: [Markup] = []
     func button(_ label: String, _ verb: String, _ kind: String? = nil) {
-      buttons.append(Part.button(label, to: pagePath("runs", run.id, verb), kind: kind, command: "errand runs \(verb) \(run.id)"))
+      buttons.append(
+        Part.button(label, to: pagePath("runs", run.id, verb), kind: kind, command: "errand runs \(verb) \(run.id)"))
     }
     if !run.status.isEnded {
       for step in run.stepsInOrder where step.asksPerson && request.may(.approve) {
@@ -277,7 +291,8 @@ enum Pages {
     .element(
       "form", ["class": "card", "method": "post", "action": pagePath("runs", run.id, "resolve")],
       .element("h2", [:], "What happened to \(step.path)?"),
-      .element("p", [:], "The program stopped while this step was writing. Look at the service, and say what you find."),
+      .element(
+        "p", [:], "The program stopped while this step was writing. Look at the service, and say what you find."),
       .element("input", ["type": "hidden", "name": "step", "value": step.path]),
       .element(
         "div", ["class": "actions"],
@@ -309,7 +324,9 @@ enum Pages {
           .element("rect", ["x": "\(from)", "y": "0", "width": "\(max(4, to - from))", "height": "10"])))
       let took = (step.endedAt ?? end).span(since: step.startedAt)
       var name = [Markup.element("code", [:], Markup(step.path))]
-      if request.seesData, let error = step.error { name.append(.element("div", ["class": "quiet"], Markup(error.message))) }
+      if request.seesData, let error = step.error {
+        name.append(.element("div", ["class": "quiet"], Markup(error.message)))
+      }
       if request.seesData, case .inline(let value)? = step.output, let part = Part.value(value.asPlainJSON) {
         name.append(.element("details", [:], .element("summary", [:], "Output"), part))
       }
@@ -317,13 +334,16 @@ enum Pages {
     }
     let rest: Markup =
       steps.count > count
-      ? .element("p", ["class": "quiet"], "\(counted(steps.count - count, "more step")): errand runs show \(run.id)") : .nothing
+      ? .element("p", ["class": "quiet"], "\(counted(steps.count - count, "more step")): errand runs show \(run.id)")
+      : .nothing
     return Part.table("Steps", ["Step", "Status", "Took", "When"], rows) + rest
   }
 
   // MARK: Decisions
 
-  private static func approval(_ request: PageRequest, _ name: String, _ path: String) async throws(Problem) -> HTTPServerResponse {
+  private static func approval(_ request: PageRequest, _ name: String, _ path: String) async throws(Problem)
+    -> HTTPServerResponse
+  {
     guard case .run(let run) = try await request.ask(.show(run: name)) else {
       throw Problem(.fault, "the agent answered something else")
     }
@@ -352,7 +372,9 @@ enum Pages {
         .element(
           "form", ["class": "card", "method": "post", "action": pagePath("runs", run.id, "decide")],
           .element("input", ["type": "hidden", "name": "step", "value": path]),
-          .element("label", ["for": "comment"], "Comment ", .element("span", ["class": "quiet"], "(recorded with the decision)")),
+          .element(
+            "label", ["for": "comment"], "Comment ",
+            .element("span", ["class": "quiet"], "(recorded with the decision)")),
           .element("input", ["id": "comment", "name": "comment", "autocomplete": "off"]),
           .element(
             "div", ["class": "actions"],
@@ -425,11 +447,14 @@ enum Pages {
       parts.append(
         .element(
           "label", ["for": id], Markup(name),
-          .element("span", ["class": "quiet"], " \(schema["description"]?.string ?? "")\(isRequired ? "" : " (optional)")")))
+          .element(
+            "span", ["class": "quiet"], " \(schema["description"]?.string ?? "")\(isRequired ? "" : " (optional)")")))
       parts.append(field(name, id, schema, isRequired: isRequired))
     }
     parts.append(
-      .element("div", ["class": "actions"], .element("button", ["class": "main", "title": "errand runs start \(recipe.name)"], "Run")))
+      .element(
+        "div", ["class": "actions"],
+        .element("button", ["class": "main", "title": "errand runs start \(recipe.name)"], "Run")))
     return .element(
       "form", ["class": "card", "method": "post", "action": pagePath("recipes", recipe.name, "start")], Markup(parts))
   }
@@ -437,7 +462,8 @@ enum Pages {
   private static func field(_ name: String, _ id: String, _ schema: Value, isRequired: Bool) -> Markup {
     let required = isRequired ? "" : nil
     let value = schema["default"].map { $0.string ?? JSON.shown($0) }
-    let choices = schema["enum"]?.list?.compactMap(\.string) ?? (schema["type"]?.string == "boolean" ? ["true", "false"] : nil)
+    let choices =
+      schema["enum"]?.list?.compactMap(\.string) ?? (schema["type"]?.string == "boolean" ? ["true", "false"] : nil)
     if let choices {
       let none = isRequired ? [] : [Markup.element("option", ["value": ""], "")]
       let options = choices.map { choice -> Markup in
@@ -482,7 +508,8 @@ enum Pages {
 
   private static func schedule(_ request: PageRequest, _ id: String) async throws(Problem) -> HTTPServerResponse {
     guard case .schedules(let schedules) = try await request.ask(.schedules),
-      let schedule = schedules.first(where: { $0.id.hasSameScalars(as: id) }), request.caller.sees(recipe: schedule.recipe)
+      let schedule = schedules.first(where: { $0.id.hasSameScalars(as: id) }),
+      request.caller.sees(recipe: schedule.recipe)
     else { throw Problem(.refusal(.notFound), "there is no schedule '\(id.brief)'") }
     guard case .slots(let slots) = try await request.ask(.slots(SlotQuery(limit: 50, schedule: schedule.id))) else {
       throw Problem(.fault, "the agent answered something else")
@@ -491,12 +518,17 @@ enum Pages {
     if request.may(.steer) {
       buttons.append(
         schedule.pause == nil
-          ? Part.button("Pause", to: pagePath("schedules", schedule.id, "pause"), command: "errand schedule pause \(schedule.id)")
-          : Part.button("Resume", to: pagePath("schedules", schedule.id, "resume"), command: "errand schedule resume \(schedule.id)"))
+          ? Part.button(
+            "Pause", to: pagePath("schedules", schedule.id, "pause"), command: "errand schedule pause \(schedule.id)")
+          : Part.button(
+            "Resume", to: pagePath("schedules", schedule.id, "resume"), command: "errand schedule resume \(schedule.id)"
+          ))
     }
     if request.may(.start) {
       buttons.append(
-        Part.button("Start a run now", to: pagePath("schedules", schedule.id, "trigger"), command: "errand schedule trigger \(schedule.id)"))
+        Part.button(
+          "Start a run now", to: pagePath("schedules", schedule.id, "trigger"),
+          command: "errand schedule trigger \(schedule.id)"))
     }
     let rows = slots.map { slot in
       [
@@ -516,7 +548,8 @@ enum Pages {
         + (buttons.isEmpty ? .nothing : .element("div", ["class": "actions"], Markup(buttons)))
         + .element("h2", [:], "Slots")
         + (rows.isEmpty
-          ? .element("p", ["class": "none"], "None is settled yet.") : Part.table("Slots", ["Slot", "Outcome", "Run", "Why"], rows)))
+          ? .element("p", ["class": "none"], "None is settled yet.")
+          : Part.table("Slots", ["Slot", "Outcome", "Run", "Why"], rows)))
   }
 
   // MARK: The state
@@ -525,7 +558,9 @@ enum Pages {
     guard case .status(let report) = try await request.ask(.status) else {
       throw Problem(.fault, "the agent answered something else")
     }
-    let faults = (report.served?.faults ?? []).map { fault -> Markup in .element("pre", ["tabindex": "0"], Markup(fault)) }
+    let faults = (report.served?.faults ?? []).map { fault -> Markup in
+      .element("pre", ["tabindex": "0"], Markup(fault))
+    }
     let counts = report.runs.sorted { $0.key.precedesByScalars($1.key) }.map { "\($0.value) \($0.key)" }
     return request.frame(
       "State", "/state",

@@ -1,0 +1,108 @@
+import Basics
+import Foundation
+import HTTPClient
+import Testing
+
+@testable import errand
+
+/// The pages of `errand serve`, as a browser without scripts uses them.
+@Suite(.timeLimit(.minutes(5))) struct PagesTests {
+  /// A browser: it keeps its cookie, and says which page a form is of.
+  private struct Browser {
+    let bench: APITests.Bench
+    var cookie = ""
+
+    /// Logs in by the link of `errand open`.
+    init(_ bench: APITests.Bench) async throws {
+      self.bench = bench
+      let link = try await bench.program.call("open", "--print", "--quiet").out.trimmingCharacters(in: .newlines)
+      let entered = try await get(String(link.dropFirst(bench.url.count)))
+      #expect(entered.status == 303)
+      cookie = String((entered.headers["Set-Cookie"] ?? "").prefix { $0 != ";" })
+      #expect(entered.headers["Set-Cookie"]?.contains("HttpOnly; SameSite=Strict") == true)
+      // The link is used up.
+      #expect(try await get(String(link.dropFirst(bench.url.count))).status == 200)
+    }
+
+    func get(_ path: String) async throws -> (status: Int, text: String, headers: HTTPHeaders) {
+      try await send("GET", path, nil, [:])
+    }
+
+    func post(
+      _ path: String, _ form: HTTPQuery, origin: String? = nil
+    ) async throws -> (status: Int, text: String, headers: HTTPHeaders) {
+      try await send(
+        "POST", path, form.encoded,
+        ["Content-Type": "application/x-www-form-urlencoded", "Origin": origin ?? bench.url])
+    }
+
+    private func send(
+      _ method: String, _ path: String, _ body: String?, _ more: HTTPHeaders
+    ) async throws -> (status: Int, text: String, headers: HTTPHeaders) {
+      var headers = more
+      if !cookie.isEmpty { headers["Cookie"] = cookie }
+      let answer = try await HTTPClient().send(
+        HTTPRequest(
+          method, bench.url + path, headers: headers, body: body.map { Array($0.utf8) }, redirects: .none))
+      return (answer.status, String(decoding: answer.body, as: UTF8.self), answer.headers)
+    }
+  }
+
+  @Test func `a person starts, approves and understands a run with forms alone`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    let recipe = try await browser.get("/recipes/ask")
+    #expect(recipe.text.contains("name=\"input.name\""))
+    let form: HTTPQuery = ["key": "form-1", "input.name": "<script>alert(1)</script>"]
+    let started = try await browser.post("/recipes/ask/start", form)
+    #expect(started.status == 303)
+    let path = try #require(started.headers["Location"])
+    // A second click starts nothing.
+    #expect(try await browser.post("/recipes/ask/start", form).headers["Location"] == path)
+    var page = try await browser.get(path)
+    while !page.text.contains("/approvals/") { page = try await browser.get(path) }
+    // What comes from outside is text.
+    #expect(!page.text.contains("<script>alert") && page.text.contains("&lt;script&gt;alert(1)&lt;/script&gt;"))
+    let run = String(path.dropFirst("/runs/".count))
+    let question = try await browser.get("/approvals/\(run)/ask")
+    #expect(question.text.contains("Greet &lt;script&gt;"))
+    #expect(try await browser.get("/").text.contains("Needs attention"))
+    let decided = try await browser.post(
+      "/runs/\(run)/decide", ["step": "ask", "choice": "approve", "comment": "fine"])
+    #expect(decided.status == 303)
+    while !page.text.contains("s-succeeded") { page = try await browser.get(path) }
+    #expect(page.text.contains("Hello &lt;script&gt;"))
+    for other in ["/runs", "/recipes", "/schedules", "/schedules/sum", "/state"] {
+      let page = try await browser.get(other)
+      #expect(page.status == 200 && page.text.hasPrefix("<!doctype html>"), "\(other)")
+      #expect(page.headers["Content-Security-Policy"]?.hasPrefix("default-src 'none'; script-src 'self'") == true)
+    }
+    #expect(try await browser.get("/nothing").status == 404)
+    #expect(try await browser.post("/logout", [:]).status == 303)
+    #expect(try await browser.get(path).headers["Location"]?.hasPrefix("/login") == true)
+    await bench.end()
+  }
+
+  @Test func `a form of another site does nothing, and a token shows only what it may`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    let foreign = try await browser.post("/recipes/sum/start", [:], origin: "http://evil.example")
+    #expect(foreign.status == 403)
+    #expect(try await bench.program.call("runs", "list", "--json").json["finished"]?.list == [])
+    let token = try await bench.token("reader")
+    var reader = browser
+    reader.cookie = ""
+    #expect(try await reader.post("/login", ["token": "errand_0"]).status == 401)
+    let entered = try await reader.post("/login", ["token": token, "to": "//evil.example/"])
+    #expect(entered.status == 303 && entered.headers["Location"] == "/")
+    reader.cookie = String((entered.headers["Set-Cookie"] ?? "").prefix { $0 != ";" })
+    #expect(try await browser.post("/recipes/ask/start", ["input.name": "Ada"]).status == 303)
+    let seen = try await reader.get("/runs/last")
+    #expect(seen.status == 200 && !seen.text.contains("Ada") && !seen.text.contains("Cancel"))
+    #expect(try await reader.post("/runs/last/cancel", [:]).status == 403)
+    // With its token a session ends.
+    #expect(try await bench.program.call("token", "revoke", "reader").code == 0)
+    #expect(try await reader.get("/runs").status == 303)
+    await bench.end()
+  }
+}
