@@ -416,16 +416,19 @@ package final class ConnectionLimiter: Sendable {
     }
     guard let alarm = state.firstAlarm, alarm <= now else { return woken }
     state.firstAlarm = nil
+    var ringing: [(number: Int, continuation: CheckedContinuation<Waking, Never>)] = []
     for (number, waiter) in state.waiters {
       guard let alarm = waiter.alarm, let continuation = waiter.continuation else { continue }
       if alarm <= now {
         state.waiters[number]?.continuation = nil
         state.waiters[number]?.alarm = nil
-        woken.append((continuation, .woken))
+        ringing.append((number, continuation))
       } else {
         state.firstAlarm = min(alarm, state.firstAlarm ?? alarm)
       }
     }
+    // In the order in which they came, and not in that of a dictionary.
+    for waiter in ringing.sorted(by: { $0.number < $1.number }) { woken.append((waiter.continuation, .woken)) }
     return woken
   }
 
