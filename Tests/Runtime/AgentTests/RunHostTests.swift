@@ -154,6 +154,8 @@ import Testing
     #expect(try await bench.host.cancel("r1", reason: nil))
     // The pause came first, or is refused.
     try? await paused
+    // One that was over before the cancellation came left a run that this program doesn't host any more.
+    if await !bench.host.isOwn("r1") { try? await bench.host.carryOn("r1") }
     await bench.until("r1 cancelled")
     try await bench.accept("r2", RunHostTests.night)
     _ = try await bench.host.cancel("r2", reason: nil)
