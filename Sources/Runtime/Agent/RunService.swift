@@ -128,12 +128,13 @@ package struct RunService: Sendable {
       )
     }
     guard let id = found else { return nil }
+    let shown = store.secrets.finder.redact(key.key)
     var record = store.run(id)
     if record == nil { record = try await kept { () async throws(StateError) in try await store.finishedRun(id) } }
     guard let record, record.erasedAt == nil else {
       throw RequestRefusedError(
         .ended,
-        "the key '\(key.key)' belongs to the run \(id), whose data was deleted; use another key for a new run")
+        "the key '\(shown)' belongs to the run \(id), whose data was deleted; use another key for a new run")
     }
     let others =
       inputs.namesOfDifferences(to: record.origin.inputs)
@@ -142,7 +143,7 @@ package struct RunService: Sendable {
       let names = others.map { "'\($0)'" }.joined(separator: ", ")
       throw RequestRefusedError(
         .inputs,
-        "the key '\(key.key)' belongs to the run \(id), which has other values of \(names); use another key for a new run"
+        "the key '\(shown)' belongs to the run \(id), which has other values of \(names); use another key for a new run"
       )
     }
     return record
