@@ -121,6 +121,11 @@ package struct ScheduleEntry: Sendable {
   }
 
   package init(_ plan: SchedulePlan) {
-    self.init(id: plan.trigger.id.map { "\(plan.recipe)/\($0)" } ?? plan.recipe, plan: plan)
+    self.init(id: ScheduleEntry.id(of: plan.trigger, in: plan.recipe), plan: plan)
+  }
+
+  /// The id of a recipe's entry.
+  package static func id(of trigger: Trigger, in recipe: String) -> String {
+    trigger.id.map { "\(recipe)/\($0)" } ?? recipe
   }
 }
