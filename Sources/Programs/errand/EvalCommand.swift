@@ -2,12 +2,14 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import Expressions
+import Recipes
 import YAMLReader
 
 extension Dispatch {
   /// `errand eval`: shows the value and type of an expression.
   func evaluate() throws(RuntimeError) -> ExitCode {
     var scope = ExpressionScope()
+    scope.zone = try workspace().configuration.zone ?? scope.zone
     var values: [Value] = []
     if let path = parsed["with"].text {
       for member in try document(at: path).map?.members ?? [] {

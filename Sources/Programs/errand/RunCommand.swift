@@ -75,7 +75,7 @@ struct RunCommand: DispatchedCommand {
     let session = request.session
     if let replay {
       return try await session.replay(
-        replay, origin(request, at: replay.at, id: replay.run), of: request.recipe, asJSON: asJSON)
+        replay, origin(request, replaying: replay), of: request.recipe, asJSON: asJSON)
     }
     guard request.isSandbox else {
       try await approve(request, agreed)
@@ -116,18 +116,19 @@ struct RunCommand: DispatchedCommand {
         workspace, sources, console, time: time, format: logFormat, isApart: isSandbox || isReplay))
   }
 
-  private func origin(_ request: Request, at instant: Timestamp? = nil, id: String? = nil) -> RunCreated {
+  private func origin(_ request: Request, replaying recording: Recording? = nil) -> RunCreated {
     var random = SystemRandomNumberGenerator()
-    let now = instant ?? time.now()
-    let run = id ?? UUID7(at: now, using: &random).description
+    let now = recording?.at ?? time.now()
+    let zone = recording?.zone ?? request.recipe.folderZone
+    let run = recording?.run ?? UUID7(at: now, using: &random).description
     request.session.workspace.checkedRecipes.keep(request.recipe)
-    request.session.access.recorder?.begin(run, at: now)
+    request.session.access.recorder?.begin(run, at: now, zone: zone)
     return RunCreated(
       run: run, at: now, recipe: request.recipe.name, file: request.path,
       folder: request.path.hasPrefix("/") ? nil : Workspace.workingFolder,
       texts: .inline(.map(request.recipe.texts)), inputs: .map(request.inputs), overrides: request.overrides,
       sandbox: request.isSandbox || request.isReplay, program: version, language: LanguageVersion.current,
-      group: request.recipe.group, zone: request.recipe.folderZone)
+      group: request.recipe.group, zone: zone)
   }
 
   // MARK: Recordings

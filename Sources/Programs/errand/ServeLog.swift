@@ -103,7 +103,8 @@ final class ServeLog: Sendable {
       say(
         "runEnded", "\(run.recipe) \(run.id) \(run.status.rawValue) after \(took)\(error)", isFine ? .info : .warning,
         members(of: run))
-    case .event(let id): say("event", "event \(id) is kept; no run waits for it", .info, [("id", id)])
+    // The schedules say what they do with it.
+    case .event: break
     case .untold(let run, let reason):
       say(
         "untold", "onFailure starts nothing for the run \(run.id) of \(run.recipe.safe): \(reason.safe)", .error,
@@ -139,6 +140,13 @@ final class ServeLog: Sendable {
         "passedOver",
         "\(schedule) passes over \(counted(count, "file")) that \(count == 1 ? "is" : "are") there already; with 'existing: run' they start runs",
         .info, [("schedule", schedule), ("files", "\(count)")])
+    case .gathered(let event):
+      let what = event.file.map { "the file '\($0.path.safe)'" } ?? "the event \(event.id.safe)"
+      say(
+        "gathered", "\(event.schedule) gathers \(what) until \(clock.date(event.due))", .info,
+        [("schedule", event.schedule), ("id", event.id), ("until", "\(event.due)")])
+    case .untaken(let id):
+      say("event", "event \(id.safe) is kept; no run and no schedule waits for it", .info, [("id", id)])
     case .seesNone(let schedule, let reason):
       say("seesNone", "\(schedule): \(reason.safe)", .warning, [("schedule", schedule)])
     case .madeAgain(let reason):

@@ -194,12 +194,10 @@ struct SlotFormatter {
         .wait, "\(runs) waited since \(clock.date(waiting.at)) for another one to end\(open).",
         commands: schedule.openRuns.prefix(1).map { "errand why \($0)" }, run: schedule.openRuns.first, at: waiting.at)
     }
-    if let files = schedule.files, facts.upcoming == nil {
+    if let files = schedule.files, facts.words.hasPrefix("on files ") {
       let count = files.versions.count
       story.say(
-        .next,
-        "It starts a run for each file of '\(files.pattern.safe)' that comes or changes; it has seen \(count == 1 ? "one file" : "\(count) files") there."
-      )
+        .next, "It runs \(facts.words); it has seen \(count == 1 ? "one file" : "\(count) files") there.")
     } else if schedule.remainingRuns == 0 {
       story.say(.next, "It won't run again: 'remainingRuns' is used up.")
     } else if let next = facts.upcoming {

@@ -195,7 +195,7 @@ package struct RunLifecycle<Walk> {
     return nil
   }
 
-  /// One of those who keep the pause has it in the state, or need not any more.
+  /// A caller has recorded the pause, or no longer has to.
   package mutating func pauseKept(_ run: RunRecord?, isStopping: Bool) -> Effect? {
     switch phase {
     case .pausing(let walk, var pause) where pause.keepers > 0:
@@ -211,7 +211,7 @@ package struct RunLifecycle<Walk> {
     }
   }
 
-  /// No walk is under way, and nobody keeps the pause any more; nil for a run that is over.
+  /// Decides what follows once no walk is under way and no caller records the pause; nil for a run that is over.
   private mutating func pauseIsOver(_ pause: Pause, _ run: RunRecord?, isStopping: Bool) -> Effect? {
     phase = .away
     guard let run else { return nil }
@@ -225,7 +225,7 @@ package struct RunLifecycle<Walk> {
     return .keepPause(reason: pause.reason)
   }
 
-  /// One of those who keep the pause cannot.
+  /// A caller could not record the pause.
   package mutating func pauseFailed() -> Effect? {
     switch phase {
     case .pausing(let walk, var pause) where pause.keepers > 0:

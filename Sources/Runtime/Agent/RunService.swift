@@ -150,10 +150,11 @@ package struct RunService: Sendable {
       )
     }
     guard let id = found else { return nil }
+    let shown = store.secrets.finder.redact(key.key)
     guard let record = try await keptRun(id), record.erasedAt == nil else {
       throw RequestRefusedError(
         .ended,
-        "the key '\(key.key)' belongs to the run \(id), whose data was deleted; use another key for a new run")
+        "the key '\(shown)' belongs to the run \(id), whose data was deleted; use another key for a new run")
     }
     let others =
       inputs.namesOfDifferences(to: record.origin.inputs)
@@ -162,7 +163,7 @@ package struct RunService: Sendable {
       let names = others.map { "'\($0)'" }.joined(separator: ", ")
       throw RequestRefusedError(
         .inputs,
-        "the key '\(key.key)' belongs to the run \(id), which has other values of \(names); use another key for a new run"
+        "the key '\(shown)' belongs to the run \(id), which has other values of \(names); use another key for a new run"
       )
     }
     return record

@@ -16,6 +16,10 @@ package enum ScheduleNews: Sendable {
   case followsNone(schedule: String, reason: String)
   /// A schedule that watches files passed over those that were there at its first look.
   case passedOver(schedule: String, count: Int)
+  /// A schedule took an event into its batch.
+  case gathered(EventGathered)
+  /// No schedule took an event that no run waits for.
+  case untaken(event: String)
   /// A schedule can't see its files now.
   case seesNone(schedule: String, reason: String)
   /// The schedules were read from the state again, because it differs from what the scheduler assumed.
@@ -39,9 +43,9 @@ package actor ScheduleHost {
   let refusal: @Sendable (Recipe, _ inputs: Value) async -> String?
   private let newID: @Sendable (Timestamp) -> String
   var registry: RecipeRegistry
-  private var scheduler: Scheduler
-  private var plans: [String: [SchedulePlan]] = [:]
-  private var clock: AlarmClock<Bool>?
+  var scheduler: Scheduler
+  var plans: [String: [SchedulePlan]] = [:]
+  var clock: AlarmClock<Bool>?
   private var news: Task<Void, Never>?
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
   /// Records the latest decisions; ends when they are on disk.
@@ -52,16 +56,18 @@ package actor ScheduleHost {
   private var astray: [String: String] = [:]
   /// The schedules reported to have a mark ahead of the clock.
   private var ahead: Set<String> = []
-  private let watched: WatchedFolder?
+  let watched: WatchedFolder?
   /// The files of each schedule that aren't unchanged for long enough, and why some can't be seen.
-  private var settling: [String: SettlingFiles] = [:]
-  private var unseen: [String: String] = [:]
+  var settling: [String: SettlingFiles] = [:]
+  var unseen: [String: String] = [:]
+  /// The paths of each schedule that were refused because they hold a secret.
+  var refused: [String: Set<String>] = [:]
   /// The schedules whose files wait for a place in the queue.
-  private var crowded: Set<String> = []
+  var crowded: Set<String> = []
   /// The latest look for files, and the one that hasn't begun.
-  private var lastLook: Task<Void, Never>?
-  private var nextLook: Task<Void, Never>?
-  private var foldersObserver: (@Sendable ([String]) -> Void)?
+  var lastLook: Task<Void, Never>?
+  var nextLook: Task<Void, Never>?
+  var foldersObserver: (@Sendable ([String]) -> Void)?
   /// Whether slots are fired.
   private(set) var isServing = false
 
@@ -88,7 +94,7 @@ package actor ScheduleHost {
   /// Sets the observer of schedules; it must not wait.
   package func observe(_ observer: @escaping @Sendable (ScheduleNews) -> Void) { observers.append(observer) }
 
-  private func tell(_ news: ScheduleNews) { for observer in observers { observer(news) } }
+  func tell(_ news: ScheduleNews) { for observer in observers { observer(news) } }
 
   // MARK: Recipes
 
@@ -249,9 +255,7 @@ package actor ScheduleHost {
     guard let stored = record.texts, let texts = try? await store.restored(stored, as: "the recipe").map,
       let recipe = registry.recipe(of: record.file, from: texts, in: record.language)
     else { return nil }
-    let trigger = recipe.triggers.first { trigger in
-      ScheduleEntry.id(of: trigger, in: recipe.name).hasSameScalars(as: record.id)
-    }
+    let trigger = recipe.triggers.first { ScheduleEntry.id(of: $0, in: recipe.name).hasSameScalars(as: record.id) }
     return trigger.map { (recipe, $0) }
   }
 
@@ -296,16 +300,10 @@ package actor ScheduleHost {
     let specs = Dictionary(entries.map { ($0.id, $0.plan.spec) }) { first, _ in first }
     var earlier: [String: SchedulePlan] = [:]
     for record in await store.schedules() where !scheduler.knows(record.id) && specs[record.id] != record.spec {
-      guard let stored = record.texts, let value = try? await store.restored(stored, as: "the recipe"),
-        let texts = value.map,
-        let recipe = registry.recipe(of: record.file, from: texts, in: record.language)
-      else { continue }
-      for trigger in recipe.triggers {
-        let plan = SchedulePlan(
-          recipe: recipe.name, file: record.file, texts: stored, language: record.language, inputs: .null,
-          program: program, trigger: trigger)
-        if ScheduleEntry(plan).id == record.id { earlier[record.id] = plan }
-      }
+      guard let stored = record.texts, let (recipe, trigger) = await inForce(record) else { continue }
+      earlier[record.id] = SchedulePlan(
+        recipe: recipe.name, file: record.file, texts: stored, language: record.language, inputs: .null,
+        program: program, trigger: trigger)
     }
     return earlier
   }
@@ -324,7 +322,7 @@ package actor ScheduleHost {
       switch recipe.inputs(from: trigger.inputs) {
       case .success(let map): inputs = .map(map)
       // The check has reported it already, unless the version in force is older than the check.
-      case .failure(let faults): reason = faults.list.map(\.message).joined(separator: "; ")
+      case .failure(let faults): reason = faults.sentence
       }
       if reason == nil { reason = await refusal(recipe, inputs) }
       let plan = SchedulePlan(
@@ -387,7 +385,7 @@ package actor ScheduleHost {
   /// Fires due slots after the clock was moved.
   package func lookAtClock() { clock?.look() }
 
-  private func planAlarm() { clock?.set(true, at: scheduler.nextDue) }
+  func planAlarm() { clock?.set(true, at: scheduler.nextDue) }
 
   private func fire() async {
     guard isServing else { return }
@@ -406,117 +404,32 @@ package actor ScheduleHost {
       {
         await lookForFiles()
       }
-    case .event(let id): await offer(id)
+    case .event(let id): if await !offer(id) { tell(.untaken(event: id)) }
     default: return
     }
     planAlarm()
   }
 
-  /// Offers an event that no run has taken to the schedules that listened for it when it came.
-  private func offer(_ id: String) async {
-    guard let event = await store.event(id), event.consumedBy == nil, isServing else { return }
+  /// Offers an event that no run has taken to the schedules that listened for it when it came; false if none takes it.
+  @discardableResult private func offer(_ id: String) async -> Bool {
+    guard let event = await store.event(id), event.consumedBy == nil, isServing else { return true }
     let data = await data(of: event)
-    guard let decision = decide({ $0.eventReceived(event, with: data, at: time.now()) }) else { return }
+    guard let decision = decide({ $0.eventReceived(event, with: data, at: time.now()) }) else { return false }
     await carryOut([decision])
-  }
-
-  // MARK: Files
-
-  /// Sets the observer of the folders in which files are watched, by their paths from that of errand.yaml.
-  package func observeFolders(_ observer: @escaping @Sendable ([String]) -> Void) { foldersObserver = observer }
-
-  /// Looks for files that came or changed, and starts what they start; returns when a look is over that began after the
-  /// call.
-  ///
-  /// Calls during a look share the next one.
-  package func lookForFiles() async {
-    guard let watched else { return }
-    if let nextLook { return await nextLook.value }
-    let before = lastLook
-    // Ends when the look is over; it is never cancelled.
-    let task = Task {
-      await before?.value
-      nextLook = nil
-      await look(in: watched)
-    }
-    (lastLook, nextLook) = (task, task)
-    await task.value
-  }
-
-  private func look(in watched: WatchedFolder) async {
-    var entries: [(id: String, pattern: FilePattern, settle: TimeSpan)] = []
-    for plan in registry.items.flatMap({ plans[$0.file] ?? [] }) {
-      if case .file(let pattern, let settle, existing: _) = plan.trigger.kind {
-        entries.append((ScheduleEntry(plan).id, pattern, settle))
-      }
-    }
-    let ids = Set(entries.map(\.id))
-    settling = settling.filter { ids.contains($0.key) }
-    guard isServing, !entries.isEmpty else {
-      foldersObserver?([])
-      return
-    }
-    let listings = await watched.list(Set(entries.map(\.pattern)))
-    guard isServing else { return }
-    foldersObserver?(Set(listings.values.flatMap(\.folders)).sorted { $0.precedesByScalars($1) })
-    var next: Timestamp?
-    for entry in entries {
-      guard let listing = listings[entry.pattern], let due = await take(listing, for: entry) else { continue }
-      next = min(next ?? due, due)
-    }
-    clock?.set(false, at: next)
-    planAlarm()
-  }
-
-  /// Decides on what was found for an entry, and gives when to look again.
-  private func take(
-    _ listing: FileListing, for entry: (id: String, pattern: FilePattern, settle: TimeSpan)
-  ) async -> Timestamp? {
-    guard let known = scheduler.files(of: entry.id) else { return nil }
-    if let fault = listing.fault, unseen[entry.id] != fault { tell(.seesNone(schedule: entry.id, reason: fault)) }
-    unseen[entry.id] = listing.fault
-    let isFirst = known.seen?.pattern != entry.pattern.text
-    // What can't be seen must not count as what came later.
-    if isFirst, listing.isBlind { return nil }
-    let seen = known.seen?.versions ?? [:]
-    var paths: Set<String> = []
-    var new: [FoundFile] = []
-    for file in listing.files {
-      paths.insert(file.path)
-      // Paths are kept as they are, which a secret must not be.
-      if seen[file.path] != file.version, (try? store.secrets.masked(text: file.path)) == file.path {
-        new.append(file)
-      }
-    }
-    let gone = seen.keys.filter { !paths.contains($0) && !listing.mayHold($0) }
-    let now = time.now()
-    let (settled, next) = settling[entry.id, default: SettlingFiles()].look(
-      at: new, settling: entry.settle, now: now)
-    let look = FileLook(
-      entry.pattern, present: new, settled: settled, gone: gone.sorted { $0.precedesByScalars($1) })
-    let decisions = decide { $0.looked(look, for: entry.id, at: now) }
-    let after = scheduler.files(of: entry.id)
-    let isCrowded = settled.contains { after?.seen?.versions[$0.path] != $0.version }
-    if isCrowded { crowded.insert(entry.id) } else { crowded.remove(entry.id) }
-    await carryOut(decisions)
-    if isFirst, !new.isEmpty, new.allSatisfy({ after?.seen?.versions[$0.path] == $0.version }) {
-      tell(.passedOver(schedule: entry.id, count: new.count))
-      return nil
-    }
-    return next
+    return true
   }
 
   // MARK: What was decided
 
   /// Has the scheduler decide; what it says of values holds no secrets, however it shortens them.
-  private func decide<Output>(_ body: (inout Scheduler) -> Output) -> Output {
+  func decide<Output>(_ body: (inout Scheduler) -> Output) -> Output {
     let finder = store.secrets.finder
     if finder.isEmpty { return body(&scheduler) }
     return OutsideText.redactedAtOnce(by: { finder.redact($0, isCut: $1) }) { body(&scheduler) }
   }
 
   /// Records decisions, after all earlier ones, and carries out their effects; returns when they are recorded.
-  private func carryOut(_ decisions: [Decision]) async {
+  func carryOut(_ decisions: [Decision]) async {
     let decisions = decisions.filter { !$0.events.isEmpty || !$0.effects.isEmpty }
     if decisions.isEmpty { return }
     let (before, generation) = (keeping, generation)
@@ -536,9 +449,14 @@ package actor ScheduleHost {
       if error.kind == .invalid { makeAgain(because: error.message) }
       return
     }
-    for case .slotDecided(var slot) in events {
-      slot.reason = slot.reason.map { store.secrets.finder.redact($0) }
-      tell(.decided(slot))
+    for event in events {
+      switch event {
+      case .slotDecided(var slot):
+        slot.reason = slot.reason.map { store.secrets.finder.redact($0) }
+        tell(.decided(slot))
+      case .eventGathered(let event): tell(.gathered(event))
+      default: break
+      }
     }
     // A run that is created while no agent serves is left for the next agent.
     let effects = isServing ? decisions.flatMap(\.effects) : []
@@ -674,16 +592,17 @@ extension ScheduleHost {
     _ id: String, overlap: Trigger.Overlap?, given: [(name: String, input: GivenInput)] = []
   ) async throws(RequestRefusedError) -> [SlotRecord] {
     try await served(id)
-    if let starting = scheduler.starting(of: id) {
+    if let plan = scheduler.plan(of: id), let starting = plan.starting {
+      if !given.isEmpty, case .failure(let faults) = starting.checked(given) {
+        throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
+      }
       let missing = starting.namesReadingEvent.filter { name in !given.contains { $0.name.hasSameScalars(as: name) } }
       guard missing.isEmpty else {
         let words = missing.map { "-i \($0)=…" }.joined(separator: " ")
+        let source = if case .file = plan.trigger.kind { "a file" } else { "an event" }
         throw RequestRefusedError(
           .inputs,
-          "the inputs of '\(id)' are computed from an event, and a start out of turn has none; give them: \(words)")
-      }
-      if !given.isEmpty, case .failure(let faults) = starting.checked(given) {
-        throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
+          "the inputs of '\(id)' are computed from \(source), and a start out of turn has none; give them: \(words)")
       }
     }
     return try await decided(decide { $0.trigger(id, overlap: overlap, given: given, at: time.now()) })

@@ -22,6 +22,7 @@ package final class Recorder: CallInterceptor {
     var book: SecretBook?
     var at: Timestamp?
     var folder: String?
+    var zone: String?
     var steps: [(path: String, now: Timestamp)] = []
     /// The value of `now` for each step of the run, by its path.
     var instants: [String: Timestamp] = [:]
@@ -65,11 +66,12 @@ package final class Recorder: CallInterceptor {
     content.withLock { $0.entries.isEmpty && $0.calls.isEmpty && $0.steps.isEmpty && $0.acts.isEmpty }
   }
 
-  /// Records the run's id, and when it began.
-  package func begin(_ run: String? = nil, at instant: Timestamp) {
+  /// Records the run's id, when it began, and the zone of its recipe if that names none.
+  package func begin(_ run: String? = nil, at instant: Timestamp, zone: String? = nil) {
     content.withLock { content in
       content.run = run
       content.at = instant
+      content.zone = zone
     }
   }
 
@@ -116,8 +118,8 @@ package final class Recorder: CallInterceptor {
     // Written and read again, so that the acts hold no secrets from here on.
     let acts = content.acts.compactMap { RecordedAct(reading: $0.value(redactor.redact)) }
     return Recording(
-      recipe: recipe, run: content.run, at: content.at ?? .earliest, folder: content.folder, steps: content.steps,
-      acts: acts,
+      recipe: recipe, run: content.run, at: content.at ?? .earliest, folder: content.folder, zone: content.zone,
+      steps: content.steps, acts: acts,
       connections: content.connections.mapValues { $0.scrubbed(redactor.redact) },
       exchanges: content.entries.map { entry in
         let outcome: Recording.Outcome =

@@ -18,6 +18,8 @@
 // `at` is when the run began, and `steps` has the value of `now` for each step: requests may hold the time, so a replay
 // uses these instants.
 //
+// `zone` is the zone of errand.yaml then, for recipes that name none.
+//
 // `folder` is where relative paths started: a replay writes files elsewhere, and reports them as if they were there.
 //
 // A body is `json` where writing that gives the same bytes again, else `text`, else `base64`. A body that is larger
@@ -78,6 +80,8 @@ package struct Recording: Sendable {
   package var isPartial = false
   /// Where the run's paths started; nil if it wasn't recorded.
   package var folder: String?
+  /// The zone of the run's recipe if that names none; nil if it wasn't recorded.
+  package var zone: String?
   /// The value of `now` for each step, in the order in which they began.
   package var steps: [(path: String, now: Timestamp)] = []
   /// The acts of people and other programs that let the run continue, in the order of time.
@@ -175,6 +179,7 @@ extension Recording {
     document["at"] = .string("\(at)")
     if isPartial { document["isPartial"] = .bool(true) }
     document["folder"] = folder.map { .string($0) }
+    document["zone"] = zone.map { .string($0) }
     if !steps.isEmpty { document["steps"] = .map(ValueMap(steps.map { ($0.path, .string("\($0.now)")) })) }
     if !acts.isEmpty { document["acts"] = .list(acts.map { $0.value { $0 } }) }
     document["connections"] = .map(connections)
@@ -202,6 +207,7 @@ extension Recording {
     self.at = at
     isPartial = root["isPartial"]?.bool ?? false
     folder = root["folder"]?.string
+    zone = root["zone"]?.string
     run = root["run"]?.string
     for act in root["acts"]?.list ?? [] {
       guard let act = RecordedAct(reading: act) else {

@@ -22,7 +22,7 @@ import Synchronization
 
 /// Lets calls and requests of one connection through, as its limits allow.
 package final class ConnectionLimiter: Sendable {
-  /// What those who wait are woken for.
+  /// Why a waiter is woken.
   enum Waking: Sendable {
     /// It may go.
     case granted
@@ -43,7 +43,7 @@ package final class ConnectionLimiter: Sendable {
     var continuation: CheckedContinuation<Waking, Never>?
   }
 
-  /// The numbers of those who wait, in the order in which they came; some have left.
+  /// The numbers of the waiters, in the order in which they came; some have left.
   private struct Line {
     private var numbers: [Int] = []
     private var start = 0

@@ -492,7 +492,8 @@ struct ScheduleEvaluation {
 }
 
 extension Diagnostics {
-  fileprivate var sentence: String { list.map(\.message).joined(separator: "; ") }
+  /// All that is wrong, in one sentence.
+  package var sentence: String { list.map(\.message).joined(separator: "; ") }
 }
 
 extension SlotRecord {

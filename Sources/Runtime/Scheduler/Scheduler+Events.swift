@@ -58,15 +58,11 @@ extension Scheduler {
 
   /// Whether the inputs of a schedule that follows a recipe are computed from what its runs give.
   package func readsOutputs(of recipe: String) -> Bool {
-    (followers[recipe] ?? []).contains { id in
-      indexes[id].flatMap { schedules[Int($0)].plan }?.readsEvent ?? false
-    }
+    (followers[recipe] ?? []).contains { plan(of: $0)?.readsEvent ?? false }
   }
 
-  /// What computes the inputs of a schedule's runs.
-  package func starting(of id: String) -> StartingInputs? {
-    indexes[id].flatMap { schedules[Int($0)].plan?.starting }
-  }
+  /// What a schedule does; nil if there is no such schedule.
+  package func plan(of id: String) -> SchedulePlan? { indexes[id].flatMap { schedules[Int($0)].plan } }
 
   /// Adds a run that a caller outside the scheduler created for a schedule, such as a retry.
   package mutating func runCreated(_ run: RunCreated) {

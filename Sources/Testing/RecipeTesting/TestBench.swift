@@ -47,11 +47,15 @@ actor TestBench {
   private static let mostRounds = 10_000
 
   init(_ test: RecipeTest, of recipe: Recipe, in surroundings: TestSurroundings) throws(TestError) {
-    self.recipe = recipe
     self.surroundings = surroundings
     recording = try test.replay.map { replay throws(TestError) in
       try TestBench.recording(at: replay.path, in: surroundings)
     }
+    var environment = surroundings.environment
+    environment.zone = recording?.zone ?? environment.zone
+    // Its times are those of the zone in which it was recorded.
+    self.recipe =
+      environment.zone == recipe.folderZone ? recipe : Recipe.check(recipe.source, in: environment).recipe ?? recipe
     time = ManualClock(test.start ?? recording?.at ?? TestBench.monday)
     do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-test") } catch {
       throw TestError(message: "\(error)")

@@ -229,4 +229,31 @@ import Testing
     #expect(await watching.end() == 130)
     await program.remove()
   }
+
+  @Test func `an expression, a replay and a test with a recording use the right zone`() async throws {
+    let program = try await Program()
+    for folder in ["recipes", "recipes/tests"] {
+      try FileManager.default.createDirectory(
+        at: program.folder.appending(path: folder), withIntermediateDirectories: true)
+    }
+    let hour = "time.format(timestamp('2026-01-05T00:30:00Z'), '%H:%M')"
+    try program.write("zone: Asia/Tokyo\n", to: "errand.yaml")
+    try program.write(
+      "recipe: hours\nsteps: [{ let: { h: \"${{ \(hour) }}\" } }]\noutputs: { h: \"${{ h }}\" }\n",
+      to: "recipes/hours.yaml")
+    try program.write(
+      "recipe: ../hours.yaml\nreplay: hours.json\ncases:\n  - case: replayed\n    do:\n      - run\n      - expect: { outputs: { h: \"09:30\" } }\n",
+      to: "recipes/tests/hours.test.yaml")
+    #expect(try await program.call("eval", hour).out.hasPrefix("\"09:30\""))
+    let run = try await program.call("run", "recipes/hours.yaml", "--record", "recipes/tests/hours.json", "--json")
+    #expect(run.json["outputs"]?["h"]?.string == "09:30", "\(run.error)")
+    // The folder moves to another zone.
+    try program.write("zone: UTC\n", to: "errand.yaml")
+    #expect(try await program.call("eval", hour).out.hasPrefix("\"00:30\""))
+    let replay = try await program.call("run", "recipes/hours.yaml", "--replay", "recipes/tests/hours.json", "--json")
+    #expect(replay.json["outputs"]?["h"]?.string == "09:30", "\(replay.error)")
+    let test = try await program.call("test", "recipes/tests/hours.test.yaml")
+    #expect(test.code == 0, "\(test.out)\(test.error)")
+    await program.remove()
+  }
 }

@@ -335,7 +335,11 @@ import Testing
       _ = try await bench.ask(#"{"ask":"signal","id":"\#(id)","name":"e","data":{"size":\#(size)}}"#)
     }
     for (id, size) in [("e1", "1"), ("e2", "0"), ("e3", "true"), ("e4", "4")] { try await send(id, size) }
-    await bench.slots(until: "hear 09:30:00 refused")
+    // Each event is reported as what became of it.
+    #expect(
+      await bench.slots(until: "hear gathers e4") == [
+        "hear gathers e1", "e2 untaken", "hear 09:30:00 refused", "hear gathers e4",
+      ])
     while bench.store.state.schedules["hear"]?.batch?.events.count ?? 0 < 2 { await Task.yield() }
     let open = try #require(bench.store.state.schedules["hear"]?.batch)
     #expect(open.events == ["e1", "e4"])

@@ -129,6 +129,47 @@ import Testing
     await bench.host.stop()
   }
 
+  @Test func `a file whose path holds a secret is refused once, without it`() async throws {
+    let inbox = try Inbox("in/*.csv")
+    let store = MemoryStateStore()
+    store.secrets.learn([("TOKEN", "s3cret-4711")])
+    let bench = await inbox.bench(store)
+    await bench.serve()
+    for text in ["1", "22"] {
+      try inbox.write(text, to: "in/s3cret-4711.csv")
+      await bench.schedules.lookForFiles()
+    }
+    await bench.slots(until: "hear 09:30:00 refused")
+    let rows = try await store.slots(SlotQuery())
+    #expect(rows.map(\.cause.path) == ["in/•••.csv"])
+    #expect(
+      rows.first?.reason
+        == "the path 'in/•••.csv' holds a known secret, and paths are kept as they are; rename the file")
+    await bench.schedules.stop()
+    await bench.host.stop()
+  }
+
+  @Test func `a start by hand asks for what a file gives, and the alarm goes with the entry`() async throws {
+    let inbox = try Inbox("in/*.csv")
+    let bench = await inbox.bench()
+    await bench.serve()
+    for (given, says) in [
+      ("{}", "the inputs of 'hear' are computed from a file, and a start out of turn has none; give them: -i file=…"),
+      (#"{"fil":"x"}"#, "recipe 'hear' has no input 'fil'; did you mean 'file'?"),
+    ] {
+      let answer = try await bench.ask(#"{"ask":"trigger","id":"hear","texts":\#(given)}"#)
+      #expect(answer.contains { $0.contains(says) }, "\(answer)")
+    }
+    try inbox.write("1", to: "in/a.csv")
+    await bench.schedules.lookForFiles()
+    #expect(await bench.schedules.nextAlarm != nil)
+    try FileManager.default.removeItem(atPath: "\(inbox.recipes)/hear.yaml")
+    for _ in 0..<2 { _ = await bench.schedules.look() }
+    #expect(await bench.schedules.nextAlarm == nil)
+    await bench.schedules.stop()
+    await bench.host.stop()
+  }
+
   @Test func `only regular files with a matching name count, and none through links`() throws {
     let inbox = try Inbox("in/*.csv")
     for path in ["in/a.csv", "in/b.txt", "in/.c.csv", "in/deep/d.csv", "e.csv", "in/.csv"] {

@@ -136,6 +136,8 @@ final class HostBench: Sendable {
       case .isAhead(let schedule, let until): found.append("\(schedule) starts nothing before \(until)")
       case .passedOver(let schedule, let count): found.append("\(schedule) passes over \(count)")
       case .seesNone(let schedule, let reason): found.append("\(schedule): \(reason)")
+      case .gathered(let event): found.append("\(event.schedule) gathers \(event.file?.path ?? event.id)")
+      case .untaken(let event): found.append("\(event) untaken")
       case .madeAgain: found.append("made again")
       }
       if found.last == wanted { break }

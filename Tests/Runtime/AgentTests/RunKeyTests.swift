@@ -118,4 +118,13 @@ import Testing
         == #"{"failed":{"kind":"ended","message":"the key 'k' belongs to the run r1, whose data was deleted; use another key for a new run"}}"#
     )
   }
+
+  @Test func `a refusal shows no key that is a secret`() async throws {
+    let bench = await HostBench()
+    _ = try await RunKeyTests.submit("r1", "s3cret-4711", in: bench)
+    // The secret becomes known, or gets that value, later.
+    bench.store.secrets.learn([("TOKEN", "s3cret-4711")])
+    let answer = try await RunKeyTests.submit("r2", "s3cret-4711", inputs: .object([:]), in: bench)
+    #expect(answer.contains("the key '•••' belongs to the run r1, which has other values of 'month'"), "\(answer)")
+  }
 }
