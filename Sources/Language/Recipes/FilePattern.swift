@@ -28,6 +28,10 @@ package struct FilePattern: Sendable, Hashable {
       return .failure(
         Fault("'**' isn't supported, because '*' takes no '/'; write one for each folder, such as inbox/*/*.csv"))
     }
+    if let sign = text.first(where: { "{}[]?".contains($0) }) {
+      return .failure(
+        Fault("'\(sign)' isn't supported, only '*' stands for other characters; write an entry for each kind of name"))
+    }
     guard !parts.isEmpty, !text.hasSuffix("/"), !text.hasSuffix("/.") else {
       return .failure(Fault("'path' must name files, but \(shown) names a folder; add them, such as inbox/*.csv"))
     }

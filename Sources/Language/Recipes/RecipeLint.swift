@@ -211,13 +211,15 @@ private struct Linter {
   private mutating func lintMemory(_ step: Step, _ value: Value?) {
     guard let repetition = step.repetition else { return }
     let read = repetition.until.references.map(\.name)
-    for carried in repetition.carried where read.contains(where: carried.name.hasSameScalars) {
+    for carried in repetition.carried {
       guard !repetition.next.contains(where: { $0.name.hasSameScalars(as: carried.name) }),
         let key = value?["carry"]?.key(carried.name)
       else { continue }
-      hint(
-        "'until' reads '\(carried.name)', but 'next' never changes it; add it to 'next', or name the value with 'let' "
-          + "before the step", at: key)
+      let what =
+        read.contains(where: carried.name.hasSameScalars)
+        ? "'until' reads '\(carried.name)', but 'next' never changes it"
+        : "'next' never changes '\(carried.name)', so that every round has the same"
+      hint("\(what); add it to 'next', or name the value with 'let' before the step", at: key)
     }
   }
 

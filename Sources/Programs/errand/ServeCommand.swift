@@ -118,6 +118,7 @@ private struct Service {
     notice.stopping()
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
     await api.stop()
+    unlink("\(current.value.workspace.stateFolder)/\(SocketAddress.httpName)")
     await connection.leave()
     if let failure { throw RuntimeError(failure) }
     log.say("stopped", "stopped; open runs resume when errand serve is started again")

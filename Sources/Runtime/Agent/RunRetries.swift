@@ -38,8 +38,10 @@ package final class RunRetries: Sendable {
     _ ended: RunRecord, as id: String, program: String, given: GivenOutput? = nil
   ) async throws(RunRefusedError) -> RunCreated {
     guard ended.status.isEnded else {
-      throw RunRefusedError(
-        "the run \(ended.id) is not over (\(ended.status.rawValue)); resume it: errand runs resume \(ended.id)")
+      let way =
+        ended.status == .uncertain
+        ? "tell what happened: errand runs resolve \(ended.id) STEP" : "resume it: errand runs resume \(ended.id)"
+      throw RunRefusedError("the run \(ended.id) is not over (\(ended.status.rawValue)); \(way)")
     }
     if let erased = ended.erasedAt {
       throw RunRefusedError(

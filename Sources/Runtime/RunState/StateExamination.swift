@@ -115,7 +115,7 @@ package struct StateDoctor: Sendable {
     try onDisk { () throws(FileError) in
       var found: [(path: String, mode: UInt32)] = []
       let names = try fileSystem.list(path).filter { name in
-        ["history", "slots", "blobs", "logs", "agent.crashed", "agent.lock", "agent.sock"].contains(name)
+        ["history", "slots", "blobs", "logs", "agent.crashed", "agent.lock", "agent.sock", "api.sock"].contains(name)
           || name.hasPrefix("state.")
           || name.hasPrefix("journal-")
       }

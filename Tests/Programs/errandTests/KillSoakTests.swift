@@ -189,7 +189,7 @@ import Testing
     try? FileManager.default.removeItem(at: copy)
     try FileManager.default.createDirectory(
       at: copy, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    for name in try FileManager.default.contentsOfDirectory(atPath: state.path) where name != "agent.sock" {
+    for name in try FileManager.default.contentsOfDirectory(atPath: state.path) where !name.hasSuffix(".sock") {
       try FileManager.default.copyItem(at: state.appending(path: name), to: copy.appending(path: name))
     }
     let journals = try FileManager.default.contentsOfDirectory(atPath: copy.path).filter { $0.hasPrefix("journal-") }
