@@ -50,6 +50,8 @@ package actor ScheduleHost {
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
   /// Records the latest decisions; ends when they are on disk.
   private var keeping: Task<Void, Never>?
+  /// Counts how often the scheduler was given entries, for which the state is read.
+  private var settings = 0
   /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
   private var generation = 0
   /// The schedules reported to follow a recipe that doesn't exist, with that recipe.
@@ -142,7 +144,10 @@ package actor ScheduleHost {
   }
 
   /// Passes the current entries to the scheduler.
-  private func setEntries() async {
+  private func setEntries() async { while await !passEntries() {} }
+
+  /// Passes the current entries to the scheduler, unless others are while the state is read; false then.
+  private func passEntries() async -> Bool {
     // The entries may change while these are prepared.
     while true {
       let unplanned = registry.items.filter { plans[$0.file] == nil }
@@ -151,9 +156,14 @@ package actor ScheduleHost {
     }
     let entries = registry.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
     tellAstray(entries)
+    let before = settings
+    // A schedule that has just been removed must not come back with what it had.
+    await keeping?.value
     let earlier = await earlierPlans(entries)
     let completed = await completedSlots()
     let (records, gathered, outputs) = await recordsToSet(completing: completed)
+    if settings != before { return false }
+    settings += 1
     let now = time.now()
     // A file that cannot be read now may be back later; its schedule keeps its past.
     let kept = records.filter { registry.isUnreadable($0.file) }.map(\.id)
@@ -163,11 +173,12 @@ package actor ScheduleHost {
       $0.set(
         entries, keeping: Set(kept), after: earlier, gathered: gathered, outputs: outputs, records: records, at: now)
     }
-    guard isServing else { return }
+    guard isServing else { return true }
     await carryOut(due + [Decision(schedule: "", events: completed.map { .slotDecided($0) } + events)])
     planAlarm()
     await tellAhead()
     await lookForFiles()
+    return true
   }
 
   /// The state's schedules, with the events that they have gathered, and what the scheduler needs of those that it doesn't

@@ -81,6 +81,8 @@ final class Director {
   private var wasSetBack = false
   /// The latest time that a clock has shown, from which on old records are removed.
   private var latest = Timestamp.earliest
+  /// What was counted in `World.looks` at the latest rest, and since when.
+  private var looked: (count: Int, at: Timestamp)?
   /// When the clock was last set, which is noticed at the next reading.
   private var setAt: TimeSpan?
 
@@ -250,6 +252,7 @@ final class Director {
       audit.note("file \(path) \(bytes.map { "of \($0)" } ?? "goes")")
       world.inbox.put(bytes, at: path, now: program.time.now())
     }
+    world.looks += 1
     // Ends when the folder has been looked at.
     Task { await program.schedules.lookForFiles() }
   }
@@ -330,7 +333,7 @@ final class Director {
     if one(in: 5) {
       audit.note("remove \(name)")
       world.folder[name] = nil
-      world.looksFrom = program.time.now()
+      world.looks += 1
     } else if one(in: 4), let text = world.folder[name] {
       audit.note("break \(name)")
       world.folder[name] = text + "steps: [\n"
@@ -413,8 +416,9 @@ final class Director {
         audit.fail("the slot \(schedule.id) \(next) has no record, and it is \(now)")
       }
     }
-    // A clock that was set begins the wait again.
-    let since = now.span(since: max(world.inbox.changedAt, world.looksFrom)) ?? .zero
+    // The look comes before the rest, after which its files settle; a clock that was set begins the wait again.
+    if looked?.count != world.looks { looked = (world.looks, now) }
+    let since = looked.flatMap { now.span(since: $0.at) } ?? .zero
     if wasSetBack || setAt != nil || since < SimulatedInbox.settle + .seconds(15) { return }
     for schedule in state.schedules.values where world.folder[schedule.recipe] != nil {
       guard world.watchers.contains(schedule.spec), let seen = schedule.files?.versions else { continue }

@@ -54,7 +54,7 @@ extension World {
     served.files.check = { [checks] in checks.check($0, $1) }
     served.newID = { [ids] in ids.next(at: $0) }
     served.watched = inbox.watched
-    looksFrom = now
+    looks += 1
     let status = AgentStatus(pid: 0, version: "simulated", isServing: true, since: now, folder: "/state")
     let agent = LocalAgent(
       status, on: agentStore, time: agentTime, chance: { [chances] in chances.next() }, serving: served
