@@ -288,7 +288,7 @@ enum RecipeTemplates {
       "ask-and-remind",
       #"""
       recipe: ask-and-remind
-      summary: Asks a person each Friday, reminds them on their phone after a day, and takes silence for a no.
+      summary: Asks each Friday, asks the head after a day without an answer, and takes silence for a no.
 
       # In errand.yaml:
       #
@@ -314,12 +314,17 @@ enum RecipeTemplates {
         - if: "!isDecided"
           uses: notify.ntfy
           with:
-            title: Still open
+            title: "For the head: still open"
             message: "${{ inputs.question }} errand runs approve ${{ run.id }}"
 
         - id: again
           if: "!isDecided"
-          approve: { prompt: "${{ inputs.question }}", timeout: 2d, onTimeout: continue, onReject: continue }
+          approve:
+            prompt: ${{ inputs.question }}
+            by: [head] # who decides in the end; anyone who may approve, if left out
+            timeout: 2d
+            onTimeout: continue
+            onReject: continue
 
       outputs:
         answer: ${{ steps.ask.approved || steps.?again.?approved.orValue(false) }}
