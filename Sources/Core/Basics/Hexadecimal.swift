@@ -14,6 +14,15 @@ func hexDigit(_ byte: UInt8) -> UInt8? {
   }
 }
 
+extension [UInt8] {
+  /// Random octets that are fit for keys.
+  package static func random(_ count: Int) -> [UInt8] {
+    // Linux's generator.
+    var generator = SystemRandomNumberGenerator()
+    return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+  }
+}
+
 extension Collection<UInt8> {
   /// The octets as hexadecimal digits in lower case, two each.
   public var hexadecimal: String {

@@ -1,5 +1,5 @@
+import Basics
 import CMicroHTTPD
-import Glibc
 import HTTPTypes
 import Synchronization
 
@@ -60,7 +60,7 @@ final class ServerExchange: @unchecked Sendable {
       step = .body
       self.connection = connection
       request.method = String(cString: method)
-      request.account = core.isLocal ? ServerExchange.account(of: connection) : nil
+      request.account = core.isLocal ? UnixPeer(of: cmicrohttpd_socket(connection))?.account : nil
       return readHead(connection)
     case .body where !part.isEmpty:
       return receive(part)
@@ -74,16 +74,6 @@ final class ServerExchange: @unchecked Sendable {
       return queue(response)
     case .answer: return false
     }
-  }
-
-  /// The account at the other end of a Unix socket.
-  private static func account(of connection: OpaquePointer) -> uid_t? {
-    // The kernel's `ucred`, which glibc declares only with `_GNU_SOURCE`: process, user and group.
-    var peer: (pid: pid_t, uid: uid_t, gid: gid_t) = (0, uid_t.max, gid_t.max)
-    var size = socklen_t(MemoryLayout.size(ofValue: peer))
-    let socket = cmicrohttpd_socket(connection)
-    guard getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 else { return nil }
-    return peer.uid
   }
 
   private func readHead(_ connection: OpaquePointer) -> Bool {

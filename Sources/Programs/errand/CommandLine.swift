@@ -246,7 +246,7 @@ private let tokenCommand = Command(
       "list", "Lists the tokens, with what they allow.", options: [.flag("json", "Prints JSON.")]),
     Command(
       "revoke", "Makes a token invalid at once.", arguments: [.required("name", "The token's name.", .text)],
-      examples: [.init("token revoke phone", "Locks out whoever has it.")]),
+      examples: [.init("token revoke phone", "Ends what it was used for.")]),
   ])
 
 private let secretsCommand = Command(

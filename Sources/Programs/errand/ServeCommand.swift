@@ -139,7 +139,7 @@ private struct Service {
       try api.listen(on: try SocketAddress.listen(in: workspace.stateFolder, SocketAddress.httpName))
       let handed = SystemdNotice.sockets
       for descriptor in handed { try api.listen(on: descriptor) }
-      // systemd holds the addresses, so that nobody is refused while the agent starts again.
+      // systemd holds the addresses, so that no client is refused while the agent starts again.
       for address in handed.isEmpty ? settings.listen : [] {
         let port = try api.listen(on: address)
         log.say("listening", "listens on http://\(ServerSettings.Address(host: address.host, port: port).text)")

@@ -39,7 +39,8 @@ struct TokenCommand: DispatchedCommand {
     }
     let given = parsed["scope"].texts.compactMap(TokenScope.init(rawValue:))
     let scopes = given.isEmpty ? [.read] : TokenScope.allCases.filter { given.contains($0) }
-    let text = TokenCommand.newText()
+    // 256 random bits; the beginning lets people and programs see what it is.
+    let text = "errand_" + [UInt8].random(32).hexadecimal
     guard let digest = SHA256.digest(of: Array(text.utf8)) else {
       throw RuntimeError(.unavailable, "libcrypto, which makes hashes, cannot be used here")
     }
@@ -47,23 +48,15 @@ struct TokenCommand: DispatchedCommand {
       .issueToken(
         TokenIssued(
           at: now, name: name, sha256: digest, scopes: scopes, recipes: parsed["recipe"].texts, expiresAt: expiresAt)))
-    console.say("This is shown once; whoever has it is '\(name)':")
+    console.say("This is shown only now; its bearer acts as '\(name)':")
     console.out(text)
     return .done
-  }
-
-  /// A text of 256 random bits, whose beginning lets people and programs see what it is.
-  private static func newText() -> String {
-    // Linux's generator is fit for keys.
-    var random = SystemRandomNumberGenerator()
-    let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-    return "errand_" + bytes.hexadecimal
   }
 
   private func list(_ requests: AgentRequests, _ clock: WallClock) async throws(RuntimeError) -> ExitCode {
     let tokens = try await requests.ask(.tokens) { if case .tokens(let tokens) = $0 { tokens } else { nil } }
     if asJSON {
-      // The hash is of no use to anybody.
+      // The hash opens nothing.
       let shown = tokens.map { token -> Value in
         var map = token.encoded().map ?? ValueMap()
         map["sha256"] = nil

@@ -96,7 +96,7 @@ package final class AgentClient: Sendable {
       if error.code == ENOENT || error.code == ECONNREFUSED { return nil }
       throw AgentError(.unavailable, error.description)
     }
-    let peer = SocketAddress.peer(of: descriptor)
+    let peer = UnixPeer(of: descriptor)
     guard peer?.account == geteuid() else {
       Glibc.close(descriptor)
       let whose = FolderLock.name(of: peer?.account ?? .max)

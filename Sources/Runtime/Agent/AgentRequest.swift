@@ -57,11 +57,6 @@ package enum AgentRequest: Sendable {
   case yield
 }
 
-extension AgentRequest {
-  /// The verb that it is a request of.
-  package var verb: AgentVerb { AgentVerb.all.first { $0.name == encoded().verb } ?? AgentVerb.all[0] }
-}
-
 /// Which runs to list; a member that is nil or empty matches every run.
 package struct RunListQuery: Sendable {
   /// The most finished runs.

@@ -179,10 +179,18 @@ extension AgentRequest {
 
   /// The object that a client sends, and the verb's name.
   func encoded() -> (line: Value, verb: String) {
+    let (verb, line) = written
+    return (.map(line), verb.name)
+  }
+
+  /// The verb that it is a request of.
+  package var verb: AgentVerb { written.verb }
+
+  private var written: (verb: AgentVerb, line: ValueMap) {
     for verb in AgentVerb.all {
       var writer = RecordWriter()
       writer.set("ask", verb.name)
-      if verb.write(self, &writer) { return (.map(writer.map), verb.name) }
+      if verb.write(self, &writer) { return (verb, writer.map) }
     }
     preconditionFailure("a request has no verb; a test makes one of each")
   }

@@ -282,7 +282,7 @@ package final class LineLoop: Sendable {
     let socket = Glibc.accept(listener, nil, nil)
     if socket >= 0 {
       // A client whose account is unknown must not speak for another person.
-      handle(.opened(add(socket), account: SocketAddress.peer(of: socket)?.account ?? .max))
+      handle(.opened(add(socket), account: UnixPeer(of: socket)?.account ?? .max))
     } else if errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM {
       content.withLock { $0.isFull = true }
     }

@@ -250,11 +250,7 @@ package actor RunHost {
         if case .progress = update { continue }
         break
       }
-      if let run = store.run(id) {
-        left.append(run)
-      } else if let run = try? await store.finishedRun(id) {
-        left.append(run)
-      }
+      if let run = try? await store.keptRun(id) { left.append(run) }
     }
     failureRuns = []
     return left

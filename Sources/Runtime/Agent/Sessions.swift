@@ -41,7 +41,7 @@ package final class SessionBook: Sendable {
 
   /// Makes the secret part of a link.
   package func makeLink(for visitor: Visitor, at now: Timestamp) -> String {
-    let text = SessionBook.newText()
+    let text = [UInt8].random(32).hexadecimal
     content.withLock { SessionBook.put(visitor, text, SessionBook.linkLifetime, now, into: &$0.links) }
     return text
   }
@@ -54,7 +54,7 @@ package final class SessionBook: Sendable {
 
   /// Begins a session; gives what the browser keeps.
   package func begin(for visitor: Visitor, at now: Timestamp) -> String {
-    let text = SessionBook.newText()
+    let text = [UInt8].random(32).hexadecimal
     content.withLock { SessionBook.put(visitor, text, SessionBook.sessionLifetime, now, into: &$0.sessions) }
     return text
   }
@@ -76,12 +76,5 @@ package final class SessionBook: Sendable {
     if tickets.count >= most { tickets = tickets.filter { now < $0.value.end } }
     if tickets.count >= most, let first = tickets.min(by: { $0.value.end < $1.value.end }) { tickets[first.key] = nil }
     tickets[text] = Ticket(visitor: visitor, end: now.advanced(by: span) ?? .latest)
-  }
-
-  /// 256 random bits.
-  private static func newText() -> String {
-    // Linux's generator is fit for keys.
-    var random = SystemRandomNumberGenerator()
-    return (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) }.hexadecimal
   }
 }

@@ -44,15 +44,6 @@ package enum SocketAddress {
     }
   }
 
-  /// The process at the other end of a connection, and its account.
-  static func peer(of socket: Int32) -> (process: pid_t, account: uid_t)? {
-    // The kernel's `ucred`, which glibc declares only with `_GNU_SOURCE`: process, user and group.
-    var peer: (pid: pid_t, uid: uid_t, gid: gid_t) = (0, uid_t.max, gid_t.max)
-    var size = socklen_t(MemoryLayout.size(ofValue: peer))
-    guard getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 else { return nil }
-    return (peer.pid, peer.uid)
-  }
-
   private static let capacity = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
 
   private static func use(_ path: String, _ call: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {

@@ -21,7 +21,6 @@ package final class APIServer: Sendable {
   private let time: any TimeSource
   /// The program with its version.
   private let program: String
-  private let document: String
   /// The clock of the people who look at pages.
   private let clock: @Sendable () -> WallClock
   private let content = Mutex(Content())
@@ -30,6 +29,8 @@ package final class APIServer: Sendable {
     var servers: [HTTPServer] = []
     var streams = 0
     var isReady = false
+    /// The document of the API, made when it is asked for first.
+    var document: String?
   }
 
   /// The most streams at once.
@@ -51,14 +52,13 @@ package final class APIServer: Sendable {
     self.time = time
     gate = Gate(store: store, settings: settings, time: time)
     if let url = settings.publicURL { service.sessions.setBase(url) }
-    document = OpenAPIDocument.text(program: program, servers: settings.publicURL.map { [$0] } ?? [])
   }
 
   // MARK: Life
 
-  /// Listens on a socket that somebody else made, such as `api.sock` or one of systemd's.
+  /// Listens on a socket that was made elsewhere, such as `api.sock` or one of systemd's.
   package func listen(on descriptor: Int32) throws(HTTPServerError) {
-    try add(HTTPServer(listening: descriptor, limits: APIServer.limits) { [self] in await answer($0) })
+    add(try HTTPServer(listening: descriptor, limits: APIServer.limits) { [self] in await answer($0) })
   }
 
   /// Listens on an address; gives the port.
@@ -67,14 +67,14 @@ package final class APIServer: Sendable {
     let server = try HTTPServer(host: address.host, port: address.port, limits: APIServer.limits) { [self] in
       await answer($0)
     }
-    try add(server)
+    add(server)
     service.sessions.setBase("http://\(ServerSettings.Address(host: address.host, port: server.port).text)")
     return server.port
   }
 
   private static let limits = HTTPServerLimits(bodyBytes: 4 << 20, connections: 400)
 
-  private func add(_ server: HTTPServer) throws(HTTPServerError) { content.withLock { $0.servers.append(server) } }
+  private func add(_ server: HTTPServer) { content.withLock { $0.servers.append(server) } }
 
   /// Says that the agent has read its recipes and resumed its runs.
   package func becomeReady() { content.withLock { $0.isReady = true } }
@@ -111,7 +111,7 @@ package final class APIServer: Sendable {
           throw Problem(.refusal(.notServing), "the agent is starting or ending", headers: ["Retry-After": "1"])
         }
         return .text("ready\n")
-      case "/openapi.json", "\(apiRoot)/openapi.json": return .text(document, type: "application/json")
+      case "/openapi.json", "\(apiRoot)/openapi.json": return .text(document(), type: "application/json")
       default: break
       }
     }
@@ -125,6 +125,13 @@ package final class APIServer: Sendable {
     if case .follow(let run, _) = asked { return try stream(run, for: caller) }
     let reply = try await reply(to: asked, from: caller)
     return try await response(to: asked, reply, routed, request, caller)
+  }
+
+  private func document() -> String {
+    if let known = content.withLock({ $0.document }) { return known }
+    let text = OpenAPIDocument.text(program: program, servers: settings.publicURL.map { [$0] } ?? [])
+    content.withLock { $0.document = text }
+    return text
   }
 
   private func check(_ verb: AgentVerb, for caller: APICaller) throws(Problem) {
@@ -159,9 +166,10 @@ package final class APIServer: Sendable {
   }
 
   private func reply(to asked: AgentRequest, from caller: APICaller) async throws(Problem) -> AgentReply {
-    let replies = FirstReply()
-    await service.handle(asked, from: caller.caller, to: replies)
-    switch replies.reply {
+    let first = Mutex<AgentReply?>(nil)
+    await service.handle(
+      asked, from: caller.caller, to: LocalReplies { reply in first.withLock { $0 = $0 ?? reply } })
+    switch first.withLock({ $0 }) {
     case .refused(let refusal)?: throw Problem(refusal)
     case let reply?: return reply
     case nil: throw Problem(.refusal(.state), "the agent ends", headers: ["Retry-After": "5"])
@@ -272,8 +280,7 @@ package final class APIServer: Sendable {
         $0.isNew = isNew
       }
     case .runs(let open, let finished, let next):
-      guard case .runs(let query) = asked else { break }
-      answer = RunListAnswer.page(open, finished, next, of: query, withData: seesData)
+      answer = RunListAnswer.page(open, finished, next, withData: seesData)
     case .run(let record), .ended(let record): answer = RunAnswer(record, withData: seesData)
     case .schedules(let schedules):
       answer = filled(ScheduleListAnswer()) {
@@ -343,17 +350,15 @@ package final class APIServer: Sendable {
 
   /// The run if it ends in time.
   private func ended(_ run: String, within seconds: Int, _ caller: APICaller) async throws(Problem) -> RunRecord? {
-    let replies = FirstEnd()
-    let service = service
-    let time = time
-    await withTaskGroup(of: Void.self) { group in
+    let end = Mutex<RunRecord?>(nil)
+    let replies = LocalReplies { reply in if case .ended(let run) = reply { end.withLock { $0 = run } } }
+    await withTaskGroup(of: Void.self) { [service, time] group in
       group.addTask { await service.handle(.follow(run: run), from: caller.caller, to: replies) }
       group.addTask { try? await time.sleep(for: .seconds(seconds)) }
       await group.next()
       group.cancelAll()
     }
-    guard let record = replies.record, record.status.isEnded else { return nil }
-    return record
+    return end.withLock { $0 }.flatMap { $0.status.isEnded ? $0 : nil }
   }
 
   // MARK: Streams
@@ -373,7 +378,7 @@ package final class APIServer: Sendable {
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])
     response.body = .stream { [service, time] writer in
-      defer { lease.end() }
+      defer { withExtendedLifetime(lease) {} }
       let replies = EventStreamReplies(writer, seesData: caller.seesData)
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
@@ -398,41 +403,13 @@ package final class APIServer: Sendable {
   }
 }
 
-/// A place among the streams, which is given back once.
+/// A place among the streams, which is given back when nothing of the answer is left.
 private final class StreamLease: Sendable {
   private let giveBack: @Sendable () -> Void
-  private let isEnded = Mutex(false)
 
   init(_ giveBack: @escaping @Sendable () -> Void) { self.giveBack = giveBack }
 
-  func end() {
-    let isFirst = isEnded.withLock { ended in
-      defer { ended = true }
-      return !ended
-    }
-    if isFirst { giveBack() }
-  }
-
-  // A client that goes before the first byte has nothing written for it.
-  deinit { end() }
-}
-
-/// Keeps the end of a run that is followed.
-private final class FirstEnd: AgentReplies {
-  private let content = Mutex<RunRecord?>(nil)
-
-  var isBehind: Bool { false }
-  var record: RunRecord? { content.withLock { $0 } }
-
-  func give(_ reply: AgentReply) {}
-  func giveInTurn(_ reply: AgentReply) async {}
-
-  func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
-    let record = try await run.record()
-    content.withLock { $0 = record }
-  }
-
-  func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {}
+  deinit { giveBack() }
 }
 
 extension HTTPServerRequest {
@@ -451,9 +428,9 @@ extension HTTPServerRequest {
 }
 
 extension RunListAnswer {
-  /// A page of at most as many runs as were asked for.
+  /// A page of runs.
   fileprivate static func page(
-    _ open: [RunRecord], _ finished: [RunSummary], _ next: String?, of query: RunListQuery, withData: Bool
+    _ open: [RunRecord], _ finished: [RunSummary], _ next: String?, withData: Bool
   ) -> RunListAnswer {
     filled(RunListAnswer()) {
       $0.items =

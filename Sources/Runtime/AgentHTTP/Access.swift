@@ -77,13 +77,20 @@ struct Gate: Sendable {
     guard words.count == 2, words[0].lowercased() == "bearer",
       let digest = SHA256.digest(of: Array(words[1].utf8))
     else { throw unauthorized("the field Authorization has to be 'Bearer' and a token") }
-    guard let token = await store.tokens().first(where: { $0.sha256 == digest }) else {
+    guard let token = await token(digest) else {
       throw unauthorized("the token isn't valid; see: errand token list")
     }
     guard !token.isExpired(at: time.now()) else {
       throw unauthorized("the token '\(token.name)' has expired; make a new one: errand token new \(token.name)")
     }
     return APICaller(token)
+  }
+
+  private func token(_ digest: String) async -> TokenIssued? { await store.tokens().first { $0.sha256 == digest } }
+
+  /// The token with a hash, unless it was revoked or has expired.
+  func validToken(_ digest: String) async -> TokenIssued? {
+    await token(digest).flatMap { $0.isExpired(at: time.now()) ? nil : $0 }
   }
 
   private func unauthorized(_ detail: String) -> Problem {
@@ -98,21 +105,7 @@ struct Gate: Sendable {
 
   /// The host and the port of a URL, as in a field Host.
   private static func host(ofURL text: String) -> String? {
-    guard let start = text.range(of: "://") else { return nil }
-    return String(Substring(text[start.upperBound...].utf8.prefix { $0 != ASCII.slash }))
-  }
-}
-
-private extension String {
-  /// Where another text begins in it.
-  func range(of other: String) -> Range<String.Index>? {
-    let bytes = Array(utf8)
-    let wanted = Array(other.utf8)
-    guard wanted.count <= bytes.count else { return nil }
-    for start in 0...(bytes.count - wanted.count) where bytes[start..<start + wanted.count].elementsEqual(wanted) {
-      let first = utf8.index(utf8.startIndex, offsetBy: start)
-      return first..<utf8.index(first, offsetBy: wanted.count)
-    }
-    return nil
+    guard let scheme = ["http://", "https://"].first(where: text.hasPrefix) else { return nil }
+    return String(Substring(text.utf8.dropFirst(scheme.utf8.count).prefix { $0 != ASCII.slash }))
   }
 }

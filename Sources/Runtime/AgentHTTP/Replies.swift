@@ -1,4 +1,4 @@
-// The agent's answers to one request over HTTP.
+// The agent's answers to a request for a stream.
 import ActionKit
 import Agent
 import Basics
@@ -6,28 +6,6 @@ import HTTPServer
 import RunState
 import Runs
 import Synchronization
-
-/// Keeps the first answer to a request, which is all that a request without a stream has.
-final class FirstReply: AgentReplies {
-  private let content = Mutex<AgentReply?>(nil)
-
-  var isBehind: Bool { false }
-  var reply: AgentReply? { content.withLock { $0 } }
-
-  func give(_ reply: AgentReply) { content.withLock { if $0 == nil { $0 = reply } } }
-  func giveInTurn(_ reply: AgentReply) async { give(reply) }
-
-  func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
-    let record = try await run.record()
-    give(isEnd ? .ended(record) : .run(record))
-  }
-
-  func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {
-    do throws(StateError) { give(.value(try await store.value(.blob(blob)))) } catch {
-      throw RequestRefusedError(error)
-    }
-  }
-}
 
 /// Writes what happens to a run as server-sent events (the HTML standard's "Server-sent events"), at the client's pace.
 ///

@@ -106,13 +106,18 @@ extension RoutedVerb {
     text.count > 1 && text.hasPrefix("\"") && text.hasSuffix("\"") ? String(text.dropFirst().dropLast()) : text
   }
 
+  /// What to say of a name that isn't declared.
+  private func stray(_ name: String, _ what: String) -> String {
+    let names = others.map(\.name)
+    let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
+    let rest = guess ?? (names.isEmpty ? "there are none here" : "there are \(names.joined(separator: ", "))")
+    return "there is no \(what) '\(name.brief)'; \(rest)"
+  }
+
   private func readQuery(_ query: HTTPQuery, into line: inout ValueMap) throws(Problem) {
     for item in query.items {
       guard let parameter = others.first(where: { $0.name.hasSameScalars(as: item.name) }) else {
-        let names = others.map(\.name)
-        let guess = item.name.nearest(among: names).map { "; did you mean '\($0)'?" }
-        let rest = guess ?? (names.isEmpty ? "; there are none here" : "; there are \(names.joined(separator: ", "))")
-        throw Problem(.refusal(.request), "there is no parameter '\(item.name.brief)'\(rest)")
+        throw Problem(.refusal(.request), stray(item.name, "parameter"))
       }
       let value = try parameter.value(of: item.value)
       if case .list = parameter.type {
@@ -145,11 +150,8 @@ extension RoutedVerb {
     for member in map.members {
       guard let name = member.name else { continue }
       guard others.contains(where: { $0.name.hasSameScalars(as: name) }) else {
-        let names = others.map(\.name)
-        let guess = name.nearest(among: names).map { "; did you mean '\($0)'?" }
-        let rest = guess ?? (names.isEmpty ? "; the body takes none" : "; there are \(names.joined(separator: ", "))")
         throw Problem(
-          .refusal(.request), "there is no member '\(name.brief)'\(rest)",
+          .refusal(.request), stray(name, "member"),
           faults: [.init(message: "not known", pointer: "/\(name.asPointerPart)")])
       }
       line[name] = member.value

@@ -9,7 +9,7 @@ extension Gate {
   /// The name of the cookie by which a browser is known.
   static let cookie = "errand_session"
 
-  /// The caller of a page, by the browser's cookie or as programs are known; nil if nobody is logged in.
+  /// The caller of a page, by the browser's cookie or as programs are known; nil without a login.
   func visitor(of request: HTTPServerRequest, _ sessions: SessionBook) async throws(Problem) -> APICaller? {
     if request.account != nil || request.headers["Authorization"] != nil { return try await caller(of: request) }
     guard let session = request.cookie(Gate.cookie), let visitor = sessions.visitor(of: session, at: time.now()) else {
@@ -22,9 +22,7 @@ extension Gate {
     case .account(let caller): return APICaller(caller: caller, scopes: Set(TokenScope.allCases), recipes: [])
     case .token(let digest):
       // A token that was revoked or has expired ends its sessions.
-      guard let token = await store.tokens().first(where: { $0.sha256 == digest }), !token.isExpired(at: time.now())
-      else { return nil }
-      return APICaller(token)
+      return await validToken(digest).map { APICaller($0) }
     }
   }
 
@@ -67,7 +65,7 @@ struct LoginPage {
     case ("/login", "POST"):
       let text = (request.form["token"] ?? "").trimmed
       guard let digest = SHA256.digest(of: Array(text.utf8)),
-        let token = await gate.store.tokens().first(where: { $0.sha256 == digest }), !token.isExpired(at: now)
+        await gate.validToken(digest) != nil
       else { return form(target, fault: "This token isn't valid. 'errand token new NAME' makes one.") }
       return enter(sessions.begin(for: .token(sha256: digest), at: now), target)
     case ("/login", _):
@@ -116,7 +114,7 @@ struct LoginPage {
   }
 }
 
-/// The files that pages need, which hold nothing of anybody.
+/// The files that pages need, which are the same for all.
 enum PageAssets {
   static func answer(_ path: String) -> HTTPServerResponse? {
     var response: HTTPServerResponse

@@ -20,6 +20,12 @@ struct PageRequest: Sendable {
   let ask: @Sendable (AgentRequest) async throws(Problem) -> AgentReply
   let clock: WallClock
 
+  /// Asks for an answer of which the page needs what `read` takes from it; nil is for one of the wrong kind.
+  func ask<Answer>(_ request: AgentRequest, _ read: (AgentReply) -> Answer?) async throws(Problem) -> Answer {
+    guard let answer = read(try await ask(request)) else { throw Problem(.fault, "the agent answered something else") }
+    return answer
+  }
+
   func may(_ scope: TokenScope) -> Bool { caller.scopes.contains(scope) }
   var seesData: Bool { caller.seesData }
 
@@ -34,7 +40,6 @@ enum Pages {
   static func answer(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
     let isRead = request.http.method == "GET" || request.http.method == "HEAD"
     switch request.parts.count {
-    case 0 where isRead: return try await overview(request)
     case 1 where isRead:
       switch request.parts[0] {
       case "": return try await overview(request)
@@ -105,8 +110,9 @@ enum Pages {
       texts[String(item.name.dropFirst(6))] = item.value
     }
     // The key is of the form that was shown, so that a second click starts nothing.
-    let reply = try await request.ask(.start(recipe: recipe, inputs: ValueMap(), texts: texts, key: form["key"]))
-    guard case .accepted(let run, _, _) = reply else { throw Problem(.fault, "the agent answered something else") }
+    let run = try await request.ask(.start(recipe: recipe, inputs: ValueMap(), texts: texts, key: form["key"])) {
+      if case .accepted(let run, _, _) = $0 { run } else { nil }
+    }
     return redirect(pagePath("runs", run))
   }
 
@@ -117,8 +123,8 @@ enum Pages {
   // MARK: The first page
 
   private static func overview(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    guard case .runs(let open, let finished, _) = try await request.ask(.runs(RunListQuery(limit: 20))) else {
-      throw Problem(.fault, "the agent answered something else")
+    let (open, finished, _) = try await request.ask(.runs(RunListQuery(limit: 20))) {
+      if case .runs(let open, let finished, let next) = $0 { (open, finished, next) } else { nil }
     }
     let dayAgo = request.clock.now.advanced(by: .seconds(-86_400)) ?? .earliest
     let urgent = open.filter { [.uncertain, .paused].contains($0.status) || $0.asksPerson }.reversed()
@@ -185,8 +191,8 @@ enum Pages {
     let status = given("status").flatMap(RunStatus.init(rawValue:))
     let asked = RunListQuery(
       limit: 50, recipe: given("recipe"), statuses: status.map { [$0] } ?? [], after: given("cursor"))
-    guard case .runs(let open, let finished, let next) = try await request.ask(.runs(asked)) else {
-      throw Problem(.fault, "the agent answered something else")
+    let (open, finished, next) = try await request.ask(.runs(asked)) {
+      if case .runs(let open, let finished, let next) = $0 { (open, finished, next) } else { nil }
     }
     let options =
       [Markup.element("option", ["value": ""], "any status")]
@@ -214,8 +220,8 @@ enum Pages {
   }
 
   private static func run(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
-    guard case .run(let run) = try await request.ask(.show(run: name)) else {
-      throw Problem(.fault, "the agent answered something else")
+    let run = try await request.ask(.show(run: name)) {
+      if case .run(let run) = $0 { run } else { nil }
     }
     let isOpen = !run.status.isEnded
     let shown = RunAnswer(run, withData: request.seesData)
@@ -344,8 +350,8 @@ enum Pages {
   private static func approval(_ request: PageRequest, _ name: String, _ path: String) async throws(Problem)
     -> HTTPServerResponse
   {
-    guard case .run(let run) = try await request.ask(.show(run: name)) else {
-      throw Problem(.fault, "the agent answered something else")
+    let run = try await request.ask(.show(run: name)) {
+      if case .run(let run) = $0 { run } else { nil }
     }
     guard let step = run.steps[path], step.asksPerson else {
       return request.frame(
@@ -389,8 +395,8 @@ enum Pages {
   // MARK: Recipes
 
   private static func recipes(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    guard case .recipes(let recipes) = try await request.ask(.recipes) else {
-      throw Problem(.fault, "the agent answered something else")
+    let recipes = try await request.ask(.recipes) {
+      if case .recipes(let recipes) = $0 { recipes } else { nil }
     }
     let rows = recipes.filter { request.caller.sees(recipe: $0.name) }.map { recipe -> Markup in
       .element("span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)))
@@ -402,8 +408,8 @@ enum Pages {
   }
 
   private static func recipe(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
-    guard case .recipe(let recipe) = try await request.ask(.recipe(name: name)) else {
-      throw Problem(.fault, "the agent answered something else")
+    let recipe = try await request.ask(.recipe(name: name)) {
+      if case .recipe(let recipe) = $0 { recipe } else { nil }
     }
     var content: [Markup] = [.element("h1", [:], Markup(recipe.name))]
     if let summary = recipe.summary { content.append(.element("p", [:], Markup(summary))) }
@@ -434,8 +440,7 @@ enum Pages {
   /// A field for each input, as its type wants.
   private static func startForm(_ recipe: RecipeRecord) -> Markup {
     let required = recipe.inputs?["required"]?.list?.compactMap(\.string) ?? []
-    var random = SystemRandomNumberGenerator()
-    let key = "form-" + (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }.hexadecimal
+    let key = "form-" + [UInt8].random(16).hexadecimal
     var parts: [Markup] = [
       .element("h2", [:], "Start"), .element("input", ["type": "hidden", "name": "key", "value": key]),
     ]
@@ -489,8 +494,8 @@ enum Pages {
   // MARK: Schedules
 
   private static func schedules(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    guard case .schedules(let schedules) = try await request.ask(.schedules) else {
-      throw Problem(.fault, "the agent answered something else")
+    let schedules = try await request.ask(.schedules) {
+      if case .schedules(let schedules) = $0 { schedules } else { nil }
     }
     let rows = schedules.filter { request.caller.sees(recipe: $0.recipe) }.map { schedule -> Markup in
       let counts = schedule.counts.filter { $0.value > 0 }.sorted { $0.key.precedesByScalars($1.key) }
@@ -507,12 +512,14 @@ enum Pages {
   }
 
   private static func schedule(_ request: PageRequest, _ id: String) async throws(Problem) -> HTTPServerResponse {
-    guard case .schedules(let schedules) = try await request.ask(.schedules),
-      let schedule = schedules.first(where: { $0.id.hasSameScalars(as: id) }),
+    let schedules = try await request.ask(.schedules) {
+      if case .schedules(let schedules) = $0 { schedules } else { nil }
+    }
+    guard let schedule = schedules.first(where: { $0.id.hasSameScalars(as: id) }),
       request.caller.sees(recipe: schedule.recipe)
     else { throw Problem(.refusal(.notFound), "there is no schedule '\(id.brief)'") }
-    guard case .slots(let slots) = try await request.ask(.slots(SlotQuery(limit: 50, schedule: schedule.id))) else {
-      throw Problem(.fault, "the agent answered something else")
+    let slots = try await request.ask(.slots(SlotQuery(limit: 50, schedule: schedule.id))) {
+      if case .slots(let slots) = $0 { slots } else { nil }
     }
     var buttons: [Markup] = []
     if request.may(.steer) {
@@ -555,8 +562,8 @@ enum Pages {
   // MARK: The state
 
   private static func state(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    guard case .status(let report) = try await request.ask(.status) else {
-      throw Problem(.fault, "the agent answered something else")
+    let report = try await request.ask(.status) {
+      if case .status(let report) = $0 { report } else { nil }
     }
     let faults = (report.served?.faults ?? []).map { fault -> Markup in
       .element("pre", ["tabindex": "0"], Markup(fault))
