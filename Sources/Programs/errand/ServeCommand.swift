@@ -136,8 +136,13 @@ private struct Service {
       agent.service, store: agent.store, settings: settings, program: "errand \(version)", time: time,
       clock: { [log] in log.clock })
     do {
-      try api.listen(on: try SocketAddress.listen(in: workspace.stateFolder, SocketAddress.httpName))
       let handed = SystemdNotice.sockets
+      let listener = try SocketAddress.listen(in: workspace.stateFolder, SocketAddress.httpName)
+      do throws(HTTPServerError) { try api.listen(on: listener) } catch {
+        // The library that speaks HTTP may not be installed; where no address is named, recipes run without it.
+        guard settings.listen.isEmpty, handed.isEmpty else { throw error }
+        log.say("noAPI", "the API and the pages are not there: \(error.message)", .warning)
+      }
       for descriptor in handed { try api.listen(on: descriptor) }
       // systemd holds the addresses, so that no client is refused while the agent starts again.
       for address in handed.isEmpty ? settings.listen : [] {
