@@ -1,9 +1,11 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release install uninstall tarball deb image package-test order test soak fuzz measured bench speed format generate packages
+.PHONY: demo release install uninstall tarball deb image package-test order test clients soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
+# What only the tests need: a browser, and Python for clients that others wrote.
+TEST_PACKAGES := chromium chromium-driver python3-selenium python3-venv
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
 # What is shipped. Benchmarks are built the same way, so that nothing is built twice.
 RELEASE := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -s
@@ -63,10 +65,21 @@ package-test: deb
 	@$(MAKE) --no-print-directory packages PACKAGES='lintian mandoc mmdebstrap'
 	$(PACKAGING)/trial $(DIST)/errand_*.deb
 
-test: packages
+test: packages clients
 	swift build --build-tests $(CHECKED)
 	@set -o pipefail; swift test $(CHECKED) --disable-xctest --parallel 2>&1 | tee .build/tests.log \
 	|| { echo "== what failed"; grep -A 6 '^✘' .build/tests.log; exit 1; }
+
+# Clients of the API from PyPI, for tests against what others wrote. Where PyPI isn't reached, those tests say so and are
+# left out; the browser and what drives it are Debian's, and always there.
+CLIENTS := .build/clients
+clients:
+	@$(MAKE) --no-print-directory packages PACKAGES='$(TEST_PACKAGES)'
+	@test $(CLIENTS)/made -nt Tests/Clients/requirements.txt || { \
+	  /usr/bin/python3 -m venv --system-site-packages $(CLIENTS) \
+	  && $(CLIENTS)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+	    -r Tests/Clients/requirements.txt && touch $(CLIENTS)/made; } \
+	|| echo "note: the clients from PyPI are not there, so their tests are left out" >&2
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
 # with its slots and runs compared with the ledger in the end, and for SECONDS more over runs that are retried, values
