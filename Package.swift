@@ -52,6 +52,12 @@ let shippedLinking = [
   "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CLibraries/CRE2/Linking",
 ]
 
+/// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
+let builtForSize: Set = [
+  "AgentHTTP", "AgentRuntime", "CommandLineParser", "RecipeTesting", "Recordings", "SMTPClient", "SandboxKit",
+  "SecretSources", "errand",
+]
+
 let package = Package(
   name: "errand",
   products: [.executable(name: "errand", targets: ["errand"])] + plugins.map(\.library),
@@ -307,7 +313,7 @@ for target in package.targets where target.type != .system {
     // One section per function, so that the linker leaves out unused functions and keeps identical ones once.
     .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)),
   ]
-  if target.name.hasSuffix("Plugin") {
+  if target.name.hasSuffix("Plugin") || builtForSize.contains(target.name) {
     // For size, because plugins wait for services, and are the larger part of the program; what many functions have in
     // common is a function, too.
     target.swiftSettings?.append(

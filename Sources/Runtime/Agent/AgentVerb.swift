@@ -406,7 +406,7 @@ extension AgentVerb {
       refusals: schedule.union([.ended]), scheduleID,
       make: { .resetSchedule(id: $0) }, values: { if case .resetSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
-      "trigger", "Starts a run of a schedule now, out of turn.", .token(.start),
+      "trigger", "Starts a run of a schedule now, out of turn.", .token(.steer),
       at: .post("/schedules/{id}/trigger", SlotListAnswer.self),
       refusals: schedule.union([.notServing, .inputs]),
       scheduleID, overlap,
@@ -419,7 +419,7 @@ extension AgentVerb {
         return (id, overlap, inputs.isEmpty ? nil : PlainMap(map: inputs), texts)
       }),
     AgentVerb(
-      "backfill", "Starts runs for past slots that have none, or only lists these.", .token(.start),
+      "backfill", "Starts runs for past slots that have none, or only lists these.", .token(.steer),
       at: .post("/schedules/{id}/backfill", SlotListAnswer.self),
       refusals: schedule.union([.notServing]), scheduleID,
       Member<Timestamp>.required("from", "The first instant."),

@@ -531,7 +531,7 @@ enum Pages {
             "Resume", to: pagePath("schedules", schedule.id, "resume"), command: "errand schedule resume \(schedule.id)"
           ))
     }
-    if request.may(.start) {
+    if request.may(.steer) {
       buttons.append(
         Part.button(
           "Start a run now", to: pagePath("schedules", schedule.id, "trigger"),
