@@ -6,6 +6,8 @@ import Expressions
 //
 //   id, time          of all: the id, and the instant at which it came or happened
 //   name, data        of an event; `data` has the `type` that the entry or the wait declares, else it may be anything
+//   name, data,       of a delivery to a webhook: the path of its address, what its body says, and the fields of its head
+//     headers           that the entry names, by these names, as far as they were there
 //   run, recipe,      of a run that ended; `outputs` are absent where the run may have ended without them
 //     status, outputs
 //   path, bytes,      of a file that came or changed: where it is, its size, and when it was changed
@@ -20,24 +22,40 @@ package struct EventForm: Sendable {
   /// Whether it is the data itself, as in version 1 of the language.
   private let isData: Bool
   private let data: FieldType?
+  /// Whether it is a delivery to a webhook.
+  private let hasHeaders: Bool
   /// The type that expressions see.
   package let type: ValueType
 
   /// - Parameter data: The declared type of the data.
   package init(data: FieldType? = nil, in language: Int = LanguageVersion.current) {
     isData = language < 2
+    hasHeaders = false
     self.data = data
-    type =
-      isData
-      ? .dyn
-      : .object(EventForm.object([.init("name", .string), .init("data", data?.inputType ?? .dyn)]))
+    type = isData ? .dyn : .object(EventForm.object(EventForm.fields(of: data)))
   }
+
+  /// A delivery to a webhook, which no recipe of version 1 has.
+  package init(ofDelivery data: FieldType?) {
+    (isData, hasHeaders) = (false, true)
+    self.data = data
+    type = .object(EventForm.object(EventForm.fields(of: data) + [EventForm.headers]))
+  }
+
+  private static func fields(of data: FieldType?) -> [ObjectType.Field] {
+    [.init("name", .string), .init("data", data?.inputType ?? .dyn)]
+  }
+
+  private static let headers = ObjectType.Field("headers", .map(.string, .string))
+
+  /// The type while the id isn't known yet.
+  var typeBeforeID: ValueType { .object(ObjectType("event", fields: EventForm.fields(of: data) + [EventForm.headers])) }
 
   /// Whether data may fail to fit.
   package var isTyped: Bool { !isData && data != nil }
 
   /// Whether the data may be anything, so that it may have fields of the names that an event has itself.
-  var isOpen: Bool { !isData && data == nil }
+  var isOpen: Bool { !isData && !hasHeaders && data == nil }
 
   /// What messages call the value of a step that waited for an event.
   static let waited = "the event"
@@ -72,7 +90,13 @@ package struct EventForm: Sendable {
   }
 
   /// The value for an event, or why what came with it doesn't fit.
-  package func value(id: String, time: Timestamp, name: String, data given: Value) -> Result<Value, Misfit> {
+  ///
+  /// - Parameters:
+  ///   - id: Nil while it isn't known yet.
+  ///   - headers: Of a delivery, the fields of its head that the entry names.
+  package func value(
+    id: String?, time: Timestamp, name: String, data given: Value, headers: Value? = nil
+  ) -> Result<Value, Misfit> {
     if isData { return .success(given) }
     var value = given
     if let data {
@@ -87,8 +111,10 @@ package struct EventForm: Sendable {
       }
       value = schema.restored(whole)["data"] ?? value
     }
-    return .success(
-      .object(["id": .string(id), "time": .timestamp(time), "name": .string(name), "data": value]))
+    var event = ValueMap([("time", .timestamp(time)), ("name", .string(name)), ("data", value)])
+    event["id"] = id.map { .string($0) }
+    if hasHeaders { event["headers"] = headers ?? .map(ValueMap()) }
+    return .success(.map(event))
   }
 
   /// The value for a run that ended, or why its outputs don't fit.

@@ -163,6 +163,73 @@ package struct KeyExample: Sendable {
           inputs: { paths: "${{ events.map(e, e.path) }}" }
       """),
     KeyExample(
+      "Entry of `on`",
+      "webhook webhook.path webhook.verify webhook.type webhook.match webhook.dedupeFor webhook.verify.stripe webhook.verify.tolerance",
+      """
+      inputs:
+        customer: { type: string }
+      on:
+        - webhook:
+            path: shop/paid
+            verify: { stripe: "${{ secrets.STRIPE_WEBHOOK }}", tolerance: 5m }
+            type: { type: string, data: { object: { customer: string } } }
+            match: event.data.type == 'invoice.paid'
+            dedupeFor: 14d
+          inputs: { customer: "${{ event.data.data.object.customer }}" }
+      """),
+    KeyExample(
+      "Entry of `on`", "webhook.headers webhook.verify.github",
+      """
+      inputs:
+        branch: { type: string }
+      on:
+        - webhook:
+            verify: { github: ["${{ secrets.GITHUB_NEW }}", "${{ secrets.GITHUB_OLD }}"] }
+            type: { ref: string }
+            headers: X-GitHub-Event
+            match: event.headers['X-GitHub-Event'] == 'push'
+          overlap: allowAll
+          inputs: { branch: "${{ event.data.ref }}" }
+      """),
+    KeyExample(
+      "Entry of `on`", "webhook.signal webhook.verify.standard",
+      """
+      on:
+        - webhook:
+            verify: { standard: "${{ secrets.BANK }}" }
+            signal: paid
+      """),
+    KeyExample(
+      "Entry of `on`",
+      "webhook.id webhook.verify.hmac webhook.verify.hmac.secret webhook.verify.hmac.header webhook.verify.hmac.encoding webhook.verify.hmac.prefix webhook.verify.hmac.timestampHeader webhook.verify.hmac.signed",
+      """
+      on:
+        - webhook:
+            verify:
+              hmac:
+                secret: "${{ secrets.CHAT }}"
+                header: X-Chat-Signature
+                encoding: hex
+                prefix: v0=
+                timestampHeader: X-Chat-Request-Timestamp
+                signed: "v0:{timestamp}:{body}"
+            type: { event_id: string }
+            id: event.data.event_id
+      """),
+    KeyExample(
+      "Entry of `on`", "webhook.verify.token webhook.verify.token.header webhook.verify.token.secret",
+      """
+      on:
+        - webhook:
+            verify: { token: { header: X-Gitlab-Token, secret: "${{ secrets.GITLAB }}" } }
+      """),
+    KeyExample(
+      "Entry of `on`", "webhook.verify.none",
+      """
+      on:
+        - webhook: { verify: { none: true } }
+      """),
+    KeyExample(
       "Entry of `on`", "afterRecipe afterRecipe.recipe afterRecipe.status",
       """
       on:

@@ -62,8 +62,6 @@ indirect enum Form: Sendable {
   case either([Form])
   /// One form for a type of JSON, and another for all other values.
   case when(String, then: Form, else: Form)
-  /// A key that is read only for a better message than that it is unknown.
-  case unsupported
 
   static func choice<Word: RawRepresentable<String> & CaseIterable>(of type: Word.Type) -> Form {
     .choice(type.allCases.map(\.rawValue))
@@ -165,7 +163,7 @@ extension Key {
 extension Form {
   var schema: ValueMap {
     switch self {
-    case .any, .unsupported: return ValueMap()
+    case .any: return ValueMap()
     case .types(let types):
       return ValueMap([("type", types.count == 1 ? .string(types[0]) : wordList(types))])
     case .text(let pattern):
@@ -208,22 +206,21 @@ extension Form {
 extension KeySet {
   fileprivate var schema: ValueMap {
     var map = ValueMap([("type", .string("object"))])
-    let shown = keys.filter { if case .unsupported = $0.form { false } else { true } }
-    let required = shown.filter(\.isRequired).map(\.name)
+    let required = keys.filter(\.isRequired).map(\.name)
     if !required.isEmpty { map["required"] = wordList(required) }
     map["additionalProperties"] = .bool(false)
     if !exclusive.isEmpty { map["not"] = .object(["required": wordList(exclusive)]) }
-    let kinds = shown.filter(\.isKind).map(\.name)
+    let kinds = keys.filter(\.isKind).map(\.name)
     if !kinds.isEmpty { map["oneOf"] = oneRequired(kinds) }
     var dependencies = ValueMap()
-    for key in shown where !key.companions.isEmpty {
+    for key in keys where !key.companions.isEmpty {
       let companions = key.companions
       dependencies[key.name] =
         companions.count == 1 ? wordList(companions) : .object(["anyOf": oneRequired(companions)])
     }
     if !dependencies.isEmpty { map["dependencies"] = .map(dependencies) }
     var properties = ValueMap()
-    for key in shown { properties[key.name] = key.schema }
+    for key in keys { properties[key.name] = key.schema }
     map["properties"] = .map(properties)
     return map
   }

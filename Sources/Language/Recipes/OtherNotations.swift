@@ -62,9 +62,25 @@ struct OtherNotations: Sendable {
   ]) { key, _ in
     switch key {
     case "workflow_dispatch": "a recipe can always be started by hand; leave it out"
-    case "match", "type": "it goes inside 'event', beside 'name': event: { name: …, \(key): … }"
+    case "match", "type":
+      "it goes inside 'event', beside 'name', or inside 'webhook': event: { name: …, \(key): … }"
+    case "path", "verify", "signal", "dedupeFor", "headers":
+      "it goes inside 'webhook': webhook: { verify: …, \(key): … }"
     case "settle", "existing": "it goes inside 'file', beside 'path': file: { path: …, \(key): … }"
     case "status": "it goes inside 'afterRecipe', beside 'recipe': afterRecipe: { recipe: …, status: … }"
+    default: nil
+    }
+  }
+
+  static let webhook = OtherNotations(keys: [
+    "url": "path", "name": "path", "route": "path", "endpoint": "path", "schema": "type", "filter": "match",
+    "header": "headers", "event": "signal", "auth": "verify", "signature": "verify",
+  ]) { key, _ in
+    switch key {
+    case "secret", "token", "github", "stripe", "standard", "hmac", "none", "tolerance":
+      "it goes inside 'verify', as in verify: { github: \"${{ secrets.NAME }}\" }"
+    case "inputs", "overlap", "batch", "paused": "it goes beside 'webhook', not inside"
+    case "method", "methods": "deliveries are posted; leave it out"
     default: nil
     }
   }

@@ -210,6 +210,7 @@ extension Trigger {
     case .event(_, match: let match?, form: _): line += " if \(match.text)"
     case .afterRecipe(_, let status, outputs: _) where status != ["succeeded"]:
       line += " (\(status.joined(separator: " or ")))"
+    case .webhook(let webhook): if let match = webhook.match { line += " if \(match.text)" }
     case .event, .afterRecipe, .file: break
     }
     return isPaused ? "\(line) (paused)" : line

@@ -45,6 +45,10 @@ extension KeySet {
 extension KeySet {
   /// The triggers that are due at times.
   static let timed = ["cron", "every", "at", "calendar"]
+  /// Those whose entries say what happens while a run is open.
+  static let queued = timed + ["webhook"]
+  /// Those whose entries may gather what comes.
+  static let gathered = ["event", "file", "webhook"]
 
   static let trigger = KeySet([
     Key(
@@ -53,7 +57,7 @@ extension KeySet {
     Key("every", .duration(atLeast: .seconds(1)), "How far apart the slots are, such as 6h.", isKind: true),
     Key("at", .instant, "The one instant that it is due at.", isKind: true),
     Key("calendar", .keys(.calendar), "Days and times; all of the fields have to match.", isKind: true),
-    Key("webhook", .unsupported, isKind: true),
+    Key("webhook", .keys(.webhook), "Due when a delivery is posted to its address.", isKind: true),
     Key("event", .either([.text(), .keys(.event)]), "Due when an event comes that no run waits for.", isKind: true),
     Key(
       "afterRecipe", .either([.text(), .keys(.afterRecipe)]), "Due when a run of another recipe has ended.",
@@ -63,8 +67,9 @@ extension KeySet {
     Key("from", .instant, "The instant from which 'every' counts.", with: ["every"]),
     Key("zone", .zone, with: timed),
     .choice(
-      "overlap", Trigger.Overlap.skip, "What to do with a slot that is due while a run of the schedule is open.",
-      with: timed),
+      "overlap", Trigger.Overlap.skip,
+      "What to do with a slot that is due while a run of the schedule is open; with 'webhook' bufferAll if left out.",
+      with: queued),
     .choice(
       "catchup", Trigger.Catchup.last, "Which missed slots to make up for after no agent was running.", with: timed),
     Key(
@@ -82,7 +87,8 @@ extension KeySet {
       "pauseOnFailure", .bool, "Whether a run that fails pauses the entry.", default: .bool(false), with: timed),
     Key("remainingRuns", .int(1...Int(Int32.max)), "How many slots may start a run.", with: timed),
     Key(
-      "batch", .keys(.batch), "Gathers events or files, and starts one run with all of them.", with: ["event", "file"]),
+      "batch", .keys(.batch), "Gathers events, files or deliveries, and starts one run with all of them.",
+      with: gathered),
     Key(
       "inputs", .object,
       "What its runs are given; values may be computed from `run`, `now` and `event` (`events` with 'batch') when the slot is decided."
@@ -109,6 +115,53 @@ extension KeySet {
     Key("name", .text(), "The event's name.", isRequired: true),
     Key("type", .definition("type"), "The type of 'event.data'; anything if left out."),
     Key("match", .expression, "A condition on 'event'."),
+  ])
+
+  static let webhook = KeySet([
+    Key(
+      "path", .text(pattern: "^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$"),
+      "The address is /hooks/ and this; the recipe's name and the entry's id if left out."),
+    Key("verify", .keys(.verify), "How deliveries prove who sent them.", isRequired: true),
+    Key("type", .definition("type"), "The type of 'event.data', which is the body; anything if left out."),
+    Key("match", .expression, "A condition on 'event'."),
+    Key(
+      "headers", .texts,
+      "The headers that 'event.headers' has, by these names."),
+    Key(
+      "id", .expression,
+      "What tells deliveries apart, of 'event.data' and 'event.headers'; with hmac, token and none."),
+    Key(
+      "dedupeFor", .duration(atLeast: .seconds(60)),
+      "How long a delivery is known, so that it counts once; 7d if left out."),
+    Key("signal", .text(), "Sends each delivery as this event to the run that waits for it, and starts none."),
+  ])
+
+  static let verify = KeySet([
+    Key("standard", .texts, "As Standard Webhooks says; a secret begins with whsec_ or whpk_.", isKind: true),
+    Key("github", .texts, "As GitHub does, by X-Hub-Signature-256.", isKind: true),
+    Key("stripe", .texts, "As Stripe does, by Stripe-Signature.", isKind: true),
+    Key("hmac", .keys(.webhookHMAC), "By HMAC-SHA256 in a header of your choice.", isKind: true),
+    Key("token", .keys(.webhookToken), "By a header that holds the secret itself.", isKind: true),
+    Key("none", .bool, "Not at all; taken on this machine alone.", isKind: true),
+    Key(
+      "tolerance", .duration(atLeast: .seconds(1)),
+      "How far the time of a delivery may be from now, both ways; 5m if left out.",
+      with: ["standard", "stripe", "hmac"]),
+  ])
+
+  static let webhookHMAC = KeySet([
+    Key("secret", .texts, "The key, or several of which each is good.", isRequired: true),
+    Key("header", .text(), "The header that holds the signature.", isRequired: true),
+    .choice("encoding", Webhook.SignatureForm.Encoding.hex, "How the signature is written."),
+    Key("prefix", .text(), "What stands before the signature, such as sha256=."),
+    Key("timestampHeader", .text(), "The header that holds the time, in seconds since 1970."),
+    Key(
+      "signed", .text(), "What is signed: {body} if left out, or {timestamp}.{body} with a 'timestampHeader'."),
+  ])
+
+  static let webhookToken = KeySet([
+    Key("header", .text(), "The header that holds the secret.", isRequired: true),
+    Key("secret", .texts, "The secret, or several of which each is good.", isRequired: true),
   ])
 
   static let file = KeySet([

@@ -11,6 +11,21 @@ extension Recipe {
       notes: [Diagnostic.Note("it is taken here", at: Diagnostic.Location(other, 0..<0))])
   }
 
+  /// The paths at which its webhooks take deliveries.
+  package var webhookPaths: [String] { triggers.compactMap { $0.webhook?.path } }
+
+  /// The faults of its webhooks whose paths those of other files have already.
+  ///
+  /// - Parameter owner: The file that has a path.
+  package func pathsAreTaken(_ owner: (String) -> String?) -> [Diagnostic] {
+    triggers.compactMap { trigger in
+      guard let path = trigger.webhook?.path, let file = owner(path) else { return nil }
+      return Diagnostic(
+        "the webhook's path '\(path)' is that of '\(file)' already; give one of them another 'path'",
+        at: trigger.location)
+    }
+  }
+
   /// Warnings of the entries of `on:` that follow recipes of which there is none.
   package func entriesAfterNone(of names: [String]) -> [Diagnostic] {
     triggers.compactMap { trigger in

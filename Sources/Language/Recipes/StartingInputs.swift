@@ -158,6 +158,10 @@ extension Scope {
       scope.declare("run", .object(run))
       scope.explainEvents()
       scope.declareGathered(form.type, trigger.batch)
+    case .webhook(let webhook):
+      scope.declare("run", .object(run))
+      scope.explainEvents()
+      scope.declareGathered(webhook.form.type, trigger.batch)
     case .afterRecipe(_, let status, let outputs):
       scope.declare("run", .object(run))
       scope.explainAbsence(ofVariable: "outputs", "they are `event.outputs`")

@@ -38,6 +38,7 @@ package struct Trigger: Sendable {
     case afterRecipe(name: String, status: [String], outputs: ValueType? = nil)
     /// - Parameter settle: How long a file must have stayed unchanged.
     case file(FilePattern, settle: TimeSpan, existing: Existing)
+    case webhook(Webhook)
   }
 
   /// Events or files that start one run together: those that come within a time of the first, at most so many.
@@ -62,6 +63,8 @@ package struct Trigger: Sendable {
     case .event(let name, match: _, form: _): return "on the event '\(name)'\(gathered)"
     case .afterRecipe(let name, status: _, outputs: _): return "after \(name)"
     case .file(let pattern, settle: _, existing: _): return "on files \(pattern.text)\(gathered)"
+    case .webhook(let webhook):
+      return "on POST \(webhook.address)\(webhook.signal.map { ", sent as the event '\($0)'" } ?? "")\(gathered)"
     }
   }
 

@@ -25,6 +25,7 @@ struct TriggerReader {
       return []
     }
     var places: [String: Value] = [:]
+    var paths: Set<String> = []
     return items.compactMap { item -> Trigger? in
       guard let fields = Fields(item, of: "an entry of 'on'", .trigger, findings, others: .trigger) else { return nil }
       let trigger = entry(fields, recipeZone: recipeZone)
@@ -36,6 +37,9 @@ struct TriggerReader {
         }
       } else if items.count > 1, fields["id"] == nil {
         findings.error("an entry of several needs an 'id': it is part of what tells their slots apart", at: item)
+      }
+      if let path = trigger?.webhook?.path, !paths.insert(path).inserted {
+        findings.error("the path '\(path)' is taken by another entry", at: item["webhook"] ?? item)
       }
       return trigger
     }
@@ -50,7 +54,8 @@ struct TriggerReader {
     if KeySet.timed.contains(word) {
       isWhole = schedule(&trigger, word: word, member, fields, recipeZone: recipeZone)
     } else {
-      let kind = kind(word, member, readsEvent: fields["inputs"]?.holdsExpression ?? false)
+      let entry = ([recipe] + (id.map { [$0] } ?? [])).joined(separator: "/")
+      let kind = kind(word, member, entry, readsEvent: fields["inputs"]?.holdsExpression ?? false)
       isWhole = kind != nil
       trigger.kind = kind ?? trigger.kind
       trigger.location = findings.location(of: member.value["recipe"] ?? member.value)
@@ -62,11 +67,20 @@ struct TriggerReader {
         }
       }
     }
+    if let member = fields.member("overlap"), !KeySet.queued.contains(word) {
+      findings.error(
+        "'overlap' isn't allowed beside '\(word)'; it goes with \(KeySet.queued.joined(separator: ", "))",
+        at: member.key)
+    }
+    if word == "webhook" {
+      trigger.overlap = fields["overlap"] == nil ? .bufferAll : fields.choice("overlap") ?? .bufferAll
+      if let webhook = trigger.webhook { checkSignal(webhook, fields) }
+    }
     if let member = fields.member("batch") {
-      if ["event", "file"].contains(word) {
+      if KeySet.gathered.contains(word) {
         trigger.batch = batch(member.value)
       } else {
-        findings.error("'batch' goes with 'event' and 'file'", at: member.key)
+        findings.error("'batch' goes with 'event', 'file' and 'webhook'", at: member.key)
       }
     }
     if word != "every", let member = fields.member("from") {
@@ -89,17 +103,17 @@ struct TriggerReader {
 
   /// What starts an entry that is not due at times.
   ///
-  /// - Parameter readsEvent: Whether inputs of the entry may read what started it.
-  private func kind(_ word: String, _ member: ValueMap.Member, readsEvent: Bool) -> Trigger.Kind? {
+  /// - Parameters:
+  ///   - entry: The name of the entry's schedule.
+  ///   - readsEvent: Whether inputs of the entry may read what started it.
+  private func kind(
+    _ word: String, _ member: ValueMap.Member, _ entry: String, readsEvent: Bool
+  ) -> Trigger.Kind? {
     switch word {
     case "event": return event(member.value)
     case "afterRecipe": return afterRecipe(member.value, readsOutputs: readsEvent)
     case "file": return file(member.value)
-    default:
-      findings.error(
-        "webhooks come later; this version starts recipes by cron, every, at, calendar, event, afterRecipe and file",
-        at: member.key)
-      return nil
+    default: return webhook(member.value, of: entry)
     }
   }
 

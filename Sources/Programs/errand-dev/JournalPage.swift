@@ -166,8 +166,8 @@ private let examples = {
     {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"rounds":3,"limit":"'shop' allows 60 requests in 1m","since":"2026-11-20T09:00:00Z"}}
     A person decided about a step that asks.
     {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked"}}
-    An event was received. No id is received twice.
-    {"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in"}
+    An event was received. No id is received twice. Of a delivery to a webhook, `delivery` has the schedule that may consume it, the digests that tell it from others and until when they are known, and why its body can't be read.
+    {"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in","delivery":{"schedule":"averages/handed-in","keys":["5f2c0a6e0d4b7c1a9e83f1d2b4a69788"],"until":"2026-11-27T09:00:00Z","headers":{"X-GitHub-Event":"push"},"fault":"the body isn't valid JSON in line 1, column 2: expected a value"}}
     A run or a schedule consumed an event, in the batch with what follows from it.
     {"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e-7","by":"averages/handed-in"}
     Events were old enough to be forgotten.

@@ -71,13 +71,15 @@ extension Dispatch {
   /// A warning, not an error: a secret that is missing here may be set where the recipe runs.
   private func missingSecrets(of recipe: Recipe, in sources: SecretSources) async -> [Diagnostic] {
     var warnings: [Diagnostic] = []
-    for secret in recipe.allSecrets {
+    let run = "a run would be refused"
+    let delivery = "deliveries would be answered with 503"
+    for (secret, effect) in recipe.allSecrets.map({ ($0, run) }) + recipe.webhookSecrets.map({ ($0, delivery) }) {
       let message: String
       do throws(SecretError) {
         if try await sources.find(secret.name, runsCommands: false) != nil { continue }
-        message = "the secret '\(secret.name)' is not set here; a run would be refused"
+        message = "the secret '\(secret.name)' is not set here; \(effect)"
       } catch {
-        message = "the secret '\(secret.name)' cannot be read here; a run would be refused: \(error.message)"
+        message = "the secret '\(secret.name)' cannot be read here; \(effect): \(error.message)"
       }
       warnings.append(Diagnostic(message, at: secret.location, severity: .warning))
     }
@@ -140,6 +142,9 @@ extension Workspace {
           faults.append(recipe.nameIsTaken(by: other.source.name, other.source))
         }
       } else {
+        faults += recipe.pathsAreTaken { path in
+          known.first { $0.webhookPaths.contains(path) }?.source.name
+        }
         known.append(recipe)
       }
     }

@@ -20,8 +20,9 @@ final class EventInbox: Sendable {
   /// Takes an event in, durably; false if it was received before.
   func receive(_ event: EventRecord, for host: RunHost) async throws(StateError) -> Bool {
     let store = host.store
-    if await store.event(event.id) != nil { return false }
+    if event.delivery == nil, await store.event(event.id) != nil { return false }
     do throws(StateError) { try await host.keeper.append([.eventReceived(event)]) } catch {
+      if event.delivery != nil, error.isOutrun { return false }
       // It was brought twice at the same time.
       if error.kind == .invalid, await store.event(event.id) != nil { return false }
       throw error
@@ -37,8 +38,10 @@ final class EventInbox: Sendable {
     return true
   }
 
-  private func offer(_ event: EventRecord, to host: isolated RunHost) async {
+  func offer(_ event: EventRecord, to host: isolated RunHost) async {
     let store = host.store
+    // Only the schedule of its webhook may consume it.
+    if event.delivery != nil { return host.keeper.tell(.event(event.id)) }
     func isFree() async -> Bool { await store.event(event.id).map { $0.consumedBy == nil } ?? false }
     let waiting = await store.openRuns(OpenRunQuery(statuses: [.waiting], event: event.name))
       .filter { host.isOwn($0.id) && $0.waits(for: event) }
@@ -98,7 +101,7 @@ final class EventInbox: Sendable {
 extension RunRecord {
   /// Whether a step of the run, which is not being walked, waits for an event of that name.
   func waits(for event: EventRecord) -> Bool {
-    guard status == .waiting, event.run == nil || event.run == id else { return false }
+    guard status == .waiting, event.run == nil || event.run == id, event.delivery == nil else { return false }
     return awaits(event.name)
   }
 

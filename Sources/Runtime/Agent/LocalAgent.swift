@@ -27,6 +27,9 @@ package struct LocalAgent: Sendable {
     /// Why a recipe cannot be started with some inputs, as when a secret is missing.
     package var refusal: @Sendable (Recipe, _ inputs: Value) async -> String? = { _, _ in nil }
 
+    /// Finds a secret that deliveries to webhooks are verified with; asks its source again if it is to be fresh.
+    package var secret: @Sendable (_ name: String, _ isFresh: Bool) async -> String? = { _, _ in nil }
+
     package init(_ folders: [String], in environment: RecipeEnvironment) {
       self.folders = folders
       self.environment = environment

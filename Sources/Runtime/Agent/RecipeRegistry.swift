@@ -20,6 +20,8 @@ package struct RecipeRegistry {
     package var texts: ValueMap
     /// The version of the recipe language in which they are read.
     package var language = LanguageVersion.current
+    /// The paths of its webhooks.
+    package var paths: [String] = []
   }
 
   /// A change that a look found.
@@ -158,8 +160,11 @@ package struct RecipeRegistry {
         // Read again each time, because the other file may be removed.
         file.stamps = [:]
         faults = [recipe.nameIsTaken(by: other.file, other.source)]
+      } else if let taken = pathsTaken(from: recipe, in: path) {
+        file.stamps = [:]
+        faults = taken
       } else {
-        let item = Item(file: path, name: recipe.name, texts: reading.texts)
+        let item = Item(file: path, name: recipe.name, texts: reading.texts, paths: recipe.webhookPaths)
         file.item = item
         owners[recipe.name] = path
         fresh[path] = recipe
@@ -177,6 +182,14 @@ package struct RecipeRegistry {
     if known?.told != file.told { news.append(.broken(file: path, faults: faults, inForce: file.item)) }
   }
 
+  /// The faults of a recipe whose webhooks have paths of other files; nil if it has none.
+  private func pathsTaken(from recipe: Recipe, in file: String) -> [Diagnostic]? {
+    guard !recipe.webhookPaths.isEmpty else { return nil }
+    let others = files.values.compactMap(\.item).filter { $0.file != file }
+    let faults = recipe.pathsAreTaken { path in others.first { $0.paths.contains(path) }?.file }
+    return faults.isEmpty ? nil : faults
+  }
+
   /// The recipe in force that has a name.
   private func owner(of name: String) -> Item? {
     owners[name].flatMap { files[$0]?.item }.flatMap { $0.name == name ? $0 : nil }
@@ -188,7 +201,8 @@ package struct RecipeRegistry {
     guard let recipe = checked(item), owner(of: recipe.name) == nil else { return nil }
     owners[recipe.name] = path
     fresh[path] = recipe
-    return Item(file: path, name: recipe.name, texts: texts, language: language)
+    return Item(
+      file: path, name: recipe.name, texts: texts, language: language, paths: recipe.webhookPaths)
   }
 
   /// The recipe of an item, which is not kept; nil if it no longer fits the configuration.

@@ -304,6 +304,12 @@ package actor RunHost {
     try await inbox.receive(event, for: self)
   }
 
+  /// Offers an event that is on disk already to the runs that wait for it, and then to the schedules.
+  func offer(_ event: EventRecord) async {
+    await inbox.planForgetting(for: self)
+    await inbox.offer(event, to: self)
+  }
+
   /// Stops in favour of another process, which asked for the folder.
   package func handOver() async {
     isHandedOver = true

@@ -330,6 +330,14 @@ package struct RunService: Sendable {
     return UUID7(at: time.now(), using: &random).description
   }
 
+  /// Takes in what is posted to webhooks; nil where no recipes are served.
+  package var webhooks: WebhookInbox? { schedules?.webhooks }
+
+  /// Takes in a delivery to the address of a webhook, durably.
+  package func receive(_ delivery: Delivery, at path: String) async -> WebhookInbox.Answer {
+    await schedules?.receive(delivery, at: path) ?? .unknownPath
+  }
+
   private func report() async -> AgentReport {
     var runs: [String: Int] = [:]
     for (status, count) in await store.openRunCounts() { runs[status.rawValue] = count }
@@ -337,7 +345,7 @@ package struct RunService: Sendable {
     if let schedules, agent.isServing {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
-        faults: await schedules.faults.map { Diagnostics([$0]).rendered() })
+        faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults)
     }
     return report
   }

@@ -59,6 +59,8 @@ package actor ScheduleHost {
   /// The schedules reported to have a mark ahead of the clock.
   private var ahead: Set<String> = []
   let watched: WatchedFolder?
+  /// Takes in what is posted to webhooks.
+  nonisolated let webhooks: WebhookInbox
   /// The files of each schedule that aren't unchanged for long enough, and why some can't be seen.
   var settling: [String: SettlingFiles] = [:]
   var unseen: [String: String] = [:]
@@ -83,6 +85,7 @@ package actor ScheduleHost {
     refusal = served.refusal
     newID = served.newID
     watched = served.watched
+    webhooks = WebhookInbox(host, store, time: time, secret: served.secret)
     registry = RecipeRegistry(served.folders, in: served.environment, files: served.files)
     scheduler = Scheduler(newID: newID)
   }
@@ -178,6 +181,7 @@ package actor ScheduleHost {
     planAlarm()
     await tellAhead()
     await lookForFiles()
+    await openWebhooks()
     return true
   }
 
@@ -196,7 +200,8 @@ package actor ScheduleHost {
       // An entry that was edited may read anew what it has gathered.
       for id in records[index].batch?.events ?? [] where gathered[id] == nil {
         guard let event = await store.event(id) else { continue }
-        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0) }
+        let headers = await headers(of: event)
+        gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0, headers: headers) }
       }
       if scheduler.knows(records[index].id) { continue }
       for place in records[index].buffered.indices {
@@ -321,7 +326,7 @@ package actor ScheduleHost {
 
   private func plans(of item: RecipeRegistry.Item) async -> [SchedulePlan] {
     guard let recipe = registry.takeRecipe(of: item), !recipe.triggers.isEmpty else { return [] }
-    await store.secrets.learn(named: recipe.allSecrets.map(\.name))
+    await store.secrets.learn(named: (recipe.allSecrets + recipe.webhookSecrets).map(\.name))
     var texts = StoredValue.inline(.map(item.texts))
     do throws(StateError) { texts = try await store.keep(.map(item.texts), inRecords: recipe.triggers.count) } catch {
       host.keeper.fail(error)
@@ -425,7 +430,10 @@ package actor ScheduleHost {
   @discardableResult private func offer(_ id: String) async -> Bool {
     guard let event = await store.event(id), event.consumedBy == nil, isServing else { return true }
     let data = await data(of: event)
-    guard let decision = decide({ $0.eventReceived(event, with: data, at: time.now()) }) else { return false }
+    let headers = await headers(of: event)
+    guard let decision = decide({ $0.eventReceived(event, with: data, headers: headers, at: time.now()) }) else {
+      return false
+    }
     await carryOut([decision])
     return true
   }
@@ -485,6 +493,7 @@ package actor ScheduleHost {
     // A run that cannot begin is paused with the reason, which the host reports.
     case .start(let run): try? await host.carryOn(run)
     // The host has reported a state that fails.
+    case .send(let event): await host.offer(event)
     case .cancel(let run, let reason): _ = try? await host.cancel(run, reason: reason)
     case .terminate(let run, let reason): _ = try? await host.cancel(run, reason: reason, isHard: true)
     }
@@ -610,7 +619,12 @@ extension ScheduleHost {
       let missing = starting.namesReadingEvent.filter { name in !given.contains { $0.name.hasSameScalars(as: name) } }
       guard missing.isEmpty else {
         let words = missing.map { "-i \($0)=…" }.joined(separator: " ")
-        let source = if case .file = plan.trigger.kind { "a file" } else { "an event" }
+        let source =
+          switch plan.trigger.kind {
+          case .file: "a file"
+          case .webhook: "a delivery"
+          case .timed, .event, .afterRecipe: "an event"
+          }
         throw RequestRefusedError(
           .inputs,
           "the inputs of '\(id)' are computed from \(source), and a start out of turn has none; give them: \(words)")

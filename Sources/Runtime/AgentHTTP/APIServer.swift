@@ -17,6 +17,8 @@ package final class APIServer: Sendable {
   private let service: RunService
   private let store: any StateStore
   private let gate: Gate
+  /// How deliveries to webhooks were answered.
+  package let webhookCounts = HookCounts()
   private let settings: ServerSettings
   private let time: any TimeSource
   /// The program with its version.
@@ -52,6 +54,7 @@ package final class APIServer: Sendable {
     self.time = time
     gate = Gate(store: store, settings: settings, time: time)
     if let url = settings.publicURL { service.sessions.setBase(url) }
+    service.webhooks?.setLocal(settings.publicURL == nil && settings.listen.allSatisfy(\.isLoopback))
   }
 
   // MARK: Life
@@ -103,6 +106,10 @@ package final class APIServer: Sendable {
   private func answered(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
     try gate.checkHost(request)
     let path = request.rawPath
+    if path.hasPrefix(Webhook.root) {
+      return await WebhookDoor(service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady })
+        .answer(request)
+    }
     if request.method == "GET" || request.method == "HEAD" {
       switch path {
       case "/healthz": return .text("ok\n")

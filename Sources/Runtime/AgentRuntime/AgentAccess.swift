@@ -208,14 +208,16 @@ package struct AgentAccess: Sendable {
     for notice in store.notices { tell(.state(notice)) }
     CrashMark.arm(in: workspace.stateFolder)
     let workspace = workspace
-    store.secrets.ask { name, isFresh in
+    let secret: SecretBook.Source = { name, isFresh in
       await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : factory().secrets)
     }
+    store.secrets.ask(secret)
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(workspace.root)
     served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2) }
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
+    served.secret = secret
     let agent = LocalAgent(
       status(isServing: isServing), on: store, time: time, walkers: isServing ? TaskThreads.walkers : nil,
       serving: served

@@ -108,7 +108,7 @@ extension Workspace {
     var names = configuration.connections.flatMap { $0.secrets.map(\.name) }
     for path in (try? recipeFiles()) ?? [] {
       guard let recipe = recipe(path, among: .null).recipe else { continue }
-      names += neededSecrets(of: recipe, inputs: .null).map(\.name)
+      names += neededSecrets(of: recipe, inputs: .null).map(\.name) + recipe.webhookSecrets.map(\.name)
       for trigger in recipe.triggers {
         guard case .success(let inputs) = recipe.inputs(from: trigger.inputs) else { continue }
         names += neededSecrets(of: recipe, inputs: .map(inputs)).map(\.name)

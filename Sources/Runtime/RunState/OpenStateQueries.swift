@@ -76,6 +76,7 @@ package struct EventQuery: Sendable {
     if isUnconsumed, event.consumedBy != nil { return false }
     if let consumer, event.consumedBy?.hasSameScalars(as: consumer) != true { return false }
     if let run, let only = event.run, !only.hasSameScalars(as: run) { return false }
+    if run != nil, event.delivery != nil { return false }
     if let since, event.receivedAt < since { return false }
     return true
   }

@@ -272,6 +272,10 @@ package struct FollowedEnd: Record, Equatable {
 /// The outcome of a slot, or of a row of slots.
 package enum SlotOutcome: String, Recordable, CaseIterable {
   case started, buffered, skippedOverlap, missedWindow, missedPolicy, superseded, paused, coalesced, dropped, refused
+  /// A delivery for which 'match' doesn't hold.
+  case unmatched
+  /// A delivery that was sent as an event to the runs that wait for it.
+  case signalled
   /// A person set the mark back, from `until` to `slot`; it isn't a slot.
   case reset
 }

@@ -286,6 +286,11 @@ extension StateEvent {
       try refuse(event.name, "the name of an event")
       try refuse(event.id, "the id of an event")
       event.data = try event.data?.withoutSecrets(book)
+      if var delivery = event.delivery {
+        delivery.headers = try delivery.headers?.withoutSecrets(book)
+        delivery.fault = delivery.fault.map { finder.redact($0) }
+        event.delivery = delivery
+      }
       return .eventReceived(event)
     case .scheduleSet(var event):
       event.texts = try event.texts?.withoutSecrets(book)

@@ -22,12 +22,12 @@ struct SecretSweep {
   }
 
   private static let values: Set<String> = [
-    "texts", "inputs", "items", "baseline", "answer", "output", "outputs", "value", "data",
+    "texts", "inputs", "items", "baseline", "answer", "output", "outputs", "value", "data", "headers",
   ]
   private static let namedValues: Set<String> = ["values", "notes", "overrides"]
   private static let namedRecords: Set<String> = ["steps", "runs", "events", "schedules"]
   private static let sentences: Set<String> = [
-    "message", "detail", "reason", "prompt", "comment", "by", "doubt", "note",
+    "message", "detail", "reason", "prompt", "comment", "by", "doubt", "note", "fault",
   ]
 
   /// A record, or a value with records in it, without secrets.

@@ -18,6 +18,8 @@ package struct State: Sendable, Equatable {
   package private(set) var connections: [String: ConnectionUse] = [:]
   /// The tokens of callers over HTTP, by their names.
   package private(set) var tokens: [String: TokenIssued] = [:]
+  /// The deliveries to webhooks that are known.
+  private(set) var deliveries = DeliveryKeys()
   /// The runs that were started with a key.
   private(set) var keys = RunKeys()
   /// The schedules that follow the runs of a recipe, by its name; derived from `schedules`.
@@ -71,7 +73,11 @@ package struct State: Sendable, Equatable {
     case .stepWaits(let change): try apply(event, to: change.run)
     case .decisionGiven(let change): try apply(event, to: change.run)
     case .eventReceived(let event):
-      guard events[event.id] == nil else { throw RecordError("the event \(event.id) was received already") }
+      if let delivery = event.delivery {
+        try take(event, delivery)
+      } else if events[event.id] != nil {
+        throw RecordError("the event \(event.id) was received already")
+      }
       events[event.id] = event
     case .eventConsumed(let change):
       guard let event = events[change.id], event.consumedBy == nil else {
@@ -156,6 +162,17 @@ extension State {
     var event = event
     event.texts = texts.shared(event.texts, of: event.file)
     runs[event.run] = RunRecord(event)
+  }
+
+  private mutating func take(_ event: EventRecord, _ delivery: DeliveryRecord) throws(RecordError) {
+    // One whose key has expired may come again, unless its schedule still holds what came before.
+    let isHeld = events[event.id].map { earlier in
+      earlier.consumedBy == nil || schedules[delivery.schedule]?.batch?.events.contains(event.id) == true
+    }
+    guard isHeld != true, !deliveries.has(delivery.keys, at: event.receivedAt) else {
+      throw RecordError("the delivery \(event.id) was received already", isOutrun: true)
+    }
+    deliveries.take(delivery, at: event.receivedAt)
   }
 
   private mutating func note(_ event: ConnectionUsed) {
@@ -460,6 +477,7 @@ extension State: Record {
     slots = try member("slots", record?.slots, default: [])
     connections = try member("connections", record?.connections, default: [:])
     tokens = try member("tokens", record?.tokens, default: [:])
+    deliveries = DeliveryKeys(try member("deliveries", record?.deliveries.known, default: [:]))
     keys = RunKeys(try member("keys", record?.keys.runs, default: [:])) { [runs] in runs[$0] != nil }
   }
 

@@ -6,7 +6,8 @@
 ///
 /// Events are kept from the moment they are received until a step or a schedule consumes one, which happens in the same
 /// batch as its effects. No id is accepted twice. Events that were not consumed for seven days are forgotten, and so
-/// are the ids of consumed ones.
+/// are the ids of consumed ones. Deliveries to webhooks are events too; what tells them apart is known for as long as
+/// their entries say (`DeliveryKeys`).
 package import Basics
 
 /// What a step waits for.
@@ -125,11 +126,14 @@ package struct EventRecord: Record, Equatable {
   package var receivedAt: Timestamp
   /// The run or the schedule that consumed it.
   package var consumedBy: String?
+  /// What else is known of a delivery to a webhook, which only that webhook's schedule may consume.
+  package var delivery: DeliveryRecord?
 
   package init(
     id: String, name: String, data: StoredValue? = nil, run: String? = nil, receivedAt: Timestamp,
-    consumedBy: String? = nil
+    consumedBy: String? = nil, delivery: DeliveryRecord? = nil
   ) {
+    self.delivery = delivery
     self.id = id
     self.name = name
     self.data = data
@@ -145,6 +149,38 @@ package struct EventRecord: Record, Equatable {
     run = try member("run", record?.run)
     receivedAt = try member("receivedAt", record?.receivedAt)
     consumedBy = try member("consumedBy", record?.consumedBy)
+    delivery = try member("delivery", record?.delivery)
+  }
+}
+
+/// A delivery to a webhook.
+package struct DeliveryRecord: Record, Equatable {
+  package var schedule: String
+  /// Digests of what makes it one of its kind; another delivery with one of them is the same.
+  package var keys: [String]
+  /// Until when the keys are known.
+  package var until: Timestamp
+  /// The fields of its head that expressions may read, by the names that the entry gives them.
+  package var headers: StoredValue?
+  /// Why its body can't be read, in a sentence.
+  package var fault: String?
+
+  package init(
+    schedule: String, keys: [String], until: Timestamp, headers: StoredValue? = nil, fault: String? = nil
+  ) {
+    self.schedule = schedule
+    self.keys = keys
+    self.until = until
+    self.headers = headers
+    self.fault = fault
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    schedule = try member("schedule", record?.schedule)
+    keys = try member("keys", record?.keys, default: [])
+    until = try member("until", record?.until)
+    headers = try member("headers", record?.headers)
+    fault = try member("fault", record?.fault)
   }
 }
 

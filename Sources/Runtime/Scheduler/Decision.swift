@@ -6,6 +6,8 @@ package struct Decision: Sendable, Equatable {
   package enum Effect: Sendable, Equatable {
     /// Run a run that the events create.
     case start(run: String)
+    /// Offer an event that the events brought to the runs that wait for it.
+    case send(EventRecord)
     /// Cancel an open run, with time to clean up; ignored if it has ended.
     case cancel(run: String, reason: String)
     /// End an open run without waiting for what it is doing; ignored if it has ended.

@@ -440,6 +440,11 @@ struct ScheduleEvaluation {
     let cause = RunCause(.event, schedule: id, event: event.id)
     if let pause = current.pause {
       settle(event.receivedAt, cause, .paused, ScheduleEvaluation.words(pause))
+    } else if let name = plan.trigger.webhook?.signal {
+      let sent = EventRecord(id: newID(now), name: name, data: event.data, receivedAt: event.receivedAt)
+      add(.eventReceived(sent))
+      settle(event.receivedAt, cause, .signalled, "it was sent as the event '\(name)' (\(sent.id))")
+      effects.append(.send(sent))
     } else if let batch = plan.trigger.batch {
       current.gathered[event.id] = .success(value)
       gather(event.id, nil, batch)

@@ -64,7 +64,7 @@ package final class SchedulePlan: Sendable {
   /// Whether it may start runs with what was gathered, perhaps before it was edited.
   func takes(_ batch: BatchRecord) -> Bool {
     switch trigger.kind {
-    case .event: batch.files.isEmpty
+    case .event, .webhook: batch.files.isEmpty
     case .file: !batch.files.isEmpty
     case .timed, .afterRecipe: false
     }
@@ -72,8 +72,10 @@ package final class SchedulePlan: Sendable {
 
   /// What happens to a start while a run is alive.
   ///
-  /// Events and ends of runs come only once, so they wait.
-  var overlap: Trigger.Overlap { trigger.recurrence == nil ? .bufferAll : trigger.overlap }
+  /// Events and ends of runs come only once, so they wait; an entry for deliveries may say otherwise.
+  var overlap: Trigger.Overlap {
+    trigger.recurrence == nil && trigger.webhook == nil ? .bufferAll : trigger.overlap
+  }
 
   /// The text that decides the slots; a schedule whose text changes has no past to make up for.
   ///
@@ -84,6 +86,7 @@ package final class SchedulePlan: Sendable {
     case .timed(let recurrence): hash.add("timed \(recurrence.fingerprint)")
     case .event(let name, match: _, form: _): hash.add("event \(name)")
     case .file(let pattern, settle: _, existing: _): hash.add("file \(pattern.text)")
+    case .webhook(let webhook): hash.add("webhook \(webhook.path) \(webhook.signal ?? "")")
     case .afterRecipe(let name, let status, outputs: _): hash.add("after \(name) \(status.joined(separator: " "))")
     }
     hash.add("\(trigger.isPaused) \(trigger.remainingRuns ?? 0)")

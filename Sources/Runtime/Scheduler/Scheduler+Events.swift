@@ -10,10 +10,13 @@ extension EventRecord {
   package struct Whole: Sendable, Equatable {
     package var record: EventRecord
     package var data: Value
+    /// Of a delivery: the fields of its head that the entry names.
+    package var headers: Value?
 
-    package init(_ record: EventRecord, _ data: Value) {
+    package init(_ record: EventRecord, _ data: Value, headers: Value? = nil) {
       self.record = record
       self.data = data
+      self.headers = headers
     }
   }
 }
@@ -22,8 +25,11 @@ extension EventForm {
   /// What a gathered event is, or why it can't be read.
   func read(_ event: Result<EventRecord.Whole, StateError>) -> Result<Value, StateError> {
     event.flatMap { event in
-      value(id: event.record.id, time: event.record.receivedAt, name: event.record.name, data: event.data)
-        .mapError { StateError(.invalid, "it doesn't fit: \($0.message)") }
+      value(
+        id: event.record.id, time: event.record.receivedAt, name: event.record.name, data: event.data,
+        headers: event.headers
+      )
+      .mapError { StateError(.invalid, "it doesn't fit: \($0.message)") }
     }
   }
 }
@@ -72,46 +78,29 @@ extension Scheduler {
     states[index] = current
   }
 
-  /// Offers an event to the schedules that listen for it.
+  /// Offers an event to the schedules that listen for it, or a delivery to the schedule of its webhook.
   ///
   /// All that listen and whose `match` holds decide in one batch, which consumes the event; the caller appends it
   /// together with the receipt of the event, so that a crash leaves both or neither. Nil if no schedule takes it.
   ///
-  /// - Parameter data: The event's data, or why it can't be read.
+  /// - Parameters:
+  ///   - data: The event's data, or why it can't be read.
+  ///   - headers: Of a delivery, the fields of its head that the entry names.
   package mutating func eventReceived(
-    _ event: EventRecord, with data: Result<Value, StateError>, at now: Timestamp
+    _ event: EventRecord, with data: Result<Value, StateError>, headers: Value? = nil, at now: Timestamp
   ) -> Decision? {
     var whole = Decision(schedule: "", events: [])
-    for id in listeners[event.name] ?? [] where event.run == nil {
-      guard let index = indexes[id], let plan = schedules[Int(index)].plan,
-        case .event(_, let match, let form) = plan.trigger.kind
-      else { continue }
-      var refusal: String?
-      var value = Value.null
-      if match != nil || plan.readsEvent || form.isTyped || plan.trigger.batch != nil {
-        switch data {
-        case .success(let known):
-          switch form.value(id: event.id, time: event.receivedAt, name: event.name, data: known) {
-          case .success(let whole): value = whole
-          case .failure(let misfit):
-            refusal = "what came with the event \(event.id) doesn't fit: \(misfit.message)"
-          }
-        case .failure(let error): refusal = "what came with the event \(event.id) cannot be read: \(error.message)"
-        }
-      }
-      if let match, refusal == nil {
-        do throws(LocatedEvaluationError) {
-          guard try match.evaluate(in: [value]).bool == true else { continue }
-        } catch {
-          refusal = "'match' cannot be decided for the event \(event.id): \(error.message)"
-        }
-      }
+    let ids = event.delivery.map { [$0.schedule] } ?? listeners[event.name] ?? []
+    for id in ids where event.run == nil {
+      guard let index = indexes[id], let plan = schedules[Int(index)].plan else { continue }
+      let outcome = plan.outcome(of: event, data, headers)
+      if case .passedOver = outcome { continue }
       let decisions = evaluate(index, at: now) { evaluation in
-        if let refusal {
-          evaluation.settle(
-            event.receivedAt, RunCause(.event, schedule: id, event: event.id), .refused, refusal)
-        } else {
-          evaluation.receive(event, value)
+        let cause = RunCause(.event, schedule: id, event: event.id)
+        switch outcome {
+        case .passedOver: break
+        case .taken(let value): evaluation.receive(event, value)
+        case .settled(let outcome, let reason): evaluation.settle(event.receivedAt, cause, outcome, reason)
         }
       }
       // A refused event is decided as well: otherwise each start would offer and refuse it again.
@@ -125,6 +114,53 @@ extension Scheduler {
       }
     }
     return whole.events.isEmpty ? nil : whole
+  }
+}
+
+extension SchedulePlan {
+  /// What an event means to a schedule.
+  fileprivate enum EventOutcome {
+    /// Nothing.
+    case passedOver
+    /// What its expressions see.
+    case taken(Value)
+    case settled(SlotOutcome, String)
+  }
+
+  fileprivate func outcome(
+    of event: EventRecord, _ data: Result<Value, StateError>, _ headers: Value?
+  ) -> EventOutcome {
+    let match: RecipeExpression?
+    let form: EventForm
+    var what = "the event \(event.id)"
+    switch trigger.kind {
+    case .event(_, let condition, let declared): (match, form) = (condition, declared)
+    case .webhook(let webhook) where event.delivery != nil:
+      (match, form) = (webhook.match, webhook.form)
+      what = "the delivery \(event.id)"
+    // Each delivery that was acknowledged has a row, also if its entry is another since.
+    default:
+      return event.delivery == nil
+        ? .passedOver : .settled(.dropped, "the entry was edited since, and no longer takes the delivery \(event.id)")
+    }
+    if let fault = event.delivery?.fault { return .settled(.refused, "\(what) can't be read: \(fault)") }
+    guard match != nil || readsEvent || form.isTyped || trigger.batch != nil else { return .taken(.null) }
+    let known: Value
+    switch data {
+    case .failure(let error): return .settled(.refused, "what came with \(what) cannot be read: \(error.message)")
+    case .success(let value): known = value
+    }
+    switch form.value(id: event.id, time: event.receivedAt, name: event.name, data: known, headers: headers) {
+    case .failure(let misfit): return .settled(.refused, "what came with \(what) doesn't fit: \(misfit.message)")
+    case .success(let value):
+      guard let match else { return .taken(value) }
+      do throws(LocatedEvaluationError) {
+        if try match.evaluate(in: [value]).bool == true { return .taken(value) }
+        return event.delivery == nil ? .passedOver : .settled(.unmatched, "'match' doesn't hold for \(what)")
+      } catch {
+        return .settled(.refused, "'match' cannot be decided for \(what): \(error.message)")
+      }
+    }
   }
 }
 

@@ -224,7 +224,13 @@ extension Scheduler {
     var current =
       index.flatMap { states[$0] } ?? (before == nil ? record.map { ScheduleState($0) } : nil) ?? ScheduleState()
     for end in current.ends { current.outputs[end.run] = outputs[end.run] }
-    if case .event(_, _, let form) = plan.trigger.kind {
+    let form: EventForm? =
+      switch plan.trigger.kind {
+      case .event(_, _, let form): form
+      case .webhook(let webhook): webhook.form
+      case .timed, .afterRecipe, .file: nil
+      }
+    if let form {
       for event in current.batch?.events ?? [] {
         if let whole = gathered[event] { current.gathered[event] = form.read(whole) }
       }

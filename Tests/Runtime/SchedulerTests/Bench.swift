@@ -88,6 +88,9 @@ struct Bench {
           // Only what the events created can be carried on.
           _ = try #require(state.runs[run])
           effects.append("start \(run)")
+        case .send(let event):
+          _ = try #require(state.events[event.id])
+          effects.append("send \(event.name)")
         case .cancel(let run, _): effects.append("cancel \(run)")
         case .terminate(let run, _): effects.append("terminate \(run)")
         }

@@ -8,6 +8,7 @@
 
 #pragma once
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
@@ -17,6 +18,13 @@
 #include <stdlib.h>
 
 #define CCRYPTO_FUNCTIONS(F) \
+  F(CRYPTO_memcmp) \
+  F(EVP_DigestVerify) \
+  F(EVP_DigestVerifyInit) \
+  F(EVP_MD_CTX_free) \
+  F(EVP_MD_CTX_new) \
+  F(EVP_PKEY_free) \
+  F(EVP_PKEY_new_raw_public_key) \
   F(EVP_sha256) \
   F(HMAC) \
   F(RAND_bytes) \
@@ -48,6 +56,23 @@ static inline int ccrypto_hmac_sha256(
   const void *presentKey = key ? key : "";
   if (keyCount > INT32_MAX) return 0;
   return ccrypto.HMAC(ccrypto.EVP_sha256(), presentKey, (int)keyCount, bytes, count, code, NULL) != NULL;
+}
+
+/// Whether two pieces of memory are the same, in a time that doesn't depend on where they differ.
+static inline int ccrypto_equal(const void *_Nonnull one, const void *_Nonnull other, size_t count) {
+  return ccrypto.CRYPTO_memcmp(one, other, count) == 0;
+}
+
+/// Whether 64 bytes are the signature by Ed25519 of some bytes; the public key is 32 bytes long.
+static inline int ccrypto_ed25519_verify(
+    const uint8_t *_Nonnull key, const uint8_t *_Nonnull signature, const uint8_t *_Nullable bytes, size_t count) {
+  EVP_PKEY *loaded = ccrypto.EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, 32);
+  EVP_MD_CTX *context = loaded ? ccrypto.EVP_MD_CTX_new() : NULL;
+  int isValid = context && ccrypto.EVP_DigestVerifyInit(context, NULL, NULL, NULL, loaded) == 1 &&
+                ccrypto.EVP_DigestVerify(context, signature, 64, bytes, count) == 1;
+  ccrypto.EVP_MD_CTX_free(context);
+  ccrypto.EVP_PKEY_free(loaded);
+  return isValid;
 }
 
 /// Fills memory with random bytes fit for keys; 0 if it fails.

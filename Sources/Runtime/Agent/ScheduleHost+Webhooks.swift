@@ -1,0 +1,31 @@
+import Basics
+import Recipes
+import RunState
+import Scheduler
+
+// The webhooks of the recipes that are served.
+
+extension ScheduleHost {
+  /// Opens the addresses of the entries in force.
+  func openWebhooks() async {
+    webhooks.set(
+      registry.items.flatMap { plans[$0.file] ?? [] }.compactMap { plan in
+        plan.trigger.webhook.map { WebhookInbox.Entry(schedule: ScheduleEntry(plan).id, webhook: $0) }
+      })
+    await webhooks.loadSecrets()
+  }
+
+  /// Takes in a delivery to an address, durably.
+  nonisolated func receive(_ delivery: Delivery, at path: String) async -> WebhookInbox.Answer {
+    await webhooks.receive(delivery, at: path) { await self.waiting(of: $0) }
+  }
+
+  /// How many starts of a schedule wait; nil if it isn't served now.
+  private func waiting(of id: String) -> Int? { isServing ? scheduler.files(of: id)?.waiting : nil }
+
+  /// The fields of the head of a delivery that its entry names.
+  func headers(of event: EventRecord) async -> Value? {
+    guard let stored = event.delivery?.headers else { return nil }
+    return try? await store.restored(stored, as: "the headers")
+  }
+}

@@ -1,0 +1,237 @@
+import Basics
+import Recipes
+import RunState
+import Synchronization
+
+// What becomes of a delivery: its size is checked, the entry is found, the octets are verified as they came, then the time,
+// then what makes it one of its kind. It is an event that only the schedule of its entry may consume; it is on disk, with
+// the digests by which it is known if it comes again, before its sender is told. The schedule decides about it like about
+// any event, so that each has a row in the ledger, also one that can't be read.
+
+/// Takes in what is posted to the addresses of webhooks.
+package final class WebhookInbox: Sendable {
+  /// What the sender is told.
+  package enum Answer: Sendable, Equatable {
+    /// It is on disk.
+    case received(id: String)
+    /// It came before, and is on disk.
+    case known(id: String)
+    case unknownPath
+    case tooLarge
+    case unverified
+    /// It can't be taken now, and the sender should try again.
+    case unavailable
+  }
+
+  struct Entry: Sendable {
+    var schedule: String
+    var webhook: Webhook
+  }
+
+  private struct Content {
+    var entries: [String: Entry] = [:]
+    var secrets: [String: (text: String?, at: Timestamp)] = [:]
+    var isLocal = true
+  }
+
+  /// The largest body.
+  package static let mostBytes = 1 << 20
+  /// With how many starts that wait for another run no more deliveries are taken.
+  ///
+  /// Further ones may be on their way, so it is fewer than the scheduler keeps.
+  static let mostWaiting = 500
+  /// How long the text of a secret is used before its source is asked again.
+  private static let freshness = TimeSpan.seconds(60)
+
+  private let host: RunHost
+  private let store: any StateStore
+  private let time: any TimeSource
+  private let find: @Sendable (_ name: String, _ isFresh: Bool) async -> String?
+  private let content = Mutex(Content())
+
+  /// - Parameter find: Finds a secret by its name; asks its source again if it is to be fresh.
+  init(
+    _ host: RunHost, _ store: any StateStore, time: any TimeSource,
+    secret find: @escaping @Sendable (_ name: String, _ isFresh: Bool) async -> String?
+  ) {
+    self.host = host
+    self.store = store
+    self.time = time
+    self.find = find
+  }
+
+  /// Takes the entries in force.
+  func set(_ entries: [Entry]) {
+    content.withLock { content in
+      content.entries = Dictionary(entries.map { ($0.webhook.path, $0) }) { first, _ in first }
+    }
+  }
+
+  /// Says whether only this machine reaches the agent, without which deliveries have to be verified.
+  package func setLocal(_ isLocal: Bool) { content.withLock { $0.isLocal = isLocal } }
+
+  /// Whether a path is the address of a webhook.
+  package func has(_ path: String) -> Bool { content.withLock { $0.entries[path] != nil } }
+
+  // MARK: Secrets
+
+  /// The text of a secret, which its source is asked for again after a while, because secrets rotate.
+  private func secret(_ name: String) async -> String? {
+    let now = time.now()
+    let known = content.withLock { $0.secrets[name] }
+    if let known, let age = now.span(since: known.at), age >= .zero, age < WebhookInbox.freshness {
+      return known.text
+    }
+    let text = await find(name, known != nil)
+    if let text { store.secrets.learn([(name, text)]) }
+    content.withLock { $0.secrets[name] = (text, now) }
+    return text
+  }
+
+  /// Reads the secrets of the entries, so that none of them is in what is kept from now on.
+  func loadSecrets() async {
+    let names = content.withLock { content in Set(content.entries.values.flatMap(\.webhook.verification.secrets)) }
+    content.withLock { content in content.secrets = content.secrets.filter { names.contains($0.key) } }
+    for name in names { _ = await secret(name) }
+  }
+
+  /// Why webhooks take no deliveries, or not all, each in a sentence.
+  package var faults: [String] {
+    content.withLock { content in
+      content.entries.values.sorted { $0.schedule.precedesByScalars($1.schedule) }.flatMap { entry -> [String] in
+        let verification = entry.webhook.verification
+        if verification == .none, !content.isLocal {
+          return [
+            "the webhook of '\(entry.schedule)' takes nothing: 'verify: { none: true }' is taken only where 'server' listens on this machine alone"
+          ]
+        }
+        return verification.secrets.compactMap { name in
+          guard let known = content.secrets[name] else { return nil }
+          guard let text = known.text else {
+            return "the webhook of '\(entry.schedule)' can't verify deliveries: the secret '\(name)' can't be read"
+          }
+          return verification.fault(of: text).map {
+            "the webhook of '\(entry.schedule)' can't verify deliveries: the secret '\(name)' \($0)"
+          }
+        }
+      }
+    }
+  }
+
+  // MARK: Deliveries
+
+  /// Takes a delivery in, durably.
+  ///
+  /// - Parameter waiting: How many starts of a schedule wait; nil if it isn't served now.
+  func receive(
+    _ delivery: Delivery, at path: String, waiting: (String) async -> Int?
+  ) async -> Answer {
+    guard delivery.body.count <= WebhookInbox.mostBytes else { return .tooLarge }
+    let (found, isLocal) = content.withLock { ($0.entries[path], $0.isLocal) }
+    guard let entry = found else { return .unknownPath }
+    let verification = entry.webhook.verification
+    var secrets: [String] = []
+    for name in verification.secrets {
+      if let text = await secret(name), verification.fault(of: text) == nil { secrets.append(text) }
+    }
+    if verification == .none ? !isLocal : secrets.isEmpty { return .unavailable }
+    let now = time.now()
+    guard let verified = verification.verify(delivery, secrets: secrets, at: now) else { return .unverified }
+    guard let waits = await waiting(entry.schedule), waits < WebhookInbox.mostWaiting else { return .unavailable }
+    do throws(StateError) {
+      let record = try await record(of: delivery, verified, for: entry, at: now)
+      return try await host.receive(record) ? .received(id: record.id) : .known(id: record.id)
+    } catch {
+      return .unavailable
+    }
+  }
+
+  private func record(
+    of delivery: Delivery, _ verified: VerifiedDelivery, for entry: Entry, at now: Timestamp
+  ) async throws(StateError) -> EventRecord {
+    let webhook = entry.webhook
+    var named = ValueMap()
+    for name in webhook.headers {
+      let values = delivery.values(name)
+      if !values.isEmpty { named[name] = .string(values.joined(separator: ", ")) }
+    }
+    let headers = Value.map(named)
+    let (data, fault) = WebhookBody.read(delivery)
+    let id = id(of: delivery, data, headers, verified, webhook, at: now)
+    var keys = [try digest(webhook.path, "id", Array(id.utf8))]
+    if let signature = verified.signature { keys.append(try digest(webhook.path, "signature", signature)) }
+    var stored: StoredValue?
+    if let data, !data.isNull { stored = try await store.keep(data) }
+    let part = DeliveryRecord(
+      schedule: entry.schedule, keys: keys, until: now.advanced(by: webhook.dedupeFor) ?? .latest,
+      headers: named.isEmpty ? nil : try await store.keep(headers), fault: fault)
+    return EventRecord(
+      id: try recordID(id, of: webhook.path), name: webhook.path, data: stored, receivedAt: now, delivery: part)
+  }
+
+  /// What tells a delivery from others: what the scheme says, what the entry computes, or the signature.
+  private func id(
+    of delivery: Delivery, _ data: Value?, _ headers: Value, _ verified: VerifiedDelivery, _ webhook: Webhook,
+    at now: Timestamp
+  ) -> String {
+    if let id = verified.id, !id.isEmpty { return id }
+    if case .stripe = webhook.verification, let id = data?["id"]?.string, !id.isEmpty { return id }
+    if let expression = webhook.id, let data,
+      case .success(let event) = webhook.form.value(
+        id: nil, time: now, name: webhook.path, data: data, headers: headers),
+      let id = (try? expression.evaluate(in: [event]))?.string, !id.isEmpty
+    {
+      return id
+    }
+    if let signature = verified.signature { return SHA256.digest(of: signature) ?? signature.hexadecimal }
+    // Without an id of its own each delivery is new, except for one whose id can't be computed.
+    let isNamed = webhook.id != nil || webhook.verification.name == "stripe"
+    return isNamed ? SHA256.digest(of: delivery.body) ?? "" : ScheduleHost.newID(now)
+  }
+
+  /// The id that people see; of one that can't be shown or kept, its digest.
+  private func recordID(_ id: String, of path: String) throws(StateError) -> String {
+    let whole = "\(path):\(id)"
+    let isPlain = id.utf8.allSatisfy { ASCII.printable.contains($0) }
+    if isPlain, whole.utf8.count <= 256, store.secrets.finder.names(in: whole).isEmpty { return whole }
+    return "\(path):\(try digest(path, "id", Array(id.utf8)))"
+  }
+
+  private func digest(_ path: String, _ what: String, _ bytes: [UInt8]) throws(StateError) -> String {
+    guard let digest = SHA256.digest(of: Array(path.utf8) + [0] + Array(what.utf8) + [0] + bytes) else {
+      throw StateError(.unavailable, "libcrypto cannot compute SHA-256 here")
+    }
+    // Half of it tells more deliveries apart than there will ever be.
+    return String(digest.prefix(32))
+  }
+}
+
+/// What the body of a delivery is, by its type.
+enum WebhookBody {
+  /// The value, or why there is none.
+  ///
+  /// JSON is what it says; a form is a map of texts, and of lists where a name is there several times; all else is text.
+  static func read(_ delivery: Delivery) -> (value: Value?, fault: String?) {
+    let whole = delivery.values("Content-Type").first ?? ""
+    let type = String(Substring(whole.utf8.prefix { $0 != ASCII.semicolon })).trimmed.lowercased()
+    if type.isEmpty || type == "application/json" || type.hasSuffix("+json") {
+      if delivery.body.isEmpty { return (.null, nil) }
+      do throws(JSONError) { return (try JSON.parse(delivery.body), nil) } catch {
+        let place = error.spot.map { " in line \($0.position.line), column \($0.position.column)" } ?? ""
+        return (nil, "the body isn't valid JSON\(place): \(error.message)")
+      }
+    }
+    guard type == "application/x-www-form-urlencoded" else {
+      guard let text = String(validating: delivery.body, as: UTF8.self) else {
+        return (nil, "the body isn't valid UTF-8")
+      }
+      return (.string(text), nil)
+    }
+    var form = ValueMap()
+    for (name, text) in delivery.form() {
+      let value = Value.string(text)
+      form[name] = form[name].map { .list(($0.list ?? [$0]) + [value]) } ?? value
+    }
+    return (.map(form), nil)
+  }
+}

@@ -1,0 +1,68 @@
+// Deliveries to webhooks over HTTP: `POST /hooks/PATH`.
+//
+// A sender has no token: its signature is all that counts, and the agent verifies it. The answers say no more than whether
+// to try again, because anyone may ask.
+import Agent
+import Basics
+import HTTPServer
+import Recipes
+import Synchronization
+
+/// How often deliveries were answered with which status, by the path of the webhook.
+package final class HookCounts: Sendable {
+  package struct Key: Sendable, Hashable {
+    /// Empty for an address that is no webhook's, so that strangers make no entries here.
+    package var path: String
+    package var status: Int
+  }
+
+  private let counts = Mutex<[Key: Int]>([:])
+
+  package init() {}
+
+  /// The counts since the agent started.
+  package var all: [Key: Int] { counts.withLock { $0 } }
+
+  func add(_ path: String, _ status: Int) { counts.withLock { $0[Key(path: path, status: status), default: 0] += 1 } }
+}
+
+/// Answers one request to the address of a webhook.
+struct WebhookDoor {
+  let service: RunService
+  let counts: HookCounts
+  let isReady: Bool
+
+  func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
+    let path = String(request.rawPath.dropFirst(Webhook.root.count))
+    let response: HTTPServerResponse
+    do throws(Problem) { response = try await answered(request, path) } catch { response = error.response }
+    counts.add(service.webhooks?.has(path) == true ? path : "", response.status)
+    return response
+  }
+
+  private func answered(_ request: HTTPServerRequest, _ path: String) async throws(Problem) -> HTTPServerResponse {
+    guard request.method == "POST" else {
+      throw Problem(.method, "deliveries are posted", headers: ["Allow": "POST"])
+    }
+    let later = Problem(
+      .refusal(.notServing), "deliveries can't be taken now; try again", headers: ["Retry-After": "5"])
+    guard isReady else { throw later }
+    let delivery = Delivery(fields: request.headers.fields.map { ($0.name, $0.value) }, body: request.body) {
+      request.form.items.map { ($0.name, $0.value) }
+    }
+    switch await service.receive(delivery, at: path) {
+    case .received(let id): return WebhookDoor.receipt(id, isNew: true)
+    case .known(let id): return WebhookDoor.receipt(id, isNew: false)
+    case .unknownPath: throw Problem(.noSuchPath, "there is no webhook at this address")
+    case .tooLarge: throw Problem(.tooLarge, "a delivery has at most 1 MiB")
+    case .unverified: throw Problem(.unauthorized, "the delivery isn't signed as this webhook wants")
+    case .unavailable: throw later
+    }
+  }
+
+  private static func receipt(_ id: String, isNew: Bool) -> HTTPServerResponse {
+    .text(
+      JSON.shown(.object(["id": .string(id), "isNew": .bool(isNew)])), status: isNew ? 202 : 200,
+      type: "application/json")
+  }
+}
