@@ -71,6 +71,7 @@ let package = Package(
         .target(name: "CCrypto"),
         .target(name: "CCurl"),
         .target(name: "CMicroHTTPD"),
+        .target(name: "CPageAssets"),
         .target(name: "CProcess"),
         // `make release` says of which commit it builds.
         .target(
@@ -152,11 +153,7 @@ let package = Package(
         .target(
           name: "AgentHTTP",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "HTTPServer", "Recipes", "RunState", "Runs",
-          ],
-          resources: [
-            .embedInCode("Assets/errand.css"), .embedInCode("Assets/errand.svg"),
-            .embedInCode("Assets/htmx-2.0.10.min.js.gz"),
+            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "HTTPServer", "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentRuntime",
@@ -300,7 +297,7 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 
 for target in package.targets where target.type != .system {
   // Files beside the sources that aren't sources: pages for people, and files that tests read by `#filePath`.
-  target.exclude = ["README.md", "Fixtures", "Linking", "Packaging", "Snapshots", "generate"].filter {
+  target.exclude = ["Files", "README.md", "Fixtures", "Linking", "Packaging", "Snapshots", "generate"].filter {
     FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(target.path ?? "")/\($0)")
   }
   target.swiftSettings = [

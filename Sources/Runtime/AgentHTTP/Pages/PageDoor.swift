@@ -101,7 +101,7 @@ struct LoginPage {
       .element(
         "p", ["class": "quiet"], "On the machine of the agent, ", .element("code", [:], "errand open"),
         " opens these pages without a token."))
-    return PageFrame(title: "Log in", section: "", visitor: nil, refresh: nil, content: Markup(parts)).response(
+    return PageFrame(title: "Log in", section: "", visitor: nil, content: Markup(parts)).response(
       status: fault == nil ? 200 : 401)
   }
 
@@ -111,27 +111,5 @@ struct LoginPage {
       text.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value < 0x7F })
     else { return "/" }
     return text
-  }
-}
-
-/// The files that pages need, which are the same for all.
-enum PageAssets {
-  static func answer(_ path: String) -> HTTPServerResponse? {
-    var response: HTTPServerResponse
-    switch path {
-    case "/assets/errand.css":
-      response = HTTPServerResponse(
-        headers: ["Content-Type": "text/css; charset=utf-8"], body: .bytes(PackageResources.errand_css))
-    case "/assets/errand.svg":
-      response = HTTPServerResponse(
-        headers: ["Content-Type": "image/svg+xml"], body: .bytes(PackageResources.errand_svg))
-    case "/assets/htmx.js":
-      response = HTTPServerResponse(
-        headers: ["Content-Type": "text/javascript; charset=utf-8", "Content-Encoding": "gzip"],
-        body: .bytes(PackageResources.htmx_2_0_10_min_js_gz))
-    default: return nil
-    }
-    response.headers["Cache-Control"] = "public, max-age=3600"
-    return response
   }
 }

@@ -1,4 +1,4 @@
-// What all pages share: the head, the way to the others, and the small parts that they are made of.
+// What all pages share: the head, and the way to the others.
 import Agent
 import Basics
 import HTTPServer
@@ -11,12 +11,20 @@ struct PageFrame {
   var section: String
   /// Who is logged in; nil on the page where one logs in.
   var visitor: String?
-  /// How often the page is asked for again while it is looked at, in seconds; nil if it stands still.
-  var refresh: Int?
+  /// Of a page that is renewed while it is looked at.
+  var live: Live?
   var content: Markup
 
+  /// How a page is renewed: its content is asked for again, and replaces what is there if it differs.
+  struct Live {
+    var seconds: Int
+    /// What screen readers are told when it changes.
+    var said: String
+  }
+
   private static let sections = [
-    ("/", "Now"), ("/runs", "Runs"), ("/recipes", "Recipes"), ("/schedules", "Schedules"), ("/state", "State"),
+    ("/", "Now"), ("/runs", "Runs"), ("/approvals", "Approvals"), ("/recipes", "Recipes"), ("/schedules", "Schedules"),
+    ("/connections", "Connections"), ("/state", "State"),
   ]
 
   func response(status: Int = 200) -> HTTPServerResponse {
@@ -24,6 +32,12 @@ struct PageFrame {
       Markup.document(markup), status: status, type: "text/html; charset=utf-8")
     response.headers.fields += PageFrame.headers.fields
     return response
+  }
+
+  /// The answer to somebody who may have the content already.
+  func response(to request: HTTPServerRequest) -> HTTPServerResponse {
+    if let seen = request.headers["Errand-Seen"], seen == version { return HTTPServerResponse(status: 204) }
+    return response()
   }
 
   /// No script and no style but the agent's own, and no other origin, whatever a page may hold.
@@ -34,20 +48,24 @@ struct PageFrame {
     "X-Frame-Options": "DENY",
   ]
 
+  private var version: String { SHA256.digest(of: Array(content.text.utf8)) ?? "" }
+
   private var markup: Markup {
-    let links = PageFrame.sections.map { path, name -> Markup in
-      .element("a", ["href": path, "aria-current": path == section ? "page" : nil], Markup(name))
-    }
-    var top: [Markup] = [.element("strong", [:], "Errand")]
+    var top: [Markup] = [
+      .element(
+        "a", ["class": "brand", "href": "/"], .element("img", ["src": "/assets/errand.svg", "alt": "", "width": "24"]),
+        "Errand")
+    ]
     if let visitor {
-      top.append(.element("nav", ["aria-label": "Pages"], Markup(links)))
+      let links = PageFrame.sections.map { path, name -> Markup in
+        .element("a", ["href": path, "aria-current": path == section ? "page" : nil], Markup(name))
+      }
+      top.append(.element("nav", ["class": "pages", "aria-label": "Pages"], Markup(links)))
       top.append(
         .element(
-          "form", ["method": "post", "action": "/logout"],
-          .element("span", ["class": "quiet"], "\(visitor) "), .element("button", [:], "Log out")))
+          "form", ["class": "who", "method": "post", "action": "/logout"], .element("span", [:], Markup(visitor)),
+          .element("button", ["class": "plain"], "Log out")))
     }
-    // What is live replaces the main part by that of the same page, asked for anew.
-    let live = refresh.map { "every \($0)s" }
     return .element(
       "html", ["lang": "en"],
       .element(
@@ -63,76 +81,25 @@ struct PageFrame {
         .element("title", [:], "\(title) · Errand"),
         .element("link", ["rel": "icon", "href": "/assets/errand.svg", "type": "image/svg+xml"]),
         .element("link", ["rel": "stylesheet", "href": "/assets/errand.css"]),
-        .element("script", ["src": "/assets/htmx.js", "defer": ""])),
+        .element("script", ["src": "/assets/htmx.js", "defer": ""]),
+        .element("script", ["src": "/assets/errand.js", "defer": ""])),
       .element(
         "body", [:], .element("a", ["class": "skip", "href": "#main"], "Skip to the content"),
         .element("header", ["class": "top"], .element("div", [:], Markup(top))),
-        .element(
-          "main",
-          [
-            "id": "main", "tabindex": "-1", "hx-get": live == nil ? nil : "", "hx-trigger": live,
-            "hx-select": live == nil ? nil : "#main", "hx-swap": live == nil ? nil : "outerHTML",
-            "aria-live": live == nil ? nil : "polite",
-          ], content)))
-  }
-}
-
-/// The small parts that pages are made of.
-enum Part {
-  static func status(_ status: String) -> Markup {
-    .element("span", ["class": "status s-\(status)"], Markup(status))
+        .element("main", ["id": "main", "tabindex": "-1"], main)))
   }
 
-  /// An instant, as people of the folder's zone read it.
-  static func time(_ instant: Timestamp?, _ clock: WallClock) -> Markup {
-    guard let instant else { return .nothing }
-    return .element("time", ["datetime": "\(instant)"], Markup(clock.date(instant)))
+  private var main: Markup {
+    guard let live else { return .element("div", ["id": "live"], content) + said("") }
+    return .element(
+      "div",
+      [
+        "id": "live", "hx-get": "", "hx-trigger": "every \(live.seconds)s", "hx-select": "#live",
+        "hx-select-oob": "#said:innerHTML", "hx-swap": "outerHTML", "hx-headers": "{\"Errand-Seen\":\"\(version)\"}",
+      ], content) + said(live.said)
   }
 
-  /// A list of rows; a sentence if there are none.
-  static func rows(_ rows: [Markup], orElse sentence: Markup) -> Markup {
-    if rows.isEmpty { return .element("p", ["class": "none"], sentence) }
-    return .element("ul", ["class": "rows"], Markup(rows.map { .element("li", [:], $0) }))
+  private func said(_ text: String) -> Markup {
+    .element("p", ["id": "said", "class": "hidden", "role": "status", "aria-live": "polite"], Markup(text))
   }
-
-  /// A table with headings.
-  static func table(_ caption: String, _ headings: [String], _ rows: [[Markup]]) -> Markup {
-    .element(
-      "div", ["class": "scroll", "tabindex": "0", "role": "region", "aria-label": caption],
-      .element(
-        "table", [:],
-        .element(
-          "thead", [:], .element("tr", [:], Markup(headings.map { .element("th", ["scope": "col"], Markup($0)) }))),
-        .element(
-          "tbody", [:],
-          Markup(rows.map { row in .element("tr", [:], Markup(row.map { .element("td", [:], $0) })) }))))
-  }
-
-  /// Names with what belongs to them, without those that have nothing.
-  static func facts(_ facts: [(String, Markup?)]) -> Markup {
-    .element(
-      "dl", [:],
-      Markup(
-        facts.compactMap { name, value in
-          value.map { Markup([.element("dt", [:], Markup(name)), .element("dd", [:], $0)]) }
-        }))
-  }
-
-  /// A value as people read it.
-  static func value(_ value: Value?) -> Markup? {
-    guard let value, !value.isNull, value.map?.isEmpty != true else { return nil }
-    return .element("pre", ["tabindex": "0"], Markup(JSON.shown(value, .pretty)))
-  }
-
-  /// A form of one button.
-  static func button(
-    _ label: String, to path: String, kind: String? = nil, fields: [(String, String)] = [], command: String? = nil
-  ) -> Markup {
-    .element(
-      "form", ["class": "inline", "method": "post", "action": path],
-      Markup(fields.map { .element("input", ["type": "hidden", "name": $0.0, "value": $0.1]) }),
-      .element("button", ["class": kind, "title": command], Markup(label)))
-  }
-
-  static func link(_ text: String, to path: String) -> Markup { .element("a", ["href": path], Markup(text)) }
 }

@@ -4,7 +4,7 @@ import HTTPServer
 enum ProblemPage {
   static func response(of problem: Problem) -> HTTPServerResponse {
     var response = PageFrame(
-      title: problem.kind.title, section: "", visitor: problem.kind == .unauthorized ? nil : "", refresh: nil,
+      title: problem.kind.title, section: "", visitor: problem.kind == .unauthorized ? nil : "",
       content: .element("h1", [:], Markup(problem.kind.title))
         + .element("p", ["class": "notice fault", "role": "alert"], Markup(problem.detail))
         + .element("p", [:], Part.link("Back to the first page", to: "/"))

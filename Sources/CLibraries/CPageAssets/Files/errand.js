@@ -1,0 +1,59 @@
+// What pages can do beside forms and links: keys, and keeping what somebody is doing while a part of the page is renewed.
+'use strict';
+(() => {
+  const goals = { n: '/', r: '/runs', a: '/approvals', e: '/recipes', s: '/schedules', c: '/connections', t: '/state', h: '/help' };
+  const isTyping = (element) => element.matches('input, select, textarea, [contenteditable]');
+  let isGoing = 0;
+
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    const key = event.key;
+    if (Date.now() - isGoing < 1500 && goals[key]) location.href = goals[key];
+    else if (key === '?') location.href = '/help';
+    else if (key === '/') document.querySelector('main input:not([type=hidden])')?.focus();
+    else if (key === 'j' || key === 'k') move(key === 'j' ? 1 : -1);
+    else if (key === 'g') { isGoing = Date.now(); return; }
+    else return;
+    isGoing = 0;
+    if (key === '/' || key === 'j' || key === 'k') event.preventDefault();
+  });
+
+  // To the next row or the one before.
+  function move(by) {
+    const links = [...document.querySelectorAll('ul.rows > li .grow > a, table.steps td:first-child a, table.list td:first-child a')];
+    const now = links.indexOf(document.activeElement);
+    links[Math.min(links.length - 1, Math.max(0, now + by))]?.focus();
+  }
+
+  // Nobody looks at a page in the background.
+  document.addEventListener('htmx:beforeRequest', (event) => { if (document.hidden) event.preventDefault(); });
+
+  // What has been typed isn't replaced; what is open and has the focus stays so.
+  const name = (element) => element.id || element.getAttribute('href') || element.tagName + element.textContent.trim();
+  let kept = null;
+  document.addEventListener('htmx:beforeSwap', (event) => {
+    const live = event.detail.target;
+    const fields = [...live.querySelectorAll('input:not([type=hidden]), textarea')];
+    if (fields.some((field) => field === document.activeElement || field.value !== field.defaultValue)) {
+      event.detail.shouldSwap = false;
+      return;
+    }
+    kept = {
+      open: [...live.querySelectorAll('details[open] > summary')].map(name),
+      focus: live.contains(document.activeElement) ? name(document.activeElement) : null,
+      scrolled: [...live.querySelectorAll('pre, .scroll')].map((box) => [box.scrollLeft, box.scrollTop]),
+    };
+  });
+  document.addEventListener('htmx:afterSwap', () => {
+    const live = document.getElementById('live');
+    if (!kept || !live) return;
+    live.querySelectorAll('details > summary').forEach((s) => { if (kept.open.includes(name(s))) s.parentElement.open = true; });
+    live.querySelectorAll('pre, .scroll').forEach((box, i) => { if (kept.scrolled[i]) [box.scrollLeft, box.scrollTop] = kept.scrolled[i]; });
+    if (kept.focus) [...live.querySelectorAll('a, button, summary, [tabindex]')].find((e) => name(e) === kept.focus)?.focus({ preventScroll: true });
+    kept = null;
+  });
+  // A change is said once.
+  document.addEventListener('htmx:oobBeforeSwap', (event) => {
+    if (event.detail.fragment.textContent === event.detail.target.textContent) event.detail.shouldSwap = false;
+  });
+})();

@@ -1,0 +1,130 @@
+// What people are asked: the list of questions, and one of them with what it is about.
+import Agent
+import Basics
+import HTTPServer
+import RunState
+
+extension Pages {
+  static func approvals(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
+    let open = try await request.ask(.runs(RunListQuery(limit: 1, statuses: [.waiting]))) {
+      if case .runs(let open, _, _) = $0 { open } else { nil }
+    }
+    let asking = open.flatMap { run in run.stepsInOrder.filter(\.asksPerson).map { (run, $0) } }
+    let rows = asking.prefix(200).map { run, step -> Markup in
+      let prompt = request.seesData ? step.wait?.prompt : nil
+      let until = step.wait?.wakeAt.map { ", until " + Part.ago($0, request.clock) } ?? .nothing
+      return Markup([
+        Part.status("waiting"),
+        .element(
+          "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
+          .element("span", ["class": "quiet"], Markup(prompt?.firstLine.shortened(to: 200) ?? "Step \(step.path)"))),
+        .element("span", ["class": "end"], "asked ", Part.ago(step.startedAt, request.clock), until),
+        .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide"),
+      ])
+    }
+    return request.frame(
+      "Approvals", "/approvals", live: .init(seconds: 5, said: counted(asking.count, "question")),
+      .element("h1", [:], "Approvals"),
+      Part.rows(rows, orElse: "Nothing is asked. A run with an 'approve' step waits here for a decision."))
+  }
+
+  static func approval(
+    _ request: PageRequest, _ name: String, _ path: String
+  ) async throws(Problem) -> HTTPServerResponse {
+    let run = try await shown(request, name)
+    guard let step = run.steps[path], step.asksPerson else { return settled(request, run, path) }
+    let prompt = request.seesData ? step.wait?.prompt : nil
+    let people = step.wait?.by ?? []
+    var content: [Markup] = [
+      Part.crumbs(("Approvals", "/approvals"), (run.recipe, pagePath("runs", run.id))),
+      .element("h1", [:], Markup(prompt?.firstLine ?? "A decision for \(run.recipe)")),
+    ]
+    if let rest = prompt?.otherLines, !rest.isEmpty { content.append(Part.prompt(rest)) }
+    content.append(
+      Part.facts([
+        ("Recipe", Part.link(run.recipe, to: pagePath("recipes", run.recipe))),
+        ("Run", Part.link("started \(request.clock.date(run.createdAt))", to: pagePath("runs", run.id))),
+        ("Step", Part.code(path)),
+        ("Asked", people.isEmpty ? "anyone who may approve" : Markup(people.joined(separator: ", "))),
+        ("Until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
+      ]))
+    content.append(
+      request.may(.approve)
+        ? decision(step, run) : Part.notice(.element("p", [:], "Deciding needs a token with the scope 'approve'.")))
+    if request.seesData {
+      if let inputs = Part.value(run.origin.inputs) { content.append(Part.heading("Inputs of the run") + inputs) }
+    }
+    return request.frame("Decide", "/approvals", Markup(content))
+  }
+
+  private static func settled(_ request: PageRequest, _ run: RunRecord, _ path: String) -> HTTPServerResponse {
+    var sentence = "The step '\(path)' doesn't ask for a decision now."
+    if let decision = run.steps[path]?.decision {
+      sentence =
+        "\(decision.by) has \(decision.isApproved ? "approved" : "rejected") it, \(request.clock.dateFromNow(decision.at))."
+    }
+    return request.frame(
+      "Nothing to decide", "/approvals", Part.crumbs(("Approvals", "/approvals")),
+      .element("h1", [:], "Nothing to decide"), .element("p", [:], Markup(sentence)),
+      .element(
+        "p", ["class": "actions"],
+        .element("a", ["class": "button", "href": pagePath("runs", run.id)], "Show the run")))
+  }
+
+  private static func decision(_ step: StepRecord, _ run: RunRecord) -> Markup {
+    let command = "\(run.id) \(step.path.shellQuoted)"
+    return .element(
+      "form", ["class": "card", "method": "post", "action": pagePath("runs", run.id, "decide")],
+      .element("input", ["type": "hidden", "name": "step", "value": step.path]),
+      .element(
+        "label", ["for": "comment"], "Comment ", .element("span", ["class": "quiet"], "(recorded with the decision)")),
+      .element("input", ["id": "comment", "name": "comment", "autocomplete": "off"]),
+      .element(
+        "div", ["class": "actions"],
+        .element(
+          "button",
+          ["class": "main", "name": "choice", "value": "approve", "title": "errand runs approve \(command)"], "Approve"),
+        .element(
+          "button",
+          ["class": "risky", "name": "choice", "value": "reject", "title": "errand runs reject \(command)"], "Reject")),
+      .element(
+        "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
+        .element("p", [:], Part.code("errand runs approve \(command)")),
+        .element("p", [:], Part.code("errand runs reject \(command)"))))
+  }
+}
+
+extension Part {
+  /// The lines of a question after the first. Where each says what becomes of something, `what: before → after`, as
+  /// recipes write them, they are a table.
+  fileprivate static func prompt(_ lines: [String]) -> Markup {
+    let changes = lines.compactMap { line -> [Markup]? in
+      guard let arrow = line.utf8Parts(around: " → "), let colon = arrow.before.utf8Parts(around: ": ") else {
+        return nil
+      }
+      return [
+        Markup(colon.before), .element("span", ["class": "before"], Markup(colon.after)),
+        .element("span", ["class": "after"], Markup(arrow.after)),
+      ]
+    }
+    if changes.count == lines.count { return table("What would change", ["What", "Before", "After"], changes) }
+    return .element("p", ["class": "lines-kept card"], Markup(lines.joined(separator: "\n")))
+  }
+}
+
+extension String {
+  fileprivate var firstLine: String { split(separator: "\n").first.map { String($0) } ?? "" }
+  fileprivate var otherLines: [String] { split(separator: "\n").dropFirst().map { String($0) } }
+
+  /// What is before and after a text in it, if it is in it once.
+  fileprivate func utf8Parts(around text: String) -> (before: String, after: String)? {
+    let (whole, part) = (Array(utf8), Array(text.utf8))
+    guard whole.count >= part.count else { return nil }
+    let places = (0...(whole.count - part.count)).filter { whole[$0..<($0 + part.count)].elementsEqual(part) }
+    guard places.count == 1, let place = places.first else { return nil }
+    return (
+      String(decoding: whole[..<place], as: UTF8.self),
+      String(decoding: whole[(place + part.count)...], as: UTF8.self)
+    )
+  }
+}

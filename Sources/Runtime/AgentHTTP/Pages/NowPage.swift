@@ -1,0 +1,115 @@
+// The first page: what needs a person, what runs, and what comes.
+import Agent
+import Basics
+import HTTPServer
+import RunState
+
+extension Pages {
+  /// The most rows of each list of the page.
+  private static let mostRows = 50
+  /// How long a failed run is shown.
+  private static let recent = TimeSpan.seconds(86_400)
+
+  static func now(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
+    let (open, finished) = try await request.ask(.runs(RunListQuery(limit: mostRows))) {
+      if case .runs(let open, let finished, _) = $0 { (open, finished) } else { nil }
+    }
+    let urgent = open.reversed().filter { [.uncertain, .paused].contains($0.status) || $0.asksPerson }
+    let busy = open.reversed().filter { ![.uncertain, .paused].contains($0.status) && !$0.asksPerson }
+    // What was retried is another run's matter.
+    let retried = Set(finished.compactMap(\.retryOf) + open.compactMap(\.retriedRun))
+    let failed = finished.filter { run in
+      [.failed, .timedOut].contains(run.status) && !retried.contains(run.id)
+        && (request.clock.now.span(since: run.endedAt) ?? .zero) < recent
+    }
+    var needs = urgent.prefix(mostRows).map { openRow($0, request) }
+    needs += failed.prefix(mostRows - needs.count).map { finishedRow($0, request) }
+    let more = (urgent.count > mostRows ? [("waiting", urgent.count)] : []).map { _ in
+      Markup.element("p", [:], Part.link("All of them", to: "/runs"))
+    }
+    let sentence: Markup = "Nothing: no run asks for a person, and none failed within a day."
+    var content: [Markup] = [
+      .element("h1", [:], "Now"),
+      Part.heading("Needs attention", count: urgent.count + failed.count), Part.rows(needs, orElse: sentence),
+      Markup(more), Part.heading("Running", count: busy.count),
+      Part.rows(busy.prefix(mostRows).map { openRow($0, request) }, orElse: "No run is open."), Part.heading("Next"),
+    ]
+    content += try await next(request)
+    if request.may(.start) {
+      content.append(
+        .element(
+          "p", ["class": "actions"], .element("a", ["class": "button main", "href": "/recipes"], "Start a recipe"),
+          .element("a", ["class": "button", "href": "/runs"], "All runs")))
+    }
+    let said = needs.isEmpty ? "Nothing needs attention." : "\(counted(needs.count, "run")) to look at."
+    return request.frame("Now", "/", live: .init(seconds: 5, said: said), Markup(content))
+  }
+
+  private static func next(_ request: PageRequest) async throws(Problem) -> [Markup] {
+    guard case .status(let report) = try await request.ask(.status), let served = report.served else {
+      return [.element("p", ["class": "none"], "This agent starts nothing by itself; errand serve does.")]
+    }
+    var rows: [Markup] = []
+    if let slot = served.nextSlot {
+      rows.append(
+        .element(
+          "span", ["class": "grow"], Part.link("The next slot", to: "/schedules"),
+          .element("span", ["class": "quiet"], Part.time(slot, request.clock)))
+          + .element("span", ["class": "end"], Part.ago(slot, request.clock)))
+    }
+    if !served.faults.isEmpty {
+      rows.append(
+        Part.status("error", "fault")
+          + .element(
+            "span", ["class": "grow"],
+            Part.link("\(counted(served.faults.count, "fault")) in recipes", to: "/state#faults")))
+    }
+    return [Part.rows(rows, orElse: "No slot is planned: no schedule is due at a time.")]
+  }
+
+  // MARK: Rows
+
+  static func openRow(_ run: RunRecord, _ request: PageRequest) -> Markup {
+    var parts: [Markup] = [
+      Part.status(run.status.rawValue),
+      .element(
+        "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
+        reason(request.seesData ? run.reason : nil)),
+      .element("span", ["class": "end"], "began ", Part.ago(run.createdAt, request.clock)),
+    ]
+    if request.may(.approve), let step = run.stepsInOrder.first(where: \.asksPerson) {
+      parts.append(.element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide"))
+    } else if run.status == .uncertain, request.may(.steer) {
+      parts.append(.element("a", ["class": "button main", "href": pagePath("runs", run.id)], "Resolve"))
+    }
+    return Markup(parts)
+  }
+
+  static func finishedRow(_ run: RunSummary, _ request: PageRequest) -> Markup {
+    let took = run.endedAt.span(since: run.createdAt).map { ", took \($0.spoken)" } ?? ""
+    return Markup([
+      Part.status(run.status.rawValue),
+      .element(
+        "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
+        reason(request.seesData ? run.reason : nil)),
+      .element("span", ["class": "end"], "ended ", Part.ago(run.endedAt, request.clock), Markup(took)),
+    ])
+  }
+
+  private static func reason(_ text: String?) -> Markup {
+    guard let text else { return .nothing }
+    return .element("span", ["class": "quiet"], Markup(text.shortened(to: 200)))
+  }
+}
+
+extension RunRecord {
+  fileprivate var retriedRun: String? { origin.cause.kind == .retry ? origin.cause.run : nil }
+
+  /// Whether a step of it waits for a person's decision.
+  var asksPerson: Bool { stepsInOrder.contains(where: \.asksPerson) }
+}
+
+extension StepRecord {
+  /// Whether it waits for a person's decision.
+  var asksPerson: Bool { status == .waiting && wait?.kind == .approval && decision == nil }
+}

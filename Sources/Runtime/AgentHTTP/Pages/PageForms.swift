@@ -1,0 +1,54 @@
+// What the forms of pages do. Each ends with a redirection, so that loading a page again repeats nothing.
+import Agent
+import Basics
+import HTTPServer
+import RunState
+import Runs
+
+extension Pages {
+  static func act(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
+    let form = request.http.form
+    let (kind, name, verb) = (request.parts[0], request.parts[1], request.parts[2])
+    func text(_ field: String) -> String? { form[field].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed } }
+    switch (kind, verb) {
+    case ("recipes", "start"): return try await start(request, name, form)
+    case ("runs", "pause"): _ = try await request.ask(.pause(run: name, reason: text("reason")))
+    case ("runs", "resume"): _ = try await request.ask(.resume(run: name, isDetached: true))
+    case ("runs", "cancel"): _ = try await request.ask(.cancel(run: name, reason: text("reason")))
+    case ("runs", "retry"):
+      if case .retried(_, let id) = try await request.ask(.retry(run: name)) { return redirect(pagePath("runs", id)) }
+    case ("runs", "delete"):
+      _ = try await request.ask(.delete(run: name))
+      return redirect("/runs")
+    case ("runs", "decide"):
+      guard let choice = form["choice"], choice == "approve" || choice == "reject" else {
+        throw Problem(.refusal(.request), "choose to approve or to reject")
+      }
+      _ = try await request.ask(
+        .decide(run: name, step: text("step"), isApproved: choice == "approve", comment: text("comment")))
+    case ("runs", "resolve"):
+      _ = try await request.ask(
+        .resolve(run: name, step: form["step"] ?? "", as: try resolution(form["as"], text("output"), text("reason"))))
+    case ("schedules", "pause"): _ = try await request.ask(.pauseSchedule(id: name, note: text("note")))
+    case ("schedules", "resume"): _ = try await request.ask(.resumeSchedule(id: name))
+    case ("schedules", "trigger"): _ = try await request.ask(.trigger(id: name, overlap: nil))
+    default: return nil
+    }
+    return redirect(pagePath(kind, name))
+  }
+
+  private static func resolution(
+    _ choice: String?, _ output: String?, _ reason: String?
+  ) throws(Problem) -> Resolution {
+    switch choice {
+    case "done":
+      guard let output else { return .done(nil) }
+      do throws(JSONError) { return .done(try JSON.parse(output)) } catch {
+        throw Problem(.refusal(.request), "the output isn't valid JSON: \(error.message)")
+      }
+    case "retry": return .retry
+    case "fail": return .fail(reason)
+    default: throw Problem(.refusal(.request), "choose what happened: done, retry or fail")
+    }
+  }
+}

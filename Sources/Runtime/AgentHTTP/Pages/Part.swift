@@ -1,0 +1,146 @@
+// The small parts that pages are made of.
+import Agent
+import Basics
+import HTTPServer
+import RunState
+
+enum Part {
+  // MARK: Status
+
+  /// A status as a word, a shape and a colour; the style has a shape for each.
+  static func status(_ status: String, _ words: String? = nil) -> Markup {
+    .element("span", ["class": "status s-\(status)"], Markup(words ?? Part.words(status)))
+  }
+
+  /// A name as words: `timedOut` is "timed out".
+  static func words(_ name: String) -> String {
+    var words = ""
+    for scalar in name.unicodeScalars {
+      if ("A"..."Z").contains(scalar) { words += " " }
+      words.unicodeScalars.append(scalar)
+    }
+    return words.lowercasedASCII
+  }
+
+  // MARK: Times
+
+  /// An instant, as people of the folder's zone read it.
+  static func time(_ instant: Timestamp?, _ clock: WallClock) -> Markup {
+    guard let instant else { return .nothing }
+    return .element("time", ["datetime": "\(instant)"], Markup(clock.date(instant)))
+  }
+
+  /// An instant by how far it is from now; all of it is shown to who points at it.
+  static func ago(_ instant: Timestamp?, _ clock: WallClock) -> Markup {
+    guard let instant else { return .nothing }
+    return .element(
+      "time", ["datetime": "\(instant)", "title": clock.date(instant)], Markup(clock.fromNow(instant)))
+  }
+
+  /// An instant with how far it is from now.
+  static func timeAndAgo(_ instant: Timestamp?, _ clock: WallClock) -> Markup {
+    guard let instant else { return .nothing }
+    return .element("time", ["datetime": "\(instant)"], Markup(clock.dateFromNow(instant)))
+  }
+
+  // MARK: Lists and tables
+
+  static func heading(_ text: Markup, count: Int? = nil) -> Markup {
+    guard let count, count > 0 else { return .element("h2", [:], text) }
+    return .element("h2", [:], text, .element("span", ["class": "count"], "\(count)"))
+  }
+
+  /// A list of rows; a sentence if there are none.
+  static func rows(_ rows: [Markup], orElse sentence: Markup) -> Markup {
+    if rows.isEmpty { return .element("p", ["class": "none"], sentence) }
+    return .element("ul", ["class": "rows"], Markup(rows.map { .element("li", [:], $0) }))
+  }
+
+  /// A table with headings, which scrolls in a box of its own where it is too wide.
+  static func table(
+    _ caption: String, _ headings: [String], _ rows: [[Markup]], kind: String? = nil, isPlain: Bool = false
+  ) -> Markup {
+    .element(
+      "div",
+      ["class": isPlain ? "scroll plain" : "scroll", "tabindex": "0", "role": "region", "aria-label": caption],
+      .element(
+        "table", ["class": kind],
+        .element(
+          "thead", [:], .element("tr", [:], Markup(headings.map { .element("th", ["scope": "col"], Markup($0)) }))),
+        .element(
+          "tbody", [:],
+          Markup(rows.map { row in .element("tr", [:], Markup(row.map { .element("td", [:], $0) })) }))))
+  }
+
+  /// Names with what belongs to them, without those that have nothing.
+  static func facts(_ facts: [(String, Markup?)]) -> Markup {
+    .element(
+      "dl", [:],
+      Markup(
+        facts.compactMap { name, value in
+          value.map { Markup([.element("dt", [:], Markup(name)), .element("dd", [:], $0)]) }
+        }))
+  }
+
+  static func code(_ text: String) -> Markup { .element("code", [:], Markup(text)) }
+
+  static func link(_ text: String, to path: String) -> Markup { .element("a", ["href": path], Markup(text)) }
+
+  /// The pages above this one.
+  static func crumbs(_ pages: (String, path: String)...) -> Markup {
+    let links = pages.enumerated().map { index, page in (index == 0 ? "" : " / ") + link(page.0, to: page.path) }
+    return .element("nav", ["class": "crumbs", "aria-label": "Above this page"], Markup(links))
+  }
+
+  static func notice(_ content: Markup, kind: String? = nil) -> Markup {
+    .element("div", ["class": kind.map { "notice \($0)" } ?? "notice"], content)
+  }
+
+  // MARK: Actions
+
+  /// Something that a person can do, and the command that does the same.
+  struct Action {
+    var label: String
+    var path: String
+    var command: String
+    var kind: String?
+    var fields: [(String, String)] = []
+    /// Of what can't be undone: what it means; a second click is asked for.
+    var warning: String?
+    /// The label of a text that may be given, and the name of its field.
+    var text: (label: String, name: String)?
+  }
+
+  /// Buttons, and the commands that do the same.
+  static func actions(_ actions: [Action]) -> Markup {
+    if actions.isEmpty { return .nothing }
+    let buttons = actions.map { action -> Markup in
+      let button = Markup.element("button", ["class": action.kind, "title": action.command], Markup(action.label))
+      let fields = Markup(
+        action.fields.map { .element("input", ["type": "hidden", "name": $0.0, "value": $0.1]) })
+      guard action.warning != nil || action.text != nil else {
+        return .element("form", ["method": "post", "action": action.path], fields, button)
+      }
+      var parts: [Markup] = [fields]
+      if let warning = action.warning { parts.append(.element("p", [:], Markup(warning))) }
+      if let text = action.text {
+        let id = "\(text.name)-\(action.label.lowercasedASCII)"
+        parts.append(
+          .element(
+            "label", ["for": id], Markup(text.label), .element("span", ["class": "quiet"], " (optional)")))
+        parts.append(.element("input", ["id": id, "name": text.name, "autocomplete": "off"]))
+      }
+      parts.append(.element("div", ["class": "actions"], button))
+      return .element(
+        "details", ["class": "action"], .element("summary", [:], Markup(action.label)),
+        .element("form", ["class": "card", "method": "post", "action": action.path], Markup(parts)))
+    }
+    let commands = actions.map { action in
+      Markup([.element("dt", [:], Markup(action.label)), .element("dd", [:], code(action.command))])
+    }
+    return .element("div", ["class": "actions"], Markup(buttons))
+      + .element(
+        "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
+        .element("dl", [:], Markup(commands)))
+  }
+}

@@ -1,0 +1,235 @@
+// One run: why it is as it is, what a person can do, its steps, what it got and gave, and what it printed.
+import Agent
+import Basics
+import HTTPServer
+import RunState
+
+extension Pages {
+  static func run(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
+    let run = try await shown(request, name)
+    var content: [Markup] = [
+      Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", query: [("recipe", run.recipe)]))),
+      .element("h1", [:], "\(run.recipe) ", Part.status(run.status.rawValue)), try await summary(of: run, request),
+    ]
+    if request.seesData, case .explained(_, let explanation) = try await request.ask(.explain(run: run.id)) {
+      content.append(Part.explanation(explanation, kind: run.noticeKind))
+    }
+    if request.may(.approve) {
+      content += run.stepsInOrder.filter(\.asksPerson).prefix(20).map { question($0, run, request) }
+    }
+    if request.may(.steer) {
+      content += run.stepsInOrder.filter { $0.status == .uncertain }.prefix(20).map { resolution(of: $0, run) }
+    }
+    content.append(Part.actions(actions(run, request)))
+    content.append(.element("h2", ["id": "steps"], "Steps"))
+    content.append(StepTable(run, request).markup)
+    if request.seesData {
+      for (title, value) in [("Outputs", try await kept(run.outputs, request)), ("Inputs", run.origin.inputs)] {
+        if let part = Part.value(value) { content.append(Part.heading(Markup(title)) + part) }
+      }
+      content.append(try await latestLines(of: run, request))
+    } else {
+      content.append(
+        .element("p", ["class": "quiet"], "Inputs, outputs and messages need a token with the scope 'data'."))
+    }
+    // A long run is drawn less often.
+    let live = run.status.isEnded ? nil : PageFrame.Live(seconds: run.steps.count > 500 ? 6 : 2, said: said(of: run))
+    return request.frame("\(run.recipe) \(Part.words(run.status.rawValue))", "/runs", live: live, Markup(content))
+  }
+
+  static func shown(_ request: PageRequest, _ name: String) async throws(Problem) -> RunRecord {
+    try await request.ask(.show(run: name)) { if case .run(let run) = $0 { run } else { nil } }
+  }
+
+  /// The largest value that a page reads from a file of its own.
+  private static let largestValue = 1 << 20
+
+  /// A value of the state; nil if there is none, or if it is too large for a page.
+  static func kept(_ stored: StoredValue?, _ request: PageRequest) async throws(Problem) -> Value? {
+    switch stored {
+    case nil: return nil
+    case .inline(let value): return value
+    case .blob(let reference):
+      guard reference.size <= largestValue, request.caller.recipes.isEmpty,
+        case .value(let value) = try await request.ask(.value(reference))
+      else { return .string("a value of \(reference.size) bytes, which is too large for a page") }
+      return value
+    }
+  }
+
+  private static func said(of run: RunRecord) -> String {
+    let ended = run.steps.count { $0.status.isEnded }
+    return "\(run.recipe) is \(Part.words(run.status.rawValue)); \(counted(ended, "step")) ended"
+  }
+
+  private static func summary(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
+    let cause = run.origin.cause
+    var origin: [Markup] = [Markup(cause.words)]
+    if let schedule = cause.schedule { origin.append(" " + Part.link(schedule, to: pagePath("schedules", schedule))) }
+    if let slot = cause.slot { origin.append(", due " + Part.time(slot, request.clock)) }
+    if let other = cause.run { origin.append(" " + Part.link("that run", to: pagePath("runs", other))) }
+    let took = run.endedAt.flatMap { $0.span(since: run.createdAt) }.map { Markup($0.spoken) }
+    return Part.facts([
+      ("Started", Part.timeAndAgo(run.createdAt, request.clock) + ", " + Markup(origin)),
+      ("Ended", run.endedAt.map { Part.timeAndAgo($0, request.clock) }), ("Took", took),
+      ("Continues", run.status.isEnded ? nil : run.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
+      ("Recipe", Part.link(run.recipe, to: pagePath("recipes", run.recipe))), ("Run", Part.code(run.id)),
+      ("Services", run.origin.sandbox ? "made up: this is a trial" : nil),
+      ("Erased", run.erasedAt.map { "inputs, outputs and messages, " + Part.time($0, request.clock) }),
+    ])
+  }
+
+  // MARK: What a person can do
+
+  private static func actions(_ run: RunRecord, _ request: PageRequest) -> [Part.Action] {
+    func action(
+      _ label: String, _ verb: String, kind: String? = nil, warning: String? = nil,
+      text: (label: String, name: String)? = nil
+    ) -> Part.Action {
+      Part.Action(
+        label: label, path: pagePath("runs", run.id, verb), command: "errand runs \(verb) \(run.id)", kind: kind,
+        warning: warning, text: text)
+    }
+    guard request.may(.steer) else { return [] }
+    var actions: [Part.Action] = []
+    if run.status == .paused {
+      actions.append(action("Resume", "resume", kind: "main"))
+    } else if !run.status.isEnded, run.pendingCancel == nil {
+      actions.append(action("Pause", "pause"))
+    }
+    if !run.status.isEnded, run.pendingCancel == nil {
+      actions.append(
+        action(
+          "Cancel", "cancel", kind: "risky", warning: "What was written stays written; what has not begun will not.",
+          text: ("Reason", "reason")))
+    }
+    if run.status.isEnded, run.status != .succeeded, run.status != .skipped, run.erasedAt == nil {
+      actions.append(action("Retry", "retry", kind: "main"))
+    }
+    if run.status.isEnded {
+      actions.append(
+        action(
+          "Delete", "delete", kind: "risky", warning: "The run is removed with everything that is kept of it."))
+    }
+    return actions
+  }
+
+  private static func question(_ step: StepRecord, _ run: RunRecord, _ request: PageRequest) -> Markup {
+    let prompt = request.seesData ? step.wait?.prompt : nil
+    return .element(
+      "div", ["class": "card"], .element("h2", [:], "A decision is needed"),
+      .element("p", ["class": "lines-kept"], Markup((prompt ?? "The step '\(step.path)' asks.").shortened(to: 400))),
+      .element(
+        "div", ["class": "actions"],
+        .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide")))
+  }
+
+  private static func resolution(of step: StepRecord, _ run: RunRecord) -> Markup {
+    let command = "errand runs resolve \(run.id) \(step.path.shellQuoted)"
+    func choice(_ value: String, _ label: String, _ kind: String? = nil) -> Markup {
+      .element(
+        "button", ["name": "as", "value": value, "class": kind, "title": "\(command) --\(value)"], Markup(label))
+    }
+    return .element(
+      "form", ["class": "card", "method": "post", "action": pagePath("runs", run.id, "resolve")],
+      .element("h2", [:], "What happened to \(step.path)?"),
+      .element(
+        "p", [:], "The program stopped while this step was writing. Look at the service, and say what you find."),
+      .element("input", ["type": "hidden", "name": "step", "value": step.path]),
+      .element(
+        "div", ["class": "actions"], choice("done", "It was done"), choice("retry", "It was not done: do it now"),
+        choice("fail", "Count it as failed", "risky")),
+      .element(
+        "details", ["class": "small"], .element("summary", [:], "What it gave, if later steps need it"),
+        .element("label", ["for": "output-\(step.path)"], "Output, as JSON"),
+        .element("textarea", ["id": "output-\(step.path)", "name": "output", "spellcheck": "false"])),
+      .element(
+        "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
+        .element("p", [:], Part.code("\(command) --done | --retry | --fail"))))
+  }
+
+  // MARK: What it printed
+
+  /// The most lines on the page of a run.
+  private static let mostLines = 200
+
+  private static func latestLines(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
+    let piece = try await request.ask(.logs(run: run.id)) { if case .printed(let piece) = $0 { piece } else { nil } }
+    guard !piece.lines.isEmpty else { return .nothing }
+    let isAll = piece.isLast && piece.lines.count <= mostLines
+    return Part.heading("Printed") + lines(Array(piece.lines.suffix(mostLines)), request)
+      + (isAll ? .nothing : .element("p", [:], Part.link("All lines", to: pagePath("runs", run.id, "logs"))))
+  }
+
+  static func lines(_ lines: [PrintedLine], _ request: PageRequest) -> Markup {
+    let text = lines.map { "\(request.clock.time($0.at))  \($0.step)  \($0.text)" }.joined(separator: "\n")
+    return .element("pre", ["tabindex": "0", "aria-label": "Printed"], Markup(text))
+  }
+
+  /// What the commands of a run printed, in pieces.
+  static func logs(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
+    let run = try await shown(request, name)
+    let from = max(0, request.given("from").flatMap { Int($0) } ?? 0)
+    let step = request.given("step")
+    let piece = try await request.ask(.logs(run: run.id, step: step, from: from)) {
+      if case .printed(let piece) = $0 { piece } else { nil }
+    }
+    let more: Markup =
+      piece.isLast
+      ? .nothing
+      : .element(
+        "p", ["class": "actions"],
+        .element(
+          "a",
+          [
+            "class": "button", "rel": "next",
+            "href": pagePath("runs", run.id, "logs", query: [("step", step ?? ""), ("from", "\(piece.next)")]),
+          ], "What was printed next"))
+    return request.frame(
+      "Printed by \(run.recipe)", "/runs", Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", run.id))),
+      .element("h1", [:], "Printed"),
+      piece.lines.isEmpty ? .element("p", ["class": "none"], "Nothing was printed.") : lines(piece.lines, request), more
+    )
+  }
+}
+
+extension RunRecord {
+  fileprivate var noticeKind: String? {
+    switch status {
+    case .succeeded: "good"
+    case .failed, .timedOut, .uncertain, .rejected: "fault"
+    case .queued, .running: "info"
+    case .waiting, .paused, .cancelled, .skipped: nil
+    }
+  }
+}
+
+extension RunCause {
+  /// What started a run, in words.
+  var words: String {
+    switch kind {
+    case .manual: "by hand"
+    case .slot: "by schedule"
+    case .trigger: "out of turn, for schedule"
+    case .backfill: "to make up for a slot of"
+    case .event: "by an event, for"
+    case .afterRecipe: "after another run, by"
+    case .file: "by a file, for"
+    case .retry: "as a retry of"
+    case .failure: "because of the failure of"
+    }
+  }
+}
+
+extension Part {
+  /// Why something is as it is; the most important sentence is first.
+  static func explanation(_ explanation: Explanation, kind: String?) -> Markup {
+    notice(
+      Markup(
+        explanation.sentences.map { sentence in
+          .element(
+            "p", ["class": "lines-kept"], Markup(sentence.text),
+            Markup(sentence.commands.map { " " + Part.code($0) }))
+        }), kind: kind)
+  }
+}

@@ -1,0 +1,186 @@
+// The form by which a recipe is started: a field for each input, as its type wants. A form that was refused is shown
+// again with what was given, and each fault beside its field.
+import Agent
+import Basics
+import HTTPServer
+import RunState
+
+struct StartForm {
+  let recipe: RecipeRecord
+  let given: Given?
+
+  init(_ recipe: RecipeRecord, given: Given?) {
+    self.recipe = recipe
+    self.given = given
+  }
+
+  /// What somebody typed, and what is wrong with it.
+  struct Given {
+    var texts: [String: String]
+    var faults: [String]
+
+    /// What a fault says of an input.
+    fileprivate func faults(of input: String) -> [String] { faults.filter { Given.input(namedBy: $0) == input } }
+
+    /// The input that a message is about: it says `input 'n'` or `'inputs.n'`.
+    fileprivate static func input(namedBy message: String) -> String? {
+      for start in ["input '", "'inputs."] where message.hasPrefix(start) {
+        let rest = message.utf8.dropFirst(start.utf8.count)
+        let end = rest.firstIndex {
+          !(ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) || $0 == ASCII.underscore)
+        }
+        return String(Substring(rest[..<(end ?? rest.endIndex)]))
+      }
+      return nil
+    }
+  }
+
+  private var inputs: [(name: String, schema: Value)] {
+    (recipe.inputs?["properties"]?.map?.members ?? []).compactMap { member in member.name.map { ($0, member.value) } }
+  }
+
+  var markup: Markup {
+    let required = recipe.inputs?["required"]?.list?.compactMap(\.string) ?? []
+    var parts: [Markup] = [
+      .element("h2", [:], "Start"),
+      // The key is of the form that was shown, so that a second click starts nothing.
+      .element("input", ["type": "hidden", "name": "key", "value": "form-" + [UInt8].random(16).hexadecimal]),
+    ]
+    let names = inputs.map(\.name)
+    for fault in given?.faults ?? [] where !names.contains(Given.input(namedBy: fault) ?? "") {
+      parts.append(.element("p", ["class": "wrong", "role": "alert"], Markup(fault)))
+    }
+    if inputs.isEmpty { parts.append(.element("p", ["class": "quiet"], "It takes no inputs.")) }
+    for input in inputs { parts += field(input.name, input.schema, isRequired: required.contains(input.name)) }
+    let command = "errand runs start \(recipe.name)"
+    parts.append(
+      .element("div", ["class": "actions"], .element("button", ["class": "main", "title": command], "Run")))
+    let arguments = inputs.filter { required.contains($0.name) }.map { " -i \($0.name)=…" }.joined()
+    parts.append(
+      .element(
+        "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
+        .element("p", [:], Part.code(command + arguments))))
+    return .element(
+      "form",
+      ["class": "card", "method": "post", "action": pagePath("recipes", recipe.name, "start"), "novalidate": nil],
+      Markup(parts))
+  }
+
+  private func field(_ name: String, _ schema: Value, isRequired: Bool) -> [Markup] {
+    let id = "input-\(name)"
+    let faults = given?.faults(of: name) ?? []
+    let summary = schema["description"]?.string ?? ""
+    var parts: [Markup] = [
+      .element(
+        "label", ["for": id], Markup(name), .element("span", ["class": "quiet"], isRequired ? "" : " (optional)"))
+    ]
+    if !summary.isEmpty { parts.append(.element("p", ["class": "hint", "id": "\(id)-hint"], Markup(summary))) }
+    let described = [summary.isEmpty ? nil : "\(id)-hint", faults.isEmpty ? nil : "\(id)-wrong"].compactMap { $0 }
+    parts.append(
+      control(
+        name, id, schema, isRequired: isRequired, isWrong: !faults.isEmpty,
+        described: described.isEmpty ? nil : described.joined(separator: " ")))
+    if !faults.isEmpty {
+      parts.append(
+        .element("p", ["class": "wrong", "id": "\(id)-wrong"], Markup(faults.joined(separator: "; "))))
+    }
+    return parts
+  }
+
+  private func control(
+    _ name: String, _ id: String, _ schema: Value, isRequired: Bool, isWrong: Bool, described: String?
+  ) -> Markup {
+    let required = isRequired ? "" : nil
+    let invalid = isWrong ? "true" : nil
+    let value = given.map { $0.texts[name] ?? "" } ?? schema["default"].map { $0.string ?? JSON.shown($0) }
+    let kind = schema["type"]?.string
+    let choices = schema["enum"]?.list?.compactMap(\.string) ?? (kind == "boolean" ? ["true", "false"] : nil)
+    if let choices {
+      let none = isRequired && value != nil ? [] : [Markup.element("option", ["value": ""], "")]
+      let options = choices.map { choice -> Markup in
+        .element("option", ["value": choice, "selected": choice == value ? "" : nil], Markup(choice))
+      }
+      return .element(
+        "select",
+        [
+          "id": id, "name": "input.\(name)", "required": required, "aria-invalid": invalid,
+          "aria-describedby": described,
+        ], Markup(none + options))
+    }
+    if kind == "array" || kind == "object" || kind == nil {
+      let example = kind == "array" ? "[…]" : kind == "object" ? "{\"name\": …}" : "\"text\" or 1"
+      return .element(
+        "textarea",
+        [
+          "id": id, "name": "input.\(name)", "required": required, "spellcheck": "false",
+          "placeholder": "JSON, such as \(example)", "aria-invalid": invalid, "aria-describedby": described,
+        ], Markup(value ?? ""))
+    }
+    let type =
+      switch (kind, schema["format"]?.string) {
+      case ("integer", _), ("number", _): "number"
+      case (_, "date"): "date"
+      default: "text"
+      }
+    return .element(
+      "input",
+      [
+        "id": id, "name": "input.\(name)", "type": type, "value": value, "required": required,
+        "min": schema["minimum"].map { JSON.shown($0) }, "max": schema["maximum"].map { JSON.shown($0) },
+        "minlength": schema["minLength"].map { JSON.shown($0) },
+        "maxlength": schema["maxLength"].map { JSON.shown($0) },
+        "step": kind == "number" ? "any" : nil, "autocomplete": "off", "aria-invalid": invalid,
+        "aria-describedby": described,
+      ])
+  }
+}
+
+extension StartForm.Given {
+  /// Reads what a form gives; what is no JSON where it has to be is a fault already.
+  init(_ form: HTTPQuery) {
+    texts = [:]
+    faults = []
+    for item in form.items where item.name.hasPrefix("input.") && !item.value.isEmpty {
+      texts[String(item.name.dropFirst(6))] = item.value
+    }
+  }
+
+  /// Names the inputs whose texts have to be JSON and aren't, which the agent's message wouldn't name.
+  mutating func checkJSON(_ recipe: RecipeRecord) {
+    for member in recipe.inputs?["properties"]?.map?.members ?? [] {
+      guard let name = member.name, let text = texts[name] else { continue }
+      guard ["array", "object", nil].contains(member.value["type"]?.string), member.value["enum"] == nil else {
+        continue
+      }
+      do throws(JSONError) { _ = try JSON.parse(text) } catch {
+        faults.append("input '\(name)' isn't valid JSON: \(error.message)")
+      }
+    }
+  }
+}
+
+extension Pages {
+  /// Starts a run, or shows the form again with what is wrong.
+  static func start(
+    _ request: PageRequest, _ name: String, _ form: HTTPQuery
+  ) async throws(Problem) -> HTTPServerResponse {
+    var given = StartForm.Given(form)
+    let recipe = try await request.ask(.recipe(name: name)) {
+      if case .recipe(let recipe) = $0 { recipe } else { nil }
+    }
+    given.checkJSON(recipe)
+    if given.faults.isEmpty {
+      do throws(Problem) {
+        let asked = AgentRequest.start(recipe: name, inputs: ValueMap(), texts: given.texts, key: form["key"])
+        let run = try await request.ask(asked) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
+        return redirect(pagePath("runs", run))
+      } catch {
+        guard error.kind == .refusal(.inputs) || error.kind == .refusal(.configuration) else { throw error }
+        given.faults = error.detail.split(separator: "\n").map { String($0) }
+      }
+    }
+    var response = try await Pages.recipe(request, name, form: given)
+    response.status = 422
+    return response
+  }
+}

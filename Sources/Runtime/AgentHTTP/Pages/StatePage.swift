@@ -1,0 +1,31 @@
+// How the agent is, and what is wrong with the recipes.
+import Agent
+import Basics
+import HTTPServer
+import RunState
+
+extension Pages {
+  static func state(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
+    let report = try await request.ask(.status) {
+      if case .status(let report) = $0 { report } else { nil }
+    }
+    let faults = (report.served?.faults ?? []).map { fault -> Markup in
+      .element("pre", ["tabindex": "0"], Markup(fault))
+    }
+    let counts = report.runs.sorted { $0.key.precedesByScalars($1.key) }.map { "\($0.value) \(Part.words($0.key))" }
+    return request.frame(
+      "State", "/state", .element("h1", [:], "State"),
+      Part.facts([
+        ("Program", Markup(report.program)), ("Process", "\(report.pid)"),
+        ("Serves since", Part.timeAndAgo(report.since, request.clock)), ("Folder", Part.code(report.folder)),
+        ("Open runs", Markup(counts.isEmpty ? "none" : counts.joined(separator: ", "))),
+        ("Recipes", report.served.map { "\($0.recipes)" }), ("Schedules", report.served.map { "\($0.schedules)" }),
+        ("Next slot", report.served?.nextSlot.map { Part.timeAndAgo($0, request.clock) }),
+      ]), .element("h2", ["id": "faults"], "Faults of recipes"),
+      faults.isEmpty ? .element("p", ["class": "none"], "None.") : Markup(faults),
+      Part.heading("Elsewhere"),
+      .element(
+        "p", [:], "What programs can ask is described in ", Part.link("the document of the API", to: "/openapi.json"),
+        "; ", Part.link("what the words and keys mean", to: "/help"), "."))
+  }
+}

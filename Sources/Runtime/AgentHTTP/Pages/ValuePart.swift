@@ -1,0 +1,73 @@
+// How values are shown: lists of records as tables, records as names with values, everything else as JSON.
+import Agent
+import Basics
+import RunState
+
+extension Part {
+  /// The most rows of a table and the most characters of a text; the command line shows all.
+  private static let (mostRows, longest) = (50, 20_000)
+
+  /// A value as people read it; nil if there is nothing in it.
+  static func value(_ value: Value?) -> Markup? {
+    guard let value, !value.isNull, value.map?.isEmpty != true else { return nil }
+    return .element("div", ["class": "card"], shown(value.asPlainJSON, "Values", depth: 0))
+  }
+
+  private static func shown(_ value: Value, _ name: String, depth: Int) -> Markup {
+    if let text = scalar(value) { return text }
+    if depth < 3, let map = value.map, !map.isEmpty, map.members.count <= mostRows {
+      return facts(
+        map.members.map { member in
+          let name = member.key.string ?? JSON.shown(member.key)
+          return (name, shown(member.value, name, depth: depth + 1))
+        })
+    }
+    if let list = value.list {
+      if list.isEmpty { return .element("span", ["class": "quiet"], "none") }
+      if let table = records(list, name) { return table }
+      if list.count <= 12,
+        list.allSatisfy({ $0.string.map { $0.utf8.count < 80 } ?? ($0.list == nil && $0.map == nil) })
+      {
+        return Markup(list.map { $0.string ?? JSON.shown($0) }.joined(separator: ", "))
+      }
+    }
+    return json(value)
+  }
+
+  static func json(_ value: Value) -> Markup {
+    let text = JSON.shown(value, .pretty)
+    let shown = text.utf8.count > longest ? text.shortened(to: longest) : text
+    return .element("pre", ["tabindex": "0"], Markup(shown))
+  }
+
+  private static func scalar(_ value: Value) -> Markup? {
+    if let text = value.string {
+      if text.isEmpty { return .element("span", ["class": "quiet"], "empty") }
+      let shown = text.shortened(to: longest)
+      return text.utf8.contains(ASCII.newline)
+        ? .element("span", ["class": "lines-kept"], Markup(shown)) : Markup(shown)
+    }
+    if value.isNull { return .element("span", ["class": "quiet"], "none") }
+    return value.list == nil && value.map == nil ? Markup(JSON.shown(value)) : nil
+  }
+
+  /// A table of objects that hold no others; nil if they are something else.
+  private static func records(_ list: [Value], _ name: String) -> Markup? {
+    var headings: [String] = []
+    for item in list {
+      guard let map = item.map, !map.isEmpty else { return nil }
+      for member in map.members {
+        guard let key = member.key.string, scalar(member.value) != nil else { return nil }
+        if !headings.contains(key) { headings.append(key) }
+      }
+      if headings.count > 8 { return nil }
+    }
+    let rows = list.prefix(mostRows).map { item in
+      headings.map { heading in item[heading].flatMap { scalar($0) } ?? .nothing }
+    }
+    let rest: Markup =
+      list.count > mostRows
+      ? .element("p", ["class": "quiet small"], "and \(list.count - mostRows) more") : .nothing
+    return table(name, headings, rows, isPlain: true) + rest
+  }
+}
