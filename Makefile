@@ -85,12 +85,14 @@ clients:
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
 # with its slots and runs compared with the ledger in the end, POST_KILLS times between requests over HTTP and their
-# answers, and for SECONDS more over runs that are retried, values that many change at once, journals with holes and
-# commands with children; then checks and runs RECIPES that are made up, and simulates seeds for as long. At last an agent does all
-# that one does for MINUTES, or for HOURS, and what it holds is measured: SECONDS=600 HOURS=8 make soak
+# answers, asks the API EXAMPLES things of each kind, and for SECONDS more over runs that are retried, values that many
+# change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up, and
+# simulates seeds for as long. At last an agent does all that one does for MINUTES, or for HOURS, and what it holds is
+# measured: SECONDS=600 HOURS=8 make soak
 ROUNDS := 20
 RECIPES := 20000
 POST_KILLS := 1000
+EXAMPLES := 100
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) '*' 60),10)
 soak: packages clients
 	swift build --build-tests $(CHECKED)
@@ -98,6 +100,8 @@ soak: packages clients
 	  --filter 'killed at random'
 	ERRAND_POST_KILLS=$(POST_KILLS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
 	  --filter 'killed at random between a request'
+	ERRAND_EXAMPLES=$(EXAMPLES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	  --filter 'the agent answers as its document'
 	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
 	swift build $(RELEASE) --product errand

@@ -23,7 +23,7 @@ def run():
         with tempfile.TemporaryDirectory() as folder:
             ended = subprocess.run(
                 [pathlib.Path(sys.executable).parent / "st", "--config-file", HERE / "schemathesis.toml", "run",
-                 f"{agent.url}/openapi.json", "--checks", "all", "--max-examples", examples, "--workers", "2",
+                 f"{agent.url}/openapi.json", "--checks", "all", "--max-examples", examples,
                  "--continue-on-failure", "--no-color", "--suppress-health-check", "all"],
                 cwd=folder, env=dict(os.environ, ERRAND_TOKEN=token, ERRAND_RUN=waiting), capture_output=True, text=True)
         print(ended.stdout[-20000:], ended.stderr[-2000:])

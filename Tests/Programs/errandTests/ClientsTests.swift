@@ -25,6 +25,12 @@ import Testing
   }
 
   @Test(.enabled(if: Clients.python != nil, Clients.reason))
+  func `the agent answers as its document says, whatever it is asked`() async throws {
+    try await Self.expectSuccess(
+      "conformance.py", Self.count("ERRAND_EXAMPLES", 20), with: try #require(Clients.python))
+  }
+
+  @Test(.enabled(if: Clients.python != nil, Clients.reason))
   func `a client made from the document starts, follows, approves, resolves and pages`() async throws {
     try await Self.expectSuccess("api_client.py", with: try #require(Clients.python))
   }
