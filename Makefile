@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release install uninstall tarball deb image package-test order test clients soak fuzz measured bench speed format generate packages
+.PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
 # What only the tests need: a browser, and Python for clients that others wrote.
@@ -65,8 +65,10 @@ package-test: deb
 	@$(MAKE) --no-print-directory packages PACKAGES='lintian mandoc mmdebstrap'
 	$(PACKAGING)/trial $(DIST)/errand_*.deb
 
-test: packages clients
+built: packages clients
 	swift build --build-tests $(CHECKED)
+
+test: built
 	@set -o pipefail; swift test $(CHECKED) --disable-xctest --parallel 2>&1 | tee .build/tests.log \
 	|| { echo "== what failed"; grep -A 6 '^✘' .build/tests.log; exit 1; }
 
@@ -82,22 +84,37 @@ clients:
 	|| echo "note: the clients from PyPI are not there, so their tests are left out" >&2
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
-# with its slots and runs compared with the ledger in the end, and for SECONDS more over runs that are retried, values
-# that many change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up,
-# and simulates seeds for as long. At last an agent does all that one does for MINUTES, or for HOURS, and what it holds is
+# with its slots and runs compared with the ledger in the end, POST_KILLS times between requests over HTTP and their
+# answers, asks the API EXAMPLES things of each kind, and for SECONDS more over runs that are retried, values that many
+# change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up, and
+# simulates seeds for as long. At last an agent does all that one does for MINUTES, or for HOURS, and what it holds is
 # measured: SECONDS=600 HOURS=8 make soak
 ROUNDS := 20
 RECIPES := 20000
+POST_KILLS := 1000
+EXAMPLES := 100
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) '*' 60),10)
-soak: packages
+soak: packages clients
 	swift build --build-tests $(CHECKED)
 	ERRAND_KILLS=$(ROUNDS) ERRAND_SOAK=$(SECONDS) swift test $(CHECKED) --disable-xctest --no-parallel \
 	  --filter 'killed at random'
+	ERRAND_POST_KILLS=$(POST_KILLS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	  --filter 'killed at random between a request'
+	ERRAND_EXAMPLES=$(EXAMPLES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	  --filter 'the agent answers as its document'
 	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
 	swift build $(RELEASE) --product errand
 	swift build $(RELEASE) --product Benchmarks
 	MINUTES=$(MINUTES) .build/release/Benchmarks hours
+
+# Saves each page as people see it, light and dark, wide and on a phone, in docs/pictures.
+PICTURES := docs/pictures
+pictures: packages
+	@$(MAKE) --no-print-directory packages PACKAGES='chromium chromium-driver python3-selenium pngquant'
+	swift build --product errand
+	/usr/bin/python3 Tests/Clients/pages.py .build/debug/errand --pictures $(PICTURES)
+	pngquant --force --ext .png --speed 1 $(PICTURES)/*.png
 
 # Throws garbled texts at what reads expressions, YAML, JSON, schedules, recipes and HTTP answers, SECONDS long at each:
 # SECONDS=600 make fuzz. What is found is kept in .build/fuzz, and so is what was learnt, for the next time. Leaks are not

@@ -6,7 +6,11 @@ import Runs
 extension RunService {
   func cancel(_ prefix: String, _ reason: String?) async throws(RequestRefusedError) -> AgentReply {
     let run = try await openRun(prefix)
-    _ = try await kept { () async throws(StateError) in try await host.cancel(run, reason: reason) }
+    do throws(StateError) { _ = try await host.cancel(run, reason: reason) } catch {
+      // It may have ended at this moment, which is no fault of the state.
+      guard await store.openRun(run) == nil else { throw RequestRefusedError(error) }
+      throw RequestRefusedError(.ended, "the run \(run) is over")
+    }
     return .cancelled(run: run)
   }
 
@@ -52,6 +56,8 @@ extension RunService {
     let run = try await openRun(prefix)
     try await allowed { () async throws(RunRefusedError) in
       try await host.resolutions.resolve(run, step: step, as: resolution, by: caller.name)
+      // The run goes on once its last uncertain step is resolved; over HTTP, no one else would resume it.
+      if agent.isServing, await store.openRun(run) != nil { try await host.carryOn(run) }
     }
     return .resolved(run: run)
   }

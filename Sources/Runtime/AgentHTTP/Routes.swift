@@ -93,6 +93,9 @@ extension RoutedVerb {
         throw Problem(
           .refusal(.request), "this request takes no Idempotency-Key: repeating it changes nothing, or is refused")
       }
+      guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        throw Problem(.refusal(.request), "an Idempotency-Key consists of visible ASCII characters without spaces")
+      }
       line["key"] = .string(RoutedVerb.unquoted(key))
     }
     do throws(RequestRefusedError) { return try AgentRequest(reading: .map(line)) } catch { throw Problem(error) }

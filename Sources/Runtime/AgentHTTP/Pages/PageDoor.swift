@@ -92,6 +92,8 @@ struct LoginPage {
       .element(
         "form", ["class": "card", "method": "post", "action": "/login"],
         .element("input", ["type": "hidden", "name": "to", "value": target]),
+        // Browsers ask for a name beside a password, and keep the token under it.
+        .element("input", ["name": "name", "value": "token", "autocomplete": "username", "hidden": ""]),
         .element("label", ["for": "token"], "Token"),
         .element(
           "input",

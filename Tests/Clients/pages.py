@@ -1,0 +1,397 @@
+"""Uses the pages as people do, in Chromium: pages.py PROGRAM [--only PART] [--pictures FOLDER]
+
+Every page that a link leads to is looked at, light and dark, narrow and wide: nothing that axe finds, no scrolling to the
+side, no message on the console, no request to elsewhere, and texts from outside are text. A person starts, plans,
+approves and resolves by the keyboard alone, and again without JavaScript. With --pictures it saves each page instead.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+import urllib.parse
+
+from agent import HOSTILE, ROOT, Agent, Failed, expect, main, until
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    sys.exit("Selenium isn't installed; 'make clients' installs it, or: apt install python3-selenium")
+
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if not (BROWSER and DRIVER):
+    sys.exit("Chromium isn't installed; 'make clients' installs it, or: apt install chromium chromium-driver")
+
+AXE = next(ROOT.glob(".build/clients/lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
+AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+THEMES, WIDTHS = ["light", "dark"], [360, 1280]
+# How many pages of a kind are looked at, where there are more of the same.
+MOST_OF_A_KIND = 2
+# Markup that the hostile text would have become.
+INJECTED = "img[onerror], svg[onload], script:not([src]), [onerror], [onload], [onclick], [onfocus]"
+
+
+class Browser:
+    """Chromium, driven as a person does."""
+
+    def __init__(self, agent, scripts=True):
+        options = webdriver.ChromeOptions()
+        options.binary_location = BROWSER
+        self.profile = tempfile.mkdtemp(prefix="errand-browser-")
+        for argument in ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run",
+                         "disable-background-networking", "disable-component-update", "force-prefers-reduced-motion",
+                         "disable-extensions", "hide-scrollbars", f"user-data-dir={self.profile}"]:
+            options.add_argument(f"--{argument}")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        if not scripts:
+            options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
+        self.agent, self.scripts, self.dialogs = agent, scripts, 0
+        self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self.driver.set_page_load_timeout(30)
+        self.look("light", 1280)
+
+    def quit(self):
+        self.driver.quit()
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *fault):
+        if fault[0]:
+            try:
+                print("the browser is at", self.driver.current_url)
+                print(*self.text.splitlines()[:60], sep="\n  | ")
+            except Exception as gone:  # What failed is reported anyway.
+                print("the browser is gone:", gone)
+        self.quit()
+
+    # Looking.
+
+    def look(self, theme, width, height=900, scale=1):
+        self.driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False})
+
+    def open(self, path):
+        self.driver.get(path if path.startswith("http") else self.agent.url + path)
+
+    def log_in(self):
+        self.open(self.agent.link())
+        expect(self.path == "/", f"the link leads to {self.path}")
+
+    @property
+    def path(self):
+        parts = urllib.parse.urlsplit(self.driver.current_url)
+        return parts.path + ("?" + parts.query if parts.query else "")
+
+    @property
+    def text(self):
+        return self.driver.find_element(By.TAG_NAME, "body").text
+
+    def ask(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def links(self):
+        """The pages of this agent that the page links to."""
+        found = []
+        for link in self.driver.find_elements(By.CSS_SELECTOR, "a[href]"):
+            url = urllib.parse.urlsplit(link.get_attribute("href"))
+            expect(url.netloc == urllib.parse.urlsplit(self.agent.url).netloc, f"{self.path} links to {url.geturl()}")
+            path = url.path + ("?" + url.query if url.query else "")
+            if path not in found:
+                found.append(path)
+        return found
+
+    def noise(self):
+        """What the console says, and requests that leave the agent, since the last time."""
+        noise = [f"console: {entry['message']}" for entry in self.driver.get_log("browser")]
+        for entry in self.driver.get_log("performance"):
+            url = re.search(r'"method":"Network\.requestWillBeSent".*?"request":\{.*?"url":"([^"]*)"', entry["message"])
+            if url and not url[1].startswith((self.agent.url + "/", "data:", "blob:", "chrome", "devtools:")):
+                noise.append(f"request: {url[1]}")
+        return noise
+
+    @staticmethod
+    def rules(theme):
+        """All rules in the first theme; in the other one only those of colours, because nothing else differs."""
+        if theme == THEMES[0]:
+            return {"runOnly": AXE_TAGS}
+        return {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+
+    def faults(self, theme, width):
+        """What is wrong with the page in a theme at a width."""
+        self.look(theme, width)
+        faults = []
+        wide, room = self.ask(
+            "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        if wide > room:
+            widest = self.ask(
+                "return [...document.body.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right >"
+                " document.documentElement.clientWidth + 1).slice(0, 3).map(e => e.outerHTML.slice(0, 120))")
+            faults.append(f"scrolls to the side: {wide} > {room}: {widest}")
+        if injected := self.ask("return [...document.querySelectorAll(arguments[0])].map(e => e.outerHTML)", INJECTED):
+            faults.append(f"markup from outside: {injected}")
+        if AXE and self.scripts:
+            if not self.ask("return !!window.axe"):
+                self.ask(AXE.read_text() + ";window.axe = axe;")
+            violations = self.driver.execute_async_script(
+                "const done = arguments[arguments.length - 1];"
+                "axe.run(document, {...arguments[0], resultTypes: ['violations']}).then("
+                " found => done(found.violations.map(v => v.id + ': ' + v.help + ': '"
+                "  + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ('"
+                "   + [...n.any, ...n.all, ...n.none].map(c => c.message).join('; ').slice(0, 200) + ')').join(' | '))),"
+                " fault => done(['axe: ' + fault]))", self.rules(theme))
+            faults += violations
+        return faults
+
+    # Using the keyboard.
+
+    def press(self, *keys):
+        actions = ActionChains(self.driver)
+        actions.send_keys(*keys).perform()
+
+    def tab_to(self, what, selector):
+        """Moves the focus to an element with the Tab key alone; the focus has to be visible everywhere."""
+        wanted = self.driver.find_elements(By.CSS_SELECTOR, selector)
+        expect(wanted, f"{self.path} has no {what} ({selector})")
+        for _ in range(400):
+            self.press(Keys.TAB)
+            active = self.driver.switch_to.active_element
+            if active.tag_name in ("body", "html"):
+                continue
+            outline = active.value_of_css_property("outline-style"), active.value_of_css_property("box-shadow")
+            expect(outline != ("none", "none"), f"{self.path}: no focus is seen at {active.get_attribute('outerHTML')[:200]}")
+            if active.get_attribute("disabled") is None and any(active == element for element in wanted):
+                return active
+        raise Failed(f"{self.path}: the Tab key doesn't reach {what}")
+
+    def activate(self, what, selector, key=Keys.ENTER):
+        """Presses a link or button with the keyboard, and waits for the page that follows."""
+        self.tab_to(what, selector)
+        before = self.driver.find_element(By.TAG_NAME, "html").id
+        self.press(key)
+        until(lambda: self.is_other(before), lambda: f"{self.path}: {what} leads nowhere", 20)
+
+    def is_other(self, page):
+        """Whether another page has come, and is there whole."""
+        try:
+            html = self.driver.find_element(By.TAG_NAME, "html")
+            return html.id != page and self.driver.find_elements(By.CSS_SELECTOR, "main, body > *")
+        except Exception:  # The page is going.
+            return False
+
+    def enter(self, what, selector, text):
+        field = self.tab_to(what, selector)
+        field.clear()
+        self.press(*text)
+
+    def until_shows(self, what, selector, reload=True):
+        """Waits until the page has an element; without JavaScript a person reloads it."""
+        def shows():
+            if self.driver.find_elements(By.CSS_SELECTOR, selector):
+                return True
+            if reload:
+                self.driver.refresh()
+                time.sleep(0.1)
+        until(shows, lambda: f"{self.path} doesn't show {what} ({selector})", 30)
+
+
+# What there is to see.
+
+class Content:
+    """An agent with runs of every status."""
+
+    def __init__(self, program):
+        self.agent = agent = Agent(program, copies=True, services=["markbook", "notify"])
+        # A recipe is called as its file is, unless it says otherwise.
+        (agent.folder / "recipes" / "<img src=x onerror=alert(1)>.yaml").write_text(
+            "summary: Is called oddly.\nsteps: [{ let: { a: 1 } }]\n")
+        # And one that doesn't check is shown with its faults.
+        (agent.folder / "recipes" / "faulty.yaml").write_text(
+            "summary: Has a fault.\nsteps: [{ uses: '<script>alert(4)</script>' }]\n")
+        agent.start()
+        token = self.token = agent.everything()
+        self.runs = runs = {}
+        runs["uncertain"] = agent.uncertain(token)
+        # The averages that are approved are computed before others are written.
+        for name, recipe, status, inputs in [
+            ("failed", "broken", "failed", {}),
+            ("long", "many", "succeeded", {"count": 400}),
+            ("approval", "approve-averages", "waiting", {"markbook": 1207731}),
+            ("averages", "markbook-averages", "succeeded", {"markbook": 1207731}),
+            ("hello", "hello", "succeeded", {"name": "Ada", "times": 3}),
+            ("hostile", "hostile", "waiting", {"words": HOSTILE}),
+            ("paused", "patient", "waiting", {}),
+            ("waiting", "greeting", "waiting", {"name": "Ada"}),
+        ]:
+            runs[name] = agent.begin(token, recipe, **inputs)
+            agent.until_status(token, runs[name], status)
+        paused = agent.ask("POST", f"/api/v1/runs/{runs['paused']}/pause", token, {"reason": HOSTILE})
+        expect(paused.status == 200, f"no pause: {paused}")
+        # One that ended with what came from outside in its error.
+        ended = runs["hostile-ended"] = agent.begin(token, "hostile", words=HOSTILE)
+        agent.until_status(token, ended, "waiting")
+        decided = agent.ask("POST", f"/api/v1/runs/{ended}/decisions", token, {"approved": True, "comment": HOSTILE})
+        expect(decided.status == 200, f"no decision: {decided}")
+        agent.until_status(token, ended, "failed")
+        triggered = agent.ask("POST", "/api/v1/schedules/hostile/trigger", token, {})
+        expect(triggered.status in (200, 202), f"not triggered: {triggered}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *fault):
+        self.agent.__exit__(*fault)
+
+
+def kind(path):
+    """What pages that differ only in what they are about have in common."""
+    path, _, query = path.partition("?")
+    parts = path.strip("/").split("/")
+    names = "&".join(sorted(urllib.parse.parse_qs(query)))
+    return "/".join([parts[0]] + ["*"] * (len(parts) - 1)) + ("?" + names if names else "")
+
+
+def pages(browser, content):
+    """The pages that links lead to, from the first one on, some of each kind."""
+    of_runs = [f"/runs/{run}" for run in content.runs.values()]
+    waiting = ["/", "/login", *of_runs, "/recipes/hostile", "/recipes/approve-averages", "/recipes/faulty",
+               "/schedules/hostile", urllib.parse.quote("/recipes/<img src=x onerror=alert(1)>"), "/nothing"]
+    found, counts, first = [], {}, set(waiting)
+    while waiting:
+        path = waiting.pop(0)
+        if path in found or (path not in first and counts.get(kind(path), 0) >= MOST_OF_A_KIND):
+            continue
+        if path not in first:
+            counts[kind(path)] = counts.get(kind(path), 0) + 1
+        found.append(path)
+        yield path
+        waiting += [link for link in browser.links() if link not in waiting]
+
+
+# What is tried.
+
+def appearance(content):
+    """Every page in both themes, narrow and wide."""
+    faults, count, shown = [], 0, {}
+    with Browser(content.agent) as browser:
+        # A dialog would block the page; what would open one is counted.
+        browser.driver.execute_cdp_cmd(
+            "Page.addScriptToEvaluateOnNewDocument",
+            {"source": "for (const name of ['alert', 'confirm', 'prompt']) window[name] = () => { window.hit = name; }"})
+        browser.log_in()
+        browser.noise()
+        for path in pages(browser, content):
+            browser.look("light", 1280)
+            browser.open(path)
+            count += 1
+            # Of a page that isn't there the browser itself says so on the console.
+            said = REFUSED.get(path)
+            found = [entry for entry in browser.noise() if not (said and f"status of {said}" in entry)]
+            for theme in THEMES:
+                for width in WIDTHS:
+                    found += [f"{theme}, {width} px: {fault}" for fault in browser.faults(theme, width)]
+            if browser.ask("return window.hit"):
+                found.append("a text from outside ran as a script")
+            shown[path] = browser.text
+            found += browser.noise()
+            faults += [f"{path}: {fault}" for fault in found]
+    for path in ["/", f"/runs/{content.runs['hostile']}", f"/runs/{content.runs['hostile-ended']}", "/recipes/hostile"]:
+        if "onerror=alert(1)" not in shown[path]:
+            faults.append(f"{path}: doesn't show the text from outside, which this is about")
+    print(f"pages: {count} pages of {len({kind(path) for path in shown})} kinds" + ("" if AXE else ", without axe"))
+    expect(not faults, f"{len(faults)} faults:\n" + "\n".join(faults))
+
+
+def person(content, scripts):
+    """Starts, plans, approves and resolves by the keyboard alone."""
+    agent, token = content.agent, content.token
+    with Browser(agent, scripts=scripts) as browser:
+        browser.log_in()
+        # Starts and approves.
+        browser.activate("the link to recipes", "nav a[href='/recipes']")
+        browser.activate("the recipe", "a[href='/recipes/greeting']")
+        browser.enter("the field of the name", "[name='input.name']", "Grace")
+        browser.activate("the button that starts", START.format("greeting"))
+        expect(browser.path.startswith("/runs/"), f"starting leads to {browser.path}")
+        run = browser.path.split("/")[2].split("?")[0]
+        link = f"a[href^='/approvals/{run}/']"
+        browser.until_shows("the approval", link, reload=not scripts)
+        browser.activate("the approval", link)
+        browser.enter("the comment", "[name='comment']", "Agreed")
+        browser.activate("the button that approves", "button[value='approve']")
+        agent.until_status(token, run, "succeeded")
+        browser.open(f"/runs/{run}")
+        expect("Hello Grace" in browser.text, "the run's page doesn't show its output")
+        # Resolves: what was written is looked at, and is done again, or was done with this output.
+        uncertain = content.runs["uncertain"] if scripts else agent.uncertain(token)
+        browser.log_in()
+        browser.activate("the uncertain run", f"a[href^='/runs/{uncertain}']")
+        browser.activate("the button that does it again", "button[name='as'][value='retry']")
+        agent.until_status(token, uncertain, "succeeded")
+        print(f"pages: started, approved and resolved {'with' if scripts else 'without'} JavaScript, by keyboard")
+
+
+# The pages that are no page: the status of the problem that is shown.
+REFUSED = {"/nothing": 404, "/recipes/faulty": 422}
+START = "form[action='/recipes/{0}/start'] button"
+
+
+def pictures(content, folder):
+    """Saves each page as people see it, in both themes, wide and on a phone."""
+    runs = content.runs
+    folder.mkdir(parents=True, exist_ok=True)
+    with Browser(content.agent) as browser:
+        browser.log_in()
+        shown = {
+            "now": "/", "runs": "/runs", "run": f"/runs/{runs['averages']}", "run-failed": f"/runs/{runs['failed']}",
+            "run-uncertain": f"/runs/{runs['uncertain']}", "recipes": "/recipes",
+            "recipe": "/recipes/approve-averages", "schedules": "/schedules", "schedule": "/schedules/markbook-averages",
+            "state": "/state", "login": "/login",
+        }
+        # Pages that have no place of their own are where links lead.
+        browser.open(f"/runs/{runs['approval']}")
+        shown["approval"] = next(link for link in browser.links() if link.startswith("/approvals/"))
+        for name, path in shown.items():
+            for width, height in [(1280, 860), (390, 844)]:
+                for theme in THEMES:
+                    browser.look(theme, width, height)
+                    browser.open(path)
+                    file = folder / f"{name}-{width}-{theme}.png"
+                    browser.driver.save_screenshot(str(file))
+    print(f"pictures: {len(list(folder.glob('*.png')))} in {folder}")
+
+
+def run():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--only", choices=["appearance", "keyboard", "no-scripts"])
+    parser.add_argument("--pictures", type=pathlib.Path)
+    options = parser.parse_args()
+    with Content(options.program) as content:
+        if options.pictures:
+            return pictures(content, options.pictures)
+        parts = {
+            "appearance": lambda: appearance(content), "keyboard": lambda: person(content, True),
+            "no-scripts": lambda: person(content, False),
+        }
+        for name, part in parts.items():
+            if options.only in (None, name):
+                began = time.monotonic()
+                part()
+                print(f"pages: {name} took {time.monotonic() - began:.1f} s")
+        if not AXE:
+            print("skipped: axe comes from PyPI, and isn't there; 'make clients' installs it")
+
+
+if __name__ == "__main__":
+    main(run)

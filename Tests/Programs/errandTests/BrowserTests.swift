@@ -1,0 +1,13 @@
+import Foundation
+import Testing
+
+/// The pages in a real browser, Debian's Chromium; a machine without it fails, and says what to install.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct BrowserTests {
+  @Test(arguments: ["appearance", "keyboard", "no-scripts"])
+  func `people can use the pages, and all that is on them`(_ part: String) async throws {
+    let (code, output) = try await Clients.run(
+      "pages.py", [Program.binary.path, "--only", part], with: Clients.systemPython)
+    #expect(code == 0, "\(output)")
+    print(output)
+  }
+}
