@@ -24,8 +24,10 @@ import Testing
       #expect(try await get(String(link.dropFirst(bench.url.count))).status == 401)
     }
 
-    func get(_ path: String) async throws -> (status: Int, text: String, headers: HTTPHeaders) {
-      try await send("GET", path, nil, [:])
+    func get(
+      _ path: String, _ headers: HTTPHeaders = [:]
+    ) async throws -> (status: Int, text: String, headers: HTTPHeaders) {
+      try await send("GET", path, nil, headers)
     }
 
     func post(
@@ -72,7 +74,7 @@ import Testing
     #expect(decided.status == 303)
     while !page.text.contains("s-succeeded") { page = try await browser.get(path) }
     #expect(page.text.contains("Hello &lt;script&gt;"))
-    for other in ["/runs", "/recipes", "/schedules", "/schedules/sum", "/state"] {
+    for other in ["/runs", "/approvals", "/recipes", "/schedules", "/schedules/sum", "/state", "/help"] {
       let page = try await browser.get(other)
       #expect(page.status == 200 && page.text.hasPrefix("<!doctype html>"), "\(other)")
       #expect(page.headers["Content-Security-Policy"]?.hasPrefix("default-src 'none'; script-src 'self'") == true)
@@ -103,6 +105,72 @@ import Testing
     // With its token a session ends.
     #expect(try await bench.program.call("token", "revoke", "reader").code == 0)
     #expect(try await reader.get("/runs").status == 303)
+    await bench.end()
+  }
+
+  @Test func `a form that is refused keeps what was typed, and says what is wrong beside the field`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    let refused = try await browser.post("/recipes/sum/start", ["input.n": "many"])
+    #expect(refused.status == 422)
+    #expect(refused.text.contains("value=\"many\""))
+    #expect(refused.text.contains("aria-invalid=\"true\" aria-describedby=\"input-n-wrong\""))
+    #expect(
+      refused.text.contains(
+        "<p class=\"wrong\" id=\"input-n-wrong\">&#39;inputs.n&#39; must be an int, but found &#39;many&#39;</p>"))
+    #expect(try await bench.program.call("runs", "list", "--json").json["finished"]?.list == [])
+    await bench.end()
+  }
+
+  @Test func `the items of a loop are counted, filtered and paged`() async throws {
+    let bench = try await APITests.Bench()
+    let loop = """
+      steps:
+        - id: each
+          forEach: ${{ lists.range(250) }}
+          as: n
+          onItemError: continue
+          steps: [{ id: odd, if: "n == 7", fail: "seven" }]
+      """
+    try bench.program.write(loop, to: "recipes/loop.yaml")
+    let browser = try await Browser(bench)
+    while try await browser.get("/recipes/loop").status != 200 {}
+    let started = try await browser.post("/recipes/loop/start", ["key": "form-1"])
+    let path = try #require(started.headers["Location"])
+    var page = try await browser.get(path)
+    while page.text.contains("hx-get") { page = try await browser.get(path) }
+    #expect(page.text.contains(">250 items</a>") && page.text.contains(">1 failed</a>"))
+    #expect(!page.text.contains("each[0]"))
+    let items = try await browser.get("\(path)?in=each&from=200")
+    #expect(items.text.contains("201 to 250 of 250") && items.text.contains("<code>each[249]</code>") == false)
+    #expect(items.text.contains("steps/each%5B249%5D"))
+    let failed = try await browser.get("\(path)?in=each&only=failed")
+    #expect(failed.text.contains("steps/each%5B7%5D") && !failed.text.contains("steps/each%5B8%5D"))
+    let step = try await browser.get("\(path)/steps/each%5B7%5D")
+    #expect(step.status == 200 && step.text.contains("seven"))
+    #expect(try await browser.get("\(path)/steps/none").status == 404)
+    await bench.end()
+  }
+
+  @Test func `a page that hasn't changed is not sent again`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    let page = try await browser.get("/approvals")
+    let version = try #require(page.text.components(separatedBy: "Errand-Seen&quot;:&quot;").last?.prefix { $0 != "&" })
+    let again = try await browser.get("/approvals", ["Errand-Seen": String(version)])
+    #expect(again.status == 204 && again.text.isEmpty)
+    await bench.end()
+  }
+
+  @Test(arguments: [
+    ("errand.css", "text/css; charset=utf-8"), ("errand.js", "text/javascript; charset=utf-8"),
+    ("errand.svg", "image/svg+xml"), ("htmx.js", "text/javascript; charset=utf-8"),
+  ])
+  func `the files of pages are small, and need no login`(_ name: String, _ type: String) async throws {
+    let bench = try await APITests.Bench()
+    let file = try await HTTPClient().send(HTTPRequest("GET", "\(bench.url)/assets/\(name)"))
+    #expect(file.status == 200 && file.headers["Content-Type"] == type)
+    #expect(!file.body.isEmpty && file.body.count <= 60_000)
     await bench.end()
   }
 }

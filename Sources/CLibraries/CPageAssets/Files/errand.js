@@ -1,7 +1,7 @@
 // What pages can do beside forms and links: keys, and keeping what somebody is doing while a part of the page is renewed.
 'use strict';
 (() => {
-  const goals = { n: '/', r: '/runs', a: '/approvals', e: '/recipes', s: '/schedules', c: '/connections', t: '/state', h: '/help' };
+  const goals = { n: '/', r: '/runs', a: '/approvals', e: '/recipes', s: '/schedules', t: '/state', h: '/help' };
   const isTyping = (element) => element.matches('input, select, textarea, [contenteditable]');
   let isGoing = 0;
 

@@ -95,7 +95,9 @@ extension Pages {
 }
 
 extension Part {
-  /// The lines of a question after the first. Where each says what becomes of something, `what: before → after`, as
+  /// The lines of a question after the first.
+  ///
+  /// Where each says what becomes of something, `what: before → after`, as
   /// recipes write them, they are a table.
   fileprivate static func prompt(_ lines: [String]) -> Markup {
     let changes = lines.compactMap { line -> [Markup]? in
@@ -103,7 +105,8 @@ extension Part {
         return nil
       }
       return [
-        Markup(colon.before), .element("span", ["class": "before"], Markup(colon.after)),
+        Markup(colon.before),
+        .element("span", ["class": colon.after == "none" ? "quiet" : "before"], Markup(colon.after)),
         .element("span", ["class": "after"], Markup(arrow.after)),
       ]
     }
@@ -113,7 +116,8 @@ extension Part {
 }
 
 extension String {
-  fileprivate var firstLine: String { split(separator: "\n").first.map { String($0) } ?? "" }
+  /// What a question begins with.
+  var firstLine: String { split(separator: "\n").first.map { String($0) } ?? "" }
   fileprivate var otherLines: [String] { split(separator: "\n").dropFirst().map { String($0) } }
 
   /// What is before and after a text in it, if it is in it once.

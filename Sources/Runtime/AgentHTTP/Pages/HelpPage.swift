@@ -11,7 +11,7 @@ extension Pages {
     }
     let keys: [[Markup]] = [
       [key("g", "n"), "Now"], [key("g", "r"), "Runs"], [key("g", "a"), "Approvals"], [key("g", "e"), "Recipes"],
-      [key("g", "s"), "Schedules"], [key("g", "c"), "Connections"], [key("g", "t"), "State"],
+      [key("g", "s"), "Schedules"], [key("g", "t"), "State"],
       [key("j"), "the next row"], [key("k"), "the row before"], [key("/"), "the first field"], [key("?"), "this page"],
     ]
     let words: [[Markup]] = statuses.map { status, meaning in [Part.status(status.rawValue), Markup(meaning)] }

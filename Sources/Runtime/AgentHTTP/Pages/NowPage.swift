@@ -98,7 +98,7 @@ extension Pages {
 
   private static func reason(_ text: String?) -> Markup {
     guard let text else { return .nothing }
-    return .element("span", ["class": "quiet"], Markup(text.shortened(to: 200)))
+    return .element("span", ["class": "quiet"], Markup(text.shortened(to: 120)))
   }
 }
 

@@ -24,7 +24,7 @@ struct PageFrame {
 
   private static let sections = [
     ("/", "Now"), ("/runs", "Runs"), ("/approvals", "Approvals"), ("/recipes", "Recipes"), ("/schedules", "Schedules"),
-    ("/connections", "Connections"), ("/state", "State"),
+    ("/state", "State"),
   ]
 
   func response(status: Int = 200) -> HTTPServerResponse {

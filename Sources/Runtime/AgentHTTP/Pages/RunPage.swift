@@ -118,7 +118,7 @@ extension Pages {
     let prompt = request.seesData ? step.wait?.prompt : nil
     return .element(
       "div", ["class": "card"], .element("h2", [:], "A decision is needed"),
-      .element("p", ["class": "lines-kept"], Markup((prompt ?? "The step '\(step.path)' asks.").shortened(to: 400))),
+      .element("p", [:], Markup(prompt?.firstLine ?? "The step '\(step.path)' asks.")),
       .element(
         "div", ["class": "actions"],
         .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide")))
