@@ -8,7 +8,7 @@ package final class Findings {
   package private(set) var list: [Diagnostic]
   private var said: Set<String> = []
   /// Where secrets stand in the text.
-  private var hidden: [(range: Range<Int>, text: String)] = []
+  private var hidden: [(range: Range<Int>, text: String, isRefused: Bool)] = []
 
   init(_ document: YAMLDocument) {
     self.document = document
@@ -30,21 +30,28 @@ package final class Findings {
   func add(_ diagnostic: Diagnostic) { list.append(diagnostic) }
 
   /// Keeps a secret that stands in the text out of what is shown of it.
-  func hide(_ value: Value) {
+  ///
+  /// - Parameter isRefused: Whether it is an error that it is written there.
+  func hide(_ value: Value, isRefused: Bool = false) {
     guard let text = value.string, let range = location(of: value)?.range, !range.isEmpty else { return }
-    hidden.append((range, text))
+    hidden.append((range, text, isRefused))
   }
 
   /// The findings with `•••` in the place of each secret of the text.
-  var listWithoutSecrets: [Diagnostic] {
+  var listWithoutSecrets: [Diagnostic] { list(without: hidden) }
+
+  /// The findings with `•••` in the place of each secret that may not be written there.
+  var listWithoutRefusedSecrets: [Diagnostic] { list(without: hidden.filter(\.isRefused)) }
+
+  private func list(without hidden: [(range: Range<Int>, text: String, isRefused: Bool)]) -> [Diagnostic] {
     guard !hidden.isEmpty else { return list }
     let mark = Array("•••".utf8)
     var bytes: [UInt8] = []
     var copied = 0
     /// How far what stands after an offset has moved.
     var moves: [(offset: Int, by: Int)] = []
-    for (range, _) in hidden.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) where range.lowerBound >= copied
-    {
+    for (range, _, _) in hidden.sorted(by: { $0.range.lowerBound < $1.range.lowerBound })
+    where range.lowerBound >= copied {
       bytes += source.bytes[copied..<range.lowerBound] + mark
       copied = range.upperBound
       moves.append((copied, (moves.last?.by ?? 0) + mark.count - range.count))

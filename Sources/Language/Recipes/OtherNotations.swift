@@ -85,6 +85,19 @@ struct OtherNotations: Sendable {
     }
   }
 
+  static let verify = OtherNotations(keys: [
+    "hub": "github", "standardWebhooks": "standard", "standardwebhooks": "standard", "svix": "standard",
+    "signature": "hmac", "header": "token",
+  ]) { key, _ in
+    switch key {
+    case "gitlab": "write token: { header: X-Gitlab-Token, secret: \"${{ secrets.NAME }}\" }"
+    case "slack", "shopify", "zoom":
+      "write hmac: { secret: \"${{ secrets.NAME }}\", header: … } as its pages say, or standard"
+    case "secret": "name the scheme first, as in github: \"${{ secrets.NAME }}\""
+    default: nil
+    }
+  }
+
   static let step = OtherNotations(keys: [
     "on": "connection", "then": "steps", "try": "steps", "block": "steps", "catch": "onError", "except": "onError",
     "rescue": "onError", "on_error": "onError", "on_failure": "onError", "retries": "retry", "action": "uses",

@@ -152,7 +152,7 @@ final class RecipeCalls {
     }
     let findings = Findings(document)
     let recipe = RecipeReader(findings: findings, environment: environment, calls: self).read()
-    let faults = Diagnostics(findings.listWithoutSecrets).sorted()
+    let faults = Diagnostics(findings.listWithoutRefusedSecrets).sorted()
     return (faults.hasErrors ? nil : recipe, faults.list)
   }
 

@@ -47,6 +47,10 @@ package struct ServerSettings: Sendable, Equatable {
 
   package init() {}
 
+  /// The URL under which requests reach the agent, without a slash at its end; nil if there is none, or if its port is
+  /// known only while it runs.
+  package var base: String? { publicURL ?? listen.first { $0.port != 0 }.map { "http://\($0.text)" } }
+
   /// Why these may not be served; nil if they may.
   package func refusal(hasTokens: Bool) -> String? {
     guard let remote = listen.first(where: { !$0.isLoopback }) else { return nil }

@@ -29,7 +29,9 @@ package struct Webhook: Sendable {
   /// How far a sender's clock may be from this one if the entry doesn't say.
   static let tolerance = TimeSpan.seconds(5 * 60)
 
-  /// How deliveries prove who sent them. Where there are several secrets, each is good: the new one and the old.
+  /// How deliveries prove who sent them.
+  ///
+  /// Where there are several secrets, each is good: the new one and the old.
   package enum Verification: Sendable, Equatable {
     /// Standard Webhooks: `webhook-id`, `webhook-timestamp`, `webhook-signature`.
     case standard(secrets: [String], tolerance: TimeSpan)
@@ -82,6 +84,14 @@ package struct Webhook: Sendable {
     /// The field of the head that holds the time, in seconds since 1970.
     package var timestampHeader: String?
     package var signed: [Part]
+
+    package init(header: String, encoding: Encoding, prefix: String, timestampHeader: String?, signed: [Part]) {
+      self.header = header
+      self.encoding = encoding
+      self.prefix = prefix
+      self.timestampHeader = timestampHeader
+      self.signed = signed
+    }
 
     /// Reads `signed`, such as `v0:{timestamp}:{body}`; nil if it has another name in braces.
     static func parts(of text: String) -> [Part]? {

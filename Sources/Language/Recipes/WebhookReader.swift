@@ -6,9 +6,17 @@ import Expressions
 
 extension TriggerReader {
   /// Something stands for what is at fault, so that `inputs` are read as they are meant.
-  func webhook(_ value: Value, of entry: String) -> Trigger.Kind? {
-    guard let fields = Fields(value, of: "'webhook'", .webhook, findings, others: .webhook) else { return nil }
-    let count = findings.list.count
+  func webhook(_ value: Value, of entry: String) -> Trigger.Kind {
+    guard
+      let fields = Fields(
+        value, of: "'webhook'", .webhook, findings, others: .webhook,
+        form: "webhook: { verify: { github: \"${{ secrets.NAME }}\" } }")
+    else {
+      return .webhook(
+        Webhook(
+          path: entry, verification: .none, dedupeFor: Webhook.dedupeFor, headers: [], form: EventForm(ofDelivery: nil),
+          secrets: []))
+    }
     let path = fields["path"].flatMap(hookPath) ?? entry
     let data = fields["type"].map {
       TypeReader(findings: findings).read($0, of: "the type of the event's data") ?? .dyn
@@ -39,7 +47,7 @@ extension TriggerReader {
     let webhook = Webhook(
       path: path, verification: verification ?? .none, id: id, dedupeFor: dedupeFor ?? Webhook.dedupeFor,
       headers: headers, signal: fields.text("signal"), match: match, form: form, secrets: secrets)
-    return findings.list[count...].contains { $0.severity == .error } ? nil : .webhook(webhook)
+    return .webhook(webhook)
   }
 
   /// An entry that starts no run takes nothing that a run would be started with.
@@ -83,7 +91,8 @@ extension TriggerReader {
   private typealias ReadSecrets = [(name: String, location: Diagnostic.Location?)]
 
   private func verification(_ value: Value, _ secrets: inout ReadSecrets) -> Webhook.Verification? {
-    let fields = Fields(value, of: "'verify'", .verify, findings, form: "verify: { github: \"${{ secrets.NAME }}\" }")
+    let fields = Fields(
+      value, of: "'verify'", .verify, findings, others: .verify, form: "verify: { github: \"${{ secrets.NAME }}\" }")
     guard let fields, let member = fields.kinds().first, let word = member.name else { return nil }
     if !["standard", "stripe", "hmac"].contains(word), let tolerance = fields.member("tolerance") {
       findings.error(
@@ -171,10 +180,9 @@ extension TriggerReader {
   private func read(_ value: Value, _ secrets: inout ReadSecrets) -> [String] {
     if value.list?.isEmpty == true { findings.error("the list of secrets is empty", at: value) }
     return (value.list ?? [value]).compactMap { item in
-      guard let text = findings.text(item, of: "a secret") else { return nil }
       compiler.noteEvaluated(item)
-      guard let name = text.secretName else {
-        if !text.holdsExpression { findings.hide(item) }
+      guard let name = item.string?.secretName else {
+        if !item.holdsExpression { findings.hide(item, isRefused: true) }
         findings.error(
           "a secret is given by its name alone, as \"${{ secrets.NAME }}\"; put its text into the environment or a file "
             + "of secrets", at: item)

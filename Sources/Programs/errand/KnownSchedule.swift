@@ -19,8 +19,17 @@ struct KnownSchedule: Sendable {
   /// The clock by which it is due; the caller's if it isn't due at times.
   func clock(_ own: WallClock) -> WallClock { zone.map { WallClock($0, now: own.now) } ?? own }
 
+  /// Where the agent is reached, without a slash at its end; nil if it is only through its socket.
+  var base: String?
+
+  /// The address to which deliveries are posted.
+  var address: String? { trigger?.webhook.map { (base ?? "") + $0.address } }
+
   /// When it is due, in words.
-  var words: String { (trigger?.words ?? record.spec).safe }
+  var words: String {
+    guard let webhook = trigger?.webhook, let base else { return (trigger?.words ?? record.spec).safe }
+    return (trigger?.words ?? "").replacing(webhook.address, with: base + webhook.address).safe
+  }
 
   /// The slots after an instant that are not decided yet, as long as the schedule may start runs.
   func upcoming(_ count: Int, after instant: Timestamp) -> [Timestamp] {
@@ -71,6 +80,8 @@ struct KnownSchedule: Sendable {
         known.append(KnownSchedule(record: record, trigger: trigger, isRead: false))
       }
     }
+    let base = workspace.configuration.server.base
+    for index in known.indices { known[index].base = base }
     return (known.sorted { $0.record.id.precedesByScalars($1.record.id) }, broken)
   }
 

@@ -286,6 +286,7 @@ extension KnownSchedule {
     map["recipe"] = .string(record.recipe)
     map["file"] = .string(record.file)
     map["words"] = .string(words)
+    map["address"] = address.map { .string($0) }
     map["zone"] = zone.map { .string($0.name) }
     map["next"] = upcoming(1, after: now).first.map { .string("\($0)") }
     map["isRead"] = .bool(isRead)

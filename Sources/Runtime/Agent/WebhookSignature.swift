@@ -51,7 +51,9 @@ package struct VerifiedDelivery: Sendable, Equatable {
 }
 
 extension Webhook.Verification {
-  /// Why a secret can't be one of this scheme; nil if it can. The text says nothing of the secret.
+  /// Why a secret can't be one of this scheme; nil if it can.
+  ///
+  /// The text says nothing of the secret.
   package func fault(of secret: String) -> String? {
     if secret.isEmpty { return "is empty" }
     guard case .standard = self else { return nil }

@@ -3,7 +3,7 @@ import Testing
 @Suite struct `Checking recipes` {
   @Test(arguments: [
     "toplevel", "inputs", "steps", "actions", "expressions", "blocks", "calls", "rounds", "cases", "schedules",
-    "notations", "shapes",
+    "notations", "shapes", "webhooks",
   ])
   func `Each fault is said once, at its place`(_ table: String) throws {
     try CaseFile(table).expect(\.diagnostics)

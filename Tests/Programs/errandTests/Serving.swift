@@ -44,6 +44,7 @@ final class Serving: @unchecked Sendable {
     }
   }
 
+  var isRunning: Bool { process.isRunning }
   var pid: Int32 { process.processIdentifier }
 
   /// Returns the next line that contains a text; the earlier lines are in `before`.
