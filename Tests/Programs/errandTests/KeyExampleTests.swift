@@ -41,7 +41,9 @@ import Testing
     case .recipe:
       let steps = text.contains("\nsteps:") || text.hasPrefix("steps:") ? "" : "\nsteps: [{ wait: 1s }]\n"
       let checked = Recipe.check(Source(name: "example.yaml", text: text + steps), in: environment)
-      #expect(Diagnostics(checked.diagnostics).rendered() == "")
+      // A webhook that verifies nothing is warned of, also in its example.
+      let faults = checked.diagnostics.filter { !(text.contains("none: true") && $0.severity == .warning) }
+      #expect(Diagnostics(faults).rendered() == "")
     case .test:
       let source = Source(name: "recipes/tests/example.test.yaml", text: text)
       let faults = RecipeTestFile.check(source, in: environment).diagnostics
