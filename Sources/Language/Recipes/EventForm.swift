@@ -111,8 +111,12 @@ package struct EventForm: Sendable {
       }
       value = schema.restored(whole)["data"] ?? value
     }
-    var event = ValueMap([("time", .timestamp(time)), ("name", .string(name)), ("data", value)])
+    // The id comes first, as runs have it that were recorded before.
+    var event = ValueMap()
     event["id"] = id.map { .string($0) }
+    event["time"] = .timestamp(time)
+    event["name"] = .string(name)
+    event["data"] = value
     if hasHeaders { event["headers"] = headers ?? .map(ValueMap()) }
     return .success(.map(event))
   }
