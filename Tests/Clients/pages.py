@@ -107,7 +107,8 @@ class Browser:
             url = urllib.parse.urlsplit(link.get_attribute("href"))
             expect(url.netloc == urllib.parse.urlsplit(self.agent.url).netloc, f"{self.path} links to {url.geturl()}")
             path = url.path + ("?" + url.query if url.query else "")
-            if path not in found:
+            # The document of the API is for programs, and no page.
+            if path not in found and not path.endswith(".json"):
                 found.append(path)
         return found
 
