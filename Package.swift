@@ -153,7 +153,7 @@ let package = Package(
         .target(
           name: "AgentHTTP",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "CPageAssets", "HTTPServer", "Recipes", "RunState", "Runs",
+            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "HTTPServer", "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentRuntime",

@@ -275,11 +275,27 @@ package struct SlotListAnswer: FieldSet {
   package init() {}
 }
 
+/// A slot that is to come.
+package struct UpcomingAnswer: FieldSet {
+  @Field("The schedule's id.") package var schedule: String
+  @Field("The slot.") package var slot: Timestamp
+
+  package init() {}
+}
+
+/// Slots that are to come, earliest first.
+package struct UpcomingListAnswer: FieldSet {
+  @Field("The slots.") package var items: [UpcomingAnswer]
+
+  package init() {}
+}
+
 /// One schedule.
 package struct ScheduleAnswer: FieldSet {
   @Field("The recipe's name, and the entry's id after a slash if it has one.") package var id: String
   @Field("The recipe's name.") package var recipe: String
   @Field("The recipe's file.") package var file: String
+  @Field("When it is due, in words.") package var when: String?
   @Field("When it was found first.") package var createdAt: Timestamp
   @Field("The instant up to which its slots are decided.") package var processedUntil: Timestamp
   @Field("Since when it is paused.") package var pausedAt: Timestamp?
@@ -293,8 +309,9 @@ package struct ScheduleAnswer: FieldSet {
 
   package init() {}
 
-  package init(_ record: ScheduleRecord, withData: Bool) {
+  package init(_ record: ScheduleRecord, when words: String?, withData: Bool) {
     id = record.id
+    when = words
     recipe = record.recipe
     file = record.file
     createdAt = record.createdAt

@@ -33,8 +33,10 @@ package indirect enum AgentReply: Sendable {
   /// Some lines that programs of a run printed.
   case printed(PrintedPiece)
   case facts(RunFacts.Answer)
-  case schedules([ScheduleRecord])
+  /// - Parameter words: When each is due; known only to an agent that serves.
+  case schedules([ScheduleRecord], words: [String: String] = [:])
   case slots([SlotRecord])
+  case upcoming([UpcomingSlot])
   /// The slots that a backfill would start.
   case dueSlots([Timestamp], hasMore: Bool)
   /// - Parameter next: How many steps come before the next page, if there is one.
@@ -66,6 +68,22 @@ package struct RunWait: Record, Equatable {
     until = try member("until", record?.until)
     status = try member("status", record?.status)
     reason = try member("reason", record?.reason)
+  }
+}
+
+/// A slot that is to come.
+package struct UpcomingSlot: Record, Equatable {
+  package var schedule: String
+  package var slot: Timestamp
+
+  init(schedule: String, slot: Timestamp) {
+    self.schedule = schedule
+    self.slot = slot
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    schedule = try member("schedule", record?.schedule)
+    slot = try member("slot", record?.slot)
   }
 }
 

@@ -9,7 +9,7 @@
 ///     {"open":[record, as lists show it…],"finished":[summary…],"next":id?}
 ///     {"run":reference,"open":record?}          {"value":…}
 ///     {"facts":…,"others":[…],"events":[…],"holder":pid?}
-///     {"schedules":[record with its texts…]}    {"slots":[slot record…]}
+///     {"schedules":[record with its texts…],"words":{id:text…}}    {"slots":[slot record…]}
 ///     {"slots":[instant…],"hasMore":bool}       {"lines":[printed line…],"next":position,"isLast":bool}
 ///     {"steps":[step record…],"next":position?}  {"explained":id,"sentences":[…]}
 ///     {"recipes":[recipe…]}                     {"recipe":recipe}
@@ -200,7 +200,10 @@ extension AgentReply {
     case .facts(let facts):
       let (members, _) = object(["facts": facts.around.encoded(), "holder": facts.holder.map { .int($0) }])
       return (members, [List("others", facts.others), List("events", facts.events)])
-    case .schedules(let schedules): return (ValueMap(), [List("schedules", schedules)])
+    case .schedules(let schedules, let words):
+      let (members, _) = object(["words": words.isEmpty ? nil : words.encoded()])
+      return (members, [List("schedules", schedules)])
+    case .upcoming(let slots): return (ValueMap(), [List("slots", slots)])
     case .slots(let slots): return (ValueMap(), [List("slots", slots)])
     case .dueSlots(let slots, let hasMore):
       return object(["slots": .list(slots.map { $0.encoded() }), "hasMore": .bool(hasMore)])
@@ -269,7 +272,10 @@ extension AgentReply {
         RunFacts.Answer(
           around: try RunFacts.Surroundings(reading: answer["facts"] ?? .null), others: try list("others"),
           events: try list("events"), holder: answer["holder"]?.int))
-    case "schedules": self = .schedules(try list("schedules"))
+    case "schedules":
+      let words = try answer["words"].map { value throws(RecordError) in try [String: String](reading: value) }
+      self = .schedules(try list("schedules"), words: words ?? [:])
+    case "upcoming": self = .upcoming(try list("slots"))
     case "backfill" where answer["hasMore"] != nil:
       self = .dueSlots(try list("slots"), hasMore: answer["hasMore"]?.bool ?? false)
     case "slots", "pauseSchedule", "resumeSchedule", "resetSchedule", "trigger", "backfill":

@@ -41,6 +41,7 @@ package enum AgentRequest: Sendable {
   case why(RunFacts.Question)
   case schedules
   case slots(SlotQuery)
+  case upcoming(SlotQuery)
   case pauseSchedule(id: String, note: String?)
   case resumeSchedule(id: String)
   case resetSchedule(id: String)

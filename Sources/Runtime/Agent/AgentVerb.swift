@@ -391,6 +391,18 @@ extension AgentVerb {
         return (query.schedule, query.limit, query.from, query.before)
       }),
     AgentVerb(
+      "upcoming", "Lists the coming slots of the schedules, earliest first.", .token(.read),
+      at: .get("/upcoming", UpcomingListAnswer.self),
+      Member<String?>.optional("schedule", "Only slots of that schedule."),
+      Member<Int>.optional("limit", or: 20, "The most slots to list."),
+      Member<Timestamp?>.optional("from", "Only slots from that instant on."),
+      Member<Timestamp?>.optional("before", "Only slots before that instant."),
+      make: { .upcoming(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3)) },
+      values: {
+        guard case .upcoming(let query) = $0 else { return nil }
+        return (query.schedule, query.limit, query.from, query.before)
+      }),
+    AgentVerb(
       "pauseSchedule", "Pauses a schedule: it starts nothing until it is resumed.", .token(.steer),
       at: .post("/schedules/{id}/pause", SlotListAnswer.self), refusals: schedule,
       scheduleID, Member<String?>.optional("note", "Why."),

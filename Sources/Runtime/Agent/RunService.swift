@@ -61,6 +61,7 @@ package struct RunService: Sendable {
       case .schedules: await replies.giveInTurn(try await listSchedules())
       case .slots(let query):
         await replies.giveInTurn(.slots(try await kept { () throws(StateError) in try await store.slots(query) }))
+      case .upcoming(let query): replies.give(.upcoming(try await steered().upcoming(query)))
       case .pauseSchedule(let id, let note): replies.give(.slots(try await steered().pause(id, note: note)))
       case .resumeSchedule(let id): replies.give(.slots(try await steered().resume(id)))
       case .resetSchedule(let id): replies.give(.slots(try await steered().reset(id)))

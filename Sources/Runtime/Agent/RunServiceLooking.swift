@@ -126,6 +126,6 @@ extension RunService {
       }
       records.append(schedule)
     }
-    return .schedules(records)
+    return .schedules(records, words: agent.isServing ? await schedules?.words ?? [:] : [:])
   }
 }

@@ -203,7 +203,7 @@ package final class APIServer: Sendable {
         query.recipe = try onlyRecipe(of: caller, "recipe")
       }
       return .runs(query)
-    case .slots(let query):
+    case .slots(let query), .upcoming(let query):
       guard let schedule = query.schedule else {
         throw Problem(.forbidden, "the token is limited to some recipes: name one of their schedules in 'schedule'")
       }
@@ -289,9 +289,20 @@ package final class APIServer: Sendable {
     case .runs(let open, let finished, let next):
       answer = RunListAnswer.page(open, finished, next, withData: seesData)
     case .run(let record), .ended(let record): answer = RunAnswer(record, withData: seesData)
-    case .schedules(let schedules):
+    case .schedules(let schedules, let words):
       answer = filled(ScheduleListAnswer()) {
-        $0.items = schedules.filter { caller.sees(recipe: $0.recipe) }.map { ScheduleAnswer($0, withData: seesData) }
+        $0.items = schedules.filter { caller.sees(recipe: $0.recipe) }.map {
+          ScheduleAnswer($0, when: words[$0.id], withData: seesData)
+        }
+      }
+    case .upcoming(let slots):
+      answer = filled(UpcomingListAnswer()) {
+        $0.items = slots.map { slot in
+          filled(UpcomingAnswer()) {
+            $0.schedule = slot.schedule
+            $0.slot = slot.slot
+          }
+        }
       }
     case .slots(let slots):
       answer = filled(SlotListAnswer()) { $0.items = slots.map { SlotAnswer($0, withData: seesData) } }

@@ -74,7 +74,7 @@ package struct AgentRequests: Sendable {
   }
 
   package func schedules() async throws(RuntimeError) -> [ScheduleRecord] {
-    try await ask(.schedules) { if case .schedules(let schedules) = $0 { schedules } else { nil } }
+    try await ask(.schedules) { if case .schedules(let schedules, _) = $0 { schedules } else { nil } }
   }
 
   /// The slots in the answer to a request about schedules.
