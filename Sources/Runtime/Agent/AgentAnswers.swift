@@ -217,6 +217,7 @@ package struct RecipeAnswer: FieldSet {
   @Field("The ids of its schedules.") package var schedules: [String] = []
   @Field("The effects of the actions that it may call, by their names.") package var actions: [String: String] = [:]
   @Field("The text of the file.") package var text: String?
+  @Field("What the check says of it, errors or not.") package var findings: [FindingAnswer] = []
 
   package init() {}
 
@@ -228,6 +229,22 @@ package struct RecipeAnswer: FieldSet {
     schedules = record.schedules
     actions = record.actions
     text = record.text
+    findings = record.findings.map { FindingAnswer($0) }
+  }
+}
+
+/// What the check says of a place in a recipe's file.
+package struct FindingAnswer: FieldSet {
+  @Field("error, warning or hint.") package var severity: String
+  @Field("What is wrong, and the fix.") package var message: String
+  @Field("The line, from 1; left out if it is about the whole file.") package var line: Int?
+
+  package init() {}
+
+  init(_ record: FindingRecord) {
+    severity = record.severity
+    message = record.message
+    line = record.line
   }
 }
 

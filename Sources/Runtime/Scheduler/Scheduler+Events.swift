@@ -261,8 +261,9 @@ extension Scheduler {
     }
   }
 
-  /// The coming slots of all schedules, or of one, from one instant up to before another: earliest first, and at most
-  /// that many. Those of schedules that are paused or used up aren't included, because they start no run.
+  /// The coming slots of all schedules, or of one, from one instant up to before another, earliest first.
+  ///
+  /// Those of schedules that are paused or used up aren't included, because they start no run.
   package func upcoming(
     of id: String? = nil, from: Timestamp, before: Timestamp, limit: Int
   ) -> [(schedule: String, slot: Timestamp)] {
