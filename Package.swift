@@ -221,7 +221,7 @@ let package = Package(
           ]),
         .tests(of: "CommandLineParser", "Basics"),
         .tests(
-          of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentRuntime", "Basics", "Calendars",
+          of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",
           "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "Recipes", "RunState", "Runs", "SecretSources",
           "TimetablePlugin"),

@@ -135,6 +135,9 @@ private struct Service {
     let api = APIServer(
       agent.service, store: agent.store, settings: settings, program: "errand \(version)", time: time,
       clock: { [log] in log.clock })
+    (agent.store as? FileStateStore)?.observeCommits { [metrics = api.metrics] in
+      metrics.count($0, syncTime: $1, recipe: $2)
+    }
     do {
       let handed = SystemdNotice.sockets
       let listener = try SocketAddress.listen(in: workspace.stateFolder, SocketAddress.httpName)

@@ -12,7 +12,7 @@ package struct RunService: Sendable {
   let host: RunHost
   let store: any StateStore
   let time: any TimeSource
-  let agent: AgentStatus
+  package let agent: AgentStatus
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
   let explain: Explainer?

@@ -19,6 +19,8 @@ package final class APIServer: Sendable {
   private let gate: Gate
   /// How deliveries to webhooks were answered.
   package let webhookCounts = HookCounts()
+  /// What the agent has done, for `/metrics`.
+  package let metrics = Metrics()
   private let settings: ServerSettings
   private let time: any TimeSource
   /// The program with its version.
@@ -96,7 +98,9 @@ package final class APIServer: Sendable {
 
   private func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
     var response: HTTPServerResponse
+    let began = time.elapsed()
     do throws(Problem) { response = try await answered(request) } catch { response = error.response }
+    metrics.count(status: response.status, after: time.elapsed() - began)
     // What is shown is the caller's alone, and no page is made of it.
     if response.headers["Cache-Control"] == nil { response.headers["Cache-Control"] = "no-store" }
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -118,6 +122,9 @@ package final class APIServer: Sendable {
           throw Problem(.refusal(.notServing), "the agent is starting or ending", headers: ["Retry-After": "1"])
         }
         return .text("ready\n")
+      case "/metrics":
+        try gate.checkOrigin(request)
+        return .text(try await figures(for: try await gate.caller(of: request)), type: Metrics.type)
       case "/openapi.json", "\(apiRoot)/openapi.json": return .text(document(), type: "application/json")
       default: break
       }
@@ -127,11 +134,24 @@ package final class APIServer: Sendable {
     guard path.hasPrefix("\(apiRoot)/") else { return try await page(request) }
     let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
     let caller = try await gate.caller(of: request)
-    try check(routed.verb, for: caller)
+    try check(routed.verb.scope, for: caller)
     let asked = try await narrowed(try routed.request(request), for: caller)
     if case .follow(let run, _) = asked { return try stream(run, for: caller) }
     let reply = try await reply(to: asked, from: caller)
     return try await response(to: asked, reply, routed, request, caller)
+  }
+
+  /// The figures of everything, which are not for tokens that are limited to some recipes.
+  private func figures(for caller: APICaller) async throws(Problem) -> String {
+    try check(.token(.metrics), for: caller)
+    guard caller.recipes.isEmpty else {
+      throw Problem(.forbidden, "the token is limited to some recipes, and the figures are those of all")
+    }
+    return metrics.text(
+      Metrics.Present(
+        version: program.split(separator: " ").last.map { String($0) } ?? program, since: service.agent.since,
+        openRuns: await store.openRunCounts(), streams: content.withLock { $0.streams },
+        deliveries: webhookCounts.all))
   }
 
   private func document() -> String {
@@ -141,9 +161,9 @@ package final class APIServer: Sendable {
     return text
   }
 
-  private func check(_ verb: AgentVerb, for caller: APICaller) throws(Problem) {
-    guard case .token(let scope) = verb.scope, caller.scopes.contains(scope) else {
-      throw Problem(.forbidden, "the token lacks the scope '\(verb.scope.name)', which this needs")
+  private func check(_ needed: AgentVerb.Scope, for caller: APICaller) throws(Problem) {
+    guard case .token(let scope) = needed, caller.scopes.contains(scope) else {
+      throw Problem(.forbidden, "the token lacks the scope '\(needed.name)', which this needs")
     }
   }
 
@@ -162,7 +182,7 @@ package final class APIServer: Sendable {
         http: request, caller: caller,
         parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
         ask: { [self] asked throws(Problem) in
-          try check(asked.verb, for: caller)
+          try check(asked.verb.scope, for: caller)
           return try await reply(to: try await narrowed(asked, for: caller), from: caller)
         }, clock: clock())
       if let answer = try await Pages.answer(asking) { return answer }

@@ -23,7 +23,9 @@ package final class HookCounts: Sendable {
   /// The counts since the agent started.
   package var all: [Key: Int] { counts.withLock { $0 } }
 
-  func add(_ path: String, _ status: Int) { counts.withLock { $0[Key(path: path, status: status), default: 0] += 1 } }
+  package func add(_ path: String, _ status: Int) {
+    counts.withLock { $0[Key(path: path, status: status), default: 0] += 1 }
+  }
 }
 
 /// Answers one request to the address of a webhook.

@@ -259,6 +259,11 @@ package final class FileStateStore: LocalStateStore {
     if let error { observer(error) }
   }
 
+  /// Tells an observer of what becomes durable from now on.
+  package func observeCommits(_ observer: @escaping CommitObserver) {
+    published.observer.withLock { $0 = observer }
+  }
+
   private func onFilesThread<Outcome: Sendable>(
     _ body: @escaping @Sendable () throws(StateError) -> Outcome
   ) async throws(StateError) -> Outcome {

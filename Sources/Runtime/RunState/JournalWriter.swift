@@ -21,9 +21,16 @@ import Threads
 final class PublishedState: Sendable {
   /// The state as of the last synced batch.
   let state: Mutex<State>
+  /// Told of what became durable, from now on.
+  let observer = Mutex<CommitObserver?>(nil)
 
   init(_ state: State) { self.state = Mutex(state) }
 }
+
+/// Counts what became durable: the events of a batch, what the sync took, and how to find the recipe of a run by its
+/// id. Called on the thread that writes, so it must not wait.
+package typealias CommitObserver =
+  @Sendable (_ events: [StateEvent], _ syncTime: Duration, _ recipe: (_ run: String) -> String?) -> Void
 
 /// When a journal has outgrown its snapshot, so that a new snapshot is written.
 package struct CompactionRule: Sendable {
@@ -201,6 +208,9 @@ struct JournalWriter {
       published.state.withLock { state in
         // They fit, because they did before.
         for event in accepted { try? state.apply(event, behind: ahead) }
+      }
+      if let observer = published.observer.withLock({ $0 }) {
+        observer(accepted, syncTime) { ahead.recipe(ofRun: $0) }
       }
     } catch {
       fail(StateError(error))

@@ -34,6 +34,11 @@ package struct State: Sendable, Equatable {
   /// The open runs, oldest first.
   package var openRuns: [RunRecord] { runs.values.sorted { $0.id.precedesByScalars($1.id) } }
 
+  /// The recipe of a run that is open or has just ended.
+  func recipe(ofRun id: String) -> String? {
+    runs[id]?.origin.recipe ?? ended.last { $0.id.hasSameScalars(as: id) }?.origin.recipe
+  }
+
   /// The run that has a caller's key for a recipe at an instant.
   package func run(ofKey key: RunKey, of recipe: String, at instant: Timestamp) throws(RecordError) -> KeyedRun? {
     keys.holder(of: try key.digest(of: recipe), at: instant) { runs[$0] != nil }
