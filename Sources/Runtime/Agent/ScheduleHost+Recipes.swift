@@ -33,9 +33,11 @@ extension ScheduleHost {
 
   /// Makes a run of a served recipe, with the names of the secrets that it reads.
   ///
-  /// - Parameter given: The inputs.
+  /// - Parameters:
+  ///   - given: The inputs.
+  ///   - planned: The inputs of a plan, which count if none are given.
   package func startingRun(
-    of name: String, given: [(name: String, input: GivenInput)], as id: String
+    of name: String, given: [(name: String, input: GivenInput)], planned: ValueMap? = nil, as id: String
   ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
     guard isServing else {
       throw RequestRefusedError(
@@ -44,7 +46,7 @@ extension ScheduleHost {
     }
     let (item, recipe) = try served(recipe: name)
     let inputs: ValueMap
-    switch recipe.inputs(from: given) {
+    switch recipe.inputs(from: given.isEmpty ? planned.map(recipe.given(byPlan:)) ?? [] : given) {
     case .success(let values): inputs = values
     case .failure(let faults):
       throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
@@ -104,6 +106,19 @@ extension ScheduleHost {
     record.findings = findings(of: item.file)
     record.text = item.texts[item.file]?.string.map { store.secrets.finder.redact($0) }
     return record
+  }
+}
+
+extension Recipe {
+  /// The inputs of a plan as what is given to a run; those that the recipe no longer takes are left out.
+  package func given(byPlan planned: ValueMap) -> [(name: String, input: GivenInput)] {
+    planned.members.compactMap { member in
+      guard let name = member.name, let input = inputs.first(where: { $0.name.hasSameScalars(as: name) }) else {
+        return nil
+      }
+      let secret = input.isSecret ? member.value["secret"]?.string : nil
+      return (name, secret.map { .secret(name: $0) } ?? .value(member.value, Source(name: "plan", text: "")))
+    }
   }
 }
 
