@@ -255,6 +255,49 @@ package struct RecipeListAnswer: FieldSet {
   package init() {}
 }
 
+/// A step that a plan has.
+package struct PlannedStepAnswer: FieldSet {
+  @Field("The step's path.") package var path: String
+  @Field("The action.") package var action: String
+  @Field("The connection.") package var connection: String
+  @Field("How many changes it would make, if that is known.") package var changes: Int?
+
+  package init() {}
+
+  init(_ step: Value) {
+    path = step["path"]?.string ?? ""
+    action = step["action"]?.string ?? ""
+    connection = step["connection"]?.string ?? ""
+    changes = step["changes"]?.list?.count
+  }
+}
+
+/// What a run would do.
+package struct PlanAnswer: FieldSet {
+  @Field("The plan's digest, by which a run is started with it.") package var digest: String
+  @Field("The recipe's name.") package var recipe: String
+  @Field("When it was made.") package var madeAt: Timestamp
+  @Field("Whether a run would fail; then none can be started with it.") package var wouldFail: Bool
+  @Field("How many things would be added, changed, removed and so on.") package var tally: [String: Int] = [:]
+  @Field("What was read for it.") package var reads: [PlannedStepAnswer] = []
+  @Field("What would be written.") package var writes: [PlannedStepAnswer] = []
+  @Field("The whole plan, as `errand plan --json` prints it; with the scope data.") package var document: Value?
+
+  package init() {}
+
+  package init(_ plan: PlanRecord, withData: Bool) {
+    let document = plan.document
+    digest = plan.digest
+    recipe = plan.recipe
+    madeAt = plan.madeAt
+    wouldFail = plan.wouldFail
+    for member in document["tally"]?.map?.members ?? [] { tally[member.name ?? ""] = member.value.int }
+    reads = (document["reads"]?.list ?? []).map { PlannedStepAnswer($0) }
+    writes = (document["writes"]?.list ?? []).map { PlannedStepAnswer($0) }
+    self.document = withData ? document : nil
+  }
+}
+
 /// One slot of the ledger.
 package struct SlotAnswer: FieldSet {
   @Field("The schedule's id.") package var schedule: String

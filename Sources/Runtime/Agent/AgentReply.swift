@@ -44,6 +44,7 @@ package indirect enum AgentReply: Sendable {
   case explained(run: String, Explanation)
   case recipes([RecipeRecord])
   case recipe(RecipeRecord)
+  case plan(PlanRecord)
   case tokens([TokenIssued])
   /// A link by which a browser logs in once.
   case link(String)

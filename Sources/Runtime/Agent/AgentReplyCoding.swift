@@ -13,6 +13,7 @@
 ///     {"slots":[instant…],"hasMore":bool}       {"lines":[printed line…],"next":position,"isLast":bool}
 ///     {"steps":[step record…],"next":position?}  {"explained":id,"sentences":[…]}
 ///     {"recipes":[recipe…]}                     {"recipe":recipe}
+///     {"plan":plan}
 ///     {"tokens":[token…]}                       {"link":URL}
 ///     {"yielded":true}                          {"failed":{"kind":…,"message":…}}
 ///     the members of `AgentReport`
@@ -216,6 +217,7 @@ extension AgentReply {
       return object(["explained": .string(run), "sentences": explanation.value])
     case .recipes(let recipes): return (ValueMap(), [List("recipes", recipes)])
     case .recipe(let recipe): return object(["recipe": recipe.encoded()])
+    case .plan(let plan): return object(["plan": plan.encoded()])
     case .link(let url): return object(["link": .string(url)])
     case .tokens(let tokens): return (ValueMap(), [List("tokens", tokens)])
     case .status(let report): return (report.encoded().map ?? ValueMap(), [])
@@ -285,6 +287,7 @@ extension AgentReply {
       self = .explained(run: try text("explained"), try Explanation(reading: answer["sentences"] ?? .null))
     case "recipes": self = .recipes(try list("recipes"))
     case "recipe": self = .recipe(try RecipeRecord(reading: answer["recipe"] ?? .null))
+    case "plan", "showPlan": self = .plan(try PlanRecord(reading: answer["plan"] ?? .null))
     case "issueLink": self = .link(try text("link"))
     case "tokens", "issueToken", "revokeToken": self = .tokens(try list("tokens"))
     case "status": self = .status(try AgentReport(reading: answer))

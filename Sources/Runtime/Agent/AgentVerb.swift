@@ -204,6 +204,10 @@ extension AgentVerb {
   private static let key = Member<String?>.optional(
     "key", "A key of the caller's choice: a run of the recipe that has it already is the answer, and none is started.")
   private static let scheduleID = Member<String>.required("id", "The schedule's id.")
+  private static let recipe = Member<String>.required("recipe", "The recipe's name.")
+  private static let inputs = Member<PlainMap?>.optional("inputs", "The inputs' values by their names.")
+  private static let texts = Member<[String: String]>.optional(
+    "texts", or: [:], "More inputs, as texts that are read as the input's type wants.")
   private static let overlap = Member<Trigger.Overlap?>.optional(
     "overlap", "What to do while a run is open, in place of what the recipe says.")
 
@@ -223,16 +227,31 @@ extension AgentVerb {
     AgentVerb(
       "start", "Starts a run of a served recipe by its name.", .token(.start),
       at: .post("/recipes/{recipe}/runs", AcceptedAnswer.self, status: 202),
-      refusals: [.notFound, .inputs, .configuration, .ended, .notServing],
-      Member<String>.required("recipe", "The recipe's name."),
-      Member<PlainMap?>.optional("inputs", "The inputs' values by their names."),
-      Member<[String: String]>.optional(
-        "texts", or: [:], "More inputs, as texts that are read as the input's type wants."), key,
-      make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, key: $3) },
+      refusals: [.notFound, .inputs, .configuration, .ended, .notServing, .moved, .busy, .timeout],
+      recipe, inputs, texts, key,
+      Member<String?>.optional(
+        "plan", "The digest of a plan: the run starts only if it would still do what the plan says, with its inputs."),
+      make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, key: $3, plan: $4) },
       values: {
-        guard case .start(let recipe, let inputs, let texts, let key) = $0 else { return nil }
-        return (recipe, PlainMap(map: inputs), texts, key)
+        guard case .start(let recipe, let inputs, let texts, let key, let plan) = $0 else { return nil }
+        return (recipe, PlainMap(map: inputs), texts, key, plan)
       }),
+    AgentVerb(
+      "plan", "Plans a run of a served recipe: reads what the run would read, and writes nothing.", .token(.start),
+      at: .post("/recipes/{recipe}/plans", PlanAnswer.self, status: 201),
+      refusals: [.notFound, .inputs, .configuration, .notServing, .busy, .timeout],
+      recipe, inputs, texts,
+      Member<String?>.optional("plan", "The digest of an earlier plan, whose inputs are taken."),
+      make: { .plan(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, plan: $3) },
+      values: {
+        guard case .plan(let recipe, let inputs, let texts, let plan) = $0 else { return nil }
+        return (recipe, PlainMap(map: inputs), texts, plan)
+      }),
+    AgentVerb(
+      "showPlan", "Shows a plan of the last hour.", .token(.read), at: .get("/plans/{digest}", PlanAnswer.self),
+      refusals: [.notFound],
+      Member<String>.required("digest", "The plan's digest."),
+      make: { .showPlan(digest: $0) }, values: { if case .showPlan(let digest) = $0 { digest } else { nil } }),
     AgentVerb(
       "resume", "Resumes an interrupted or paused run, and follows it.", .token(.steer),
       at: .post("/runs/{run}/resume", AcceptedAnswer.self, status: 202),
@@ -357,8 +376,7 @@ extension AgentVerb {
     AgentVerb(
       "recipe", "Shows a recipe that is served: its text, what it takes and what it may do.", .token(.read),
       at: .get("/recipes/{recipe}", RecipeAnswer.self), refusals: [.notFound, .configuration],
-      Member<String>.required("recipe", "The recipe's name."),
-      make: { .recipe(name: $0) }, values: { if case .recipe(let name) = $0 { name } else { nil } }),
+      recipe, make: { .recipe(name: $0) }, values: { if case .recipe(let name) = $0 { name } else { nil } }),
     AgentVerb(
       "value", "Reads a large value that a record names and does not hold.", .token(.data),
       Member<BlobReference>.required("blob", "The value's hash and size, as the record has them."),

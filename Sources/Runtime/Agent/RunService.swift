@@ -16,6 +16,9 @@ package struct RunService: Sendable {
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
   let explain: Explainer?
+  /// Nil where no plans are made.
+  let planner: Planner?
+  let plans = PlanBook()
   /// The browsers that are logged in.
   package let sessions = SessionBook()
 
@@ -29,8 +32,11 @@ package struct RunService: Sendable {
       case .submit(var run, let secrets, let isDetached, let isAgain, let key):
         run.key = try runKey(key, of: caller)
         try await submit(run, secrets, isDetached: isDetached, isAgain: isAgain, replies)
-      case .start(let recipe, let inputs, let texts, let key):
-        replies.give(try await start(recipe, inputs, texts, try runKey(key, of: caller)))
+      case .start(let recipe, let inputs, let texts, let key, let plan):
+        replies.give(try await start(recipe, given(inputs, texts), try runKey(key, of: caller), asPlanned: plan))
+      case .plan(let recipe, let inputs, let texts, let plan):
+        await replies.giveInTurn(.plan(try await self.plan(recipe, given(inputs, texts), likePlan: plan)))
+      case .showPlan(let digest): await replies.giveInTurn(.plan(try planned(digest).plan))
       case .resume(let run, let isDetached):
         let id = try await find(run).id
         if isDetached { replies.give(try await resumeAlone(id)) } else { try await resume(id, replies) }
@@ -141,7 +147,7 @@ package struct RunService: Sendable {
   }
 
   /// The run that has the key of a new run; refused unless both have the same inputs.
-  private func holder(ofKeyOf run: RunCreated) async throws(RequestRefusedError) -> RunRecord? {
+  func holder(ofKeyOf run: RunCreated) async throws(RequestRefusedError) -> RunRecord? {
     guard let key = run.key else { return nil }
     let (found, inputs, overrides) = try await kept { () async throws(StateError) in
       let id = try await store.run(ofKey: key, of: run.recipe, at: time.now())
@@ -170,6 +176,15 @@ package struct RunService: Sendable {
     return record
   }
 
+  /// The run that has a key, whatever its inputs.
+  func run(ofKey key: RunKey, of recipe: String) async throws(RequestRefusedError) -> RunRecord? {
+    let id = try await kept { () async throws(StateError) in
+      try await store.run(ofKey: key, of: recipe, at: time.now())
+    }
+    guard let id else { return nil }
+    return try await keptRun(id)
+  }
+
   /// Continues a run whose caller left; an agent that does not serve leaves it in the state.
   private func carryOnIfServing(_ run: String) async throws(RequestRefusedError) {
     guard agent.isServing, store.run(run) != nil else { return }
@@ -192,16 +207,22 @@ package struct RunService: Sendable {
 
   /// Starts a run of a recipe that is served.
   private func start(
-    _ name: String, _ inputs: ValueMap, _ texts: [String: String], _ key: RunKey?
+    _ name: String, _ given: [(name: String, input: GivenInput)], _ key: RunKey?, asPlanned plan: String?
   ) async throws(RequestRefusedError) -> AgentReply {
-    var prepared = try await steered().startingRun(of: name, given: given(inputs, texts), as: newID())
+    if let plan { return try await start(name, given, key, asPlanned: plan) }
+    var prepared = try await steered().startingRun(of: name, given: given, as: newID())
     prepared.run.key = key
-    if let known = try await accept(prepared.run, reading: prepared.secrets) {
+    return try await begin(prepared.run, reading: prepared.secrets)
+  }
+
+  /// Records a run and carries it on.
+  func begin(_ run: RunCreated, reading secrets: [String]) async throws(RequestRefusedError) -> AgentReply {
+    if let known = try await accept(run, reading: secrets) {
       return .accepted(run: known.id, isServing: agent.isServing, known: known.status)
     }
     // The run is on disk; the reason why it cannot continue is recorded with it.
-    do throws(RequestRefusedError) { try await carryOnIfServing(prepared.run.run) } catch {}
-    return .accepted(run: prepared.run.run, isServing: agent.isServing)
+    do throws(RequestRefusedError) { try await carryOnIfServing(run.run) } catch {}
+    return .accepted(run: run.run, isServing: agent.isServing)
   }
 
   private func carryOn(
@@ -309,7 +330,7 @@ package struct RunService: Sendable {
   }
 
   /// The schedules, for a request that steers one.
-  private func steered() throws(RequestRefusedError) -> ScheduleHost {
+  func steered() throws(RequestRefusedError) -> ScheduleHost {
     guard let schedules else { throw RequestRefusedError(.request, "there are no schedules here") }
     return schedules
   }
@@ -354,7 +375,7 @@ package struct RunService: Sendable {
 
 extension Value {
   /// The names of the members that the two maps don't share with the same value.
-  fileprivate func namesOfDifferences(to other: Value) -> [String] {
+  func namesOfDifferences(to other: Value) -> [String] {
     var names: [String] = []
     for member in map?.members ?? [] {
       if let name = member.name, other[name] != member.value { names.append(name) }

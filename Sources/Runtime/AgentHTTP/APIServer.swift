@@ -197,7 +197,7 @@ package final class APIServer: Sendable {
     await service.handle(
       asked, from: caller.caller, to: LocalReplies { reply in first.withLock { $0 = $0 ?? reply } })
     switch first.withLock({ $0 }) {
-    case .refused(let refusal)?: throw Problem(refusal)
+    case .refused(let refusal)?: throw Problem(refusal, withData: caller.seesData)
     case let reply?: return reply
     case nil: throw Problem(.refusal(.state), "the agent ends", headers: ["Retry-After": "5"])
     }
@@ -215,7 +215,12 @@ package final class APIServer: Sendable {
       try check(recipe: String(Substring(id.utf8.prefix { $0 != ASCII.slash })), "schedule")
     }
     switch asked {
-    case .start(let recipe, _, _, _), .recipe(let recipe): try check(recipe: recipe, "recipe")
+    case .start(let recipe, _, _, _, _), .plan(let recipe, _, _, _), .recipe(let recipe):
+      try check(recipe: recipe, "recipe")
+    case .showPlan(let digest):
+      guard case .plan(let plan) = try await reply(to: .showPlan(digest: digest), from: caller),
+        caller.sees(recipe: plan.recipe)
+      else { throw Problem(.refusal(.notFound), "there is no such plan") }
     case .runs(var query):
       if let recipe = query.recipe {
         try check(recipe: recipe, "recipe")
@@ -361,6 +366,9 @@ package final class APIServer: Sendable {
         $0.items = recipes.filter { caller.sees(recipe: $0.name) }.map { RecipeAnswer($0) }
       }
     case .recipe(let recipe): answer = RecipeAnswer(recipe)
+    case .plan(let plan):
+      if case .plan = asked { headers["Location"] = "\(apiRoot)/plans/\(plan.digest)" }
+      answer = PlanAnswer(plan, withData: seesData)
     case .status(let report):
       answer = filled(StatusAnswer()) {
         $0.program = report.program

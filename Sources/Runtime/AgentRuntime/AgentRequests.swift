@@ -124,13 +124,13 @@ extension RuntimeError {
     let kind: Kind =
       switch refusal.kind {
       case .notFound, .ambiguous, .notAsked: .noInput
-      case .notAllowed, .ended: .failed
+      case .notAllowed, .ended, .moved: .failed
       case .request: .usage
       case .inputs: .invalid
       case .state: .cannotCreate
       case .configuration: .configuration
       case .serving: .locked
-      case .conflict, .notServing: .unavailable
+      case .conflict, .notServing, .busy, .timeout: .unavailable
       }
     self.init(kind, refusal.message)
   }

@@ -95,6 +95,29 @@ extension RunFactory {
     }
   }
 
+  /// Plans a run that an agent would record, within the limits of its connections.
+  func plan(
+    _ run: RunCreated, keptIn store: any StateStore
+  ) async throws(RequestRefusedError) -> PlanRecord.MadeForRun {
+    do throws(RuntimeError) {
+      guard case .inline(let texts) = run.texts,
+        let recipe = check(run.file, among: texts, run.language, zone: run.zone).recipe
+      else { throw RuntimeError(.invalid, "'\(run.file)' cannot be planned") }
+      let secrets = try await workspace.secrets(of: recipe, inputs: run.inputs, overrides: [:], from: secrets)
+      var planned = PlannedRun(
+        run.file, texts: texts, zone: run.zone, inputs: run.inputs.map ?? ValueMap(), secrets: secrets,
+        program: run.program)
+      planned.language = run.language
+      let names = Set(recipe.connectionNames)
+      planned.limiters = await pool.limiters(
+        workspace.configuration.limits.filter { names.contains($0.key) }, keptIn: store)
+      let made = try await plan(planned, hiding: store.secrets)
+      return PlanRecord.MadeForRun(text: made.text, wouldFail: made.plan.error != nil)
+    } catch {
+      throw RequestRefusedError(error.kind == .unavailable ? .state : .configuration, error.message)
+    }
+  }
+
   /// The stored values that the run may read, from the folder, whichever process holds it.
   private func values(
     _ run: PlannedRun, _ recipe: Recipe, _ book: SecretBook
