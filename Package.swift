@@ -158,8 +158,8 @@ let package = Package(
         .target(
           name: "AgentRuntime",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
-            "Threads",
+            "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "Recipes", "Recordings", "RunState", "Runs",
+            "SecretSources", "Threads",
           ]),
         .tests(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs", "Scheduler"),

@@ -29,6 +29,7 @@ struct RunCommand: DispatchedCommand {
   }
 
   func run() async throws(RuntimeError) -> ExitCode {
+    if let remote = try await dispatch.remoteAgent() { return try await run(at: remote) }
     if parsed["sandbox"].isGiven, parsed["detach"].isGiven {
       throw RuntimeError(.usage, "--sandbox cannot be detached: its services and its state end with this process")
     }

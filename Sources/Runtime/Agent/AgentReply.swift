@@ -107,6 +107,8 @@ package struct AgentReport: Record, Equatable {
     package var nextSlot: Timestamp?
     /// The faults of recipes, each as people see it.
     package var faults: [String]
+    /// The zone of recipes that name none, if errand.yaml names one.
+    package var zone: String?
   }
 
   init(of agent: AgentStatus, runs: [String: Int]) {
@@ -129,8 +131,9 @@ package struct AgentReport: Record, Equatable {
     let schedules: Int? = try member("schedules", record?.served?.schedules)
     let nextSlot: Timestamp? = try member("nextSlot", record?.served?.nextSlot)
     let faults = try member("faults", record?.served?.faults, default: [])
+    let zone: String? = try member("zone", record?.served?.zone)
     if let recipes, let schedules {
-      served = Served(recipes: recipes, schedules: schedules, nextSlot: nextSlot, faults: faults)
+      served = Served(recipes: recipes, schedules: schedules, nextSlot: nextSlot, faults: faults, zone: zone)
     }
   }
 }

@@ -19,17 +19,23 @@
 ///     the members of `AgentReport`
 ///
 /// A large answer comes in parts (`AnswerParts`).
-import Basics
-import RunState
+package import Basics
+package import RunState
 import Runs
 
 /// The answers to a client on the socket.
 struct SocketReplies: AgentReplies {
   private let line: RequestLine
+  private let sees: @Sendable (_ recipe: String) -> Bool
   private let newID: @Sendable () -> String
 
-  init(to line: RequestLine, newID: @escaping @Sendable () -> String) {
+  /// - Parameter sees: Whether the client sees what belongs to a recipe, in lists of all.
+  init(
+    to line: RequestLine, sees: @escaping @Sendable (String) -> Bool = { _ in true },
+    newID: @escaping @Sendable () -> String
+  ) {
     self.line = line
+    self.sees = sees
     self.newID = newID
   }
 
@@ -44,7 +50,7 @@ struct SocketReplies: AgentReplies {
 
   func giveInTurn(_ reply: AgentReply) async {
     var answer = PartedAnswer(to: line, id: newID())
-    var (rest, lists) = reply.parts
+    var (rest, lists) = reply.narrowed(sees).parts
     for list in lists { rest[list.name] = await send(list, of: &answer) }
     await answer.end(rest)
   }
@@ -157,6 +163,15 @@ extension RunRecord {
 }
 
 extension AgentReply {
+  /// The answer without the recipes, and the schedules of recipes, that a client doesn't see.
+  fileprivate func narrowed(_ sees: (String) -> Bool) -> AgentReply {
+    switch self {
+    case .schedules(let schedules): .schedules(schedules.filter { sees($0.recipe) })
+    case .recipes(let recipes): .recipes(recipes.filter { sees($0.name) })
+    default: self
+    }
+  }
+
   /// A member of an answer that may have many items.
   fileprivate struct List {
     var name: String
@@ -230,7 +245,7 @@ extension AgentReply {
   }
 
   /// Reads a whole answer to a request with a verb.
-  init(reading answer: Value, to verb: String) throws(RecordError) {
+  package init(reading answer: Value, to verb: String) throws(RecordError) {
     func list<Item: Recordable>(_ name: String, of _: Item.Type = Item.self) throws(RecordError) -> [Item] {
       var items: [Item] = []
       for item in answer[name]?.list ?? [] { items.append(try Item(reading: item)) }
@@ -262,7 +277,7 @@ extension AgentReply {
       self = .found(
         try RunReference(reading: answer["run"] ?? .null),
         open: try open.map { value throws(RecordError) in try RunRecord(reading: value) })
-    case "show": self = .run(try RunRecord(reading: answer["run"] ?? .null))
+    case "show", "follow": self = .run(try RunRecord(reading: answer["run"] ?? .null))
     case "value": self = .value(try Value(reading: answer["value"] ?? .null))
     case "logs":
       self = .printed(

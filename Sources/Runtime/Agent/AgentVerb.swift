@@ -178,7 +178,7 @@ extension AgentRequest {
   }
 
   /// The object that a client sends, and the verb's name.
-  func encoded() -> (line: Value, verb: String) {
+  package func encoded() -> (line: Value, verb: String) {
     let (verb, line) = written
     return (.map(line), verb.name)
   }

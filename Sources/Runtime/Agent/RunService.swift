@@ -367,7 +367,8 @@ package struct RunService: Sendable {
     if let schedules, agent.isServing {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
-        faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults)
+        faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults,
+        zone: await schedules.zone)
     }
     return report
   }
@@ -396,6 +397,15 @@ extension RunService {
     } catch {
       replies.give(.refused(error))
     }
+  }
+
+  /// Serves a request that was read from a line.
+  ///
+  /// - Parameter sees: Whether the caller sees what belongs to a recipe, in lists of all.
+  package func handle(
+    _ request: AgentRequest, to line: RequestLine, sees: @escaping @Sendable (_ recipe: String) -> Bool
+  ) async {
+    await handle(request, from: line.caller, to: SocketReplies(to: line, sees: sees) { newID() })
   }
 }
 

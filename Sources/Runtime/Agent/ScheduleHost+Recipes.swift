@@ -7,6 +7,9 @@ import Scheduler
 
 // The recipes that are served: what they are, and runs of them by their names.
 extension ScheduleHost {
+  /// The zone of recipes that name none, if errand.yaml names one.
+  package var zone: String? { registry.environment.zone }
+
   /// The recipe that a name means; refused with the names that there are.
   private func served(recipe name: String) throws(RequestRefusedError) -> (item: RecipeRegistry.Item, recipe: Recipe) {
     let items = registry.items

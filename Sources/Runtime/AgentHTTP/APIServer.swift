@@ -132,6 +132,7 @@ package final class APIServer: Sendable {
     if let asset = PageAssets.answer(path) { return asset }
     try gate.checkOrigin(request)
     guard path.hasPrefix("\(apiRoot)/") else { return try await page(request) }
+    if path == RequestDoor.path { return try await lines(request) }
     let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
     let caller = try await gate.caller(of: request)
     try check(routed.verb.scope, for: caller)
@@ -246,7 +247,11 @@ package final class APIServer: Sendable {
       .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
       try await find(run, for: caller)
     case .schedules, .recipes, .status: break
-    case .submit, .value, .why, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
+    case .why(let question):
+      try await find(question.subject.run, for: caller)
+      if let schedule = question.subject.schedule { try check(schedule: schedule) }
+      return .why(question.alone)
+    case .submit, .value, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
       throw Problem(.forbidden, "the token is limited to some recipes")
     }
     return asked
@@ -409,7 +414,18 @@ package final class APIServer: Sendable {
 
   // MARK: Streams
 
-  private func stream(_ run: String, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
+  /// Answers a request of the command line as lines.
+  private func lines(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
+    let door = RequestDoor(service: service, program: program, time: time)
+    let caller = try await gate.caller(of: request)
+    let given = try door.asked(request, by: caller)
+    try check(given.verb, for: caller)
+    let asked = try await narrowed(given, for: caller)
+    return door.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
+  }
+
+  /// A place among the streams.
+  private func lease() throws(Problem) -> StreamLease {
     let hasRoom = content.withLock { content in
       guard content.streams < APIServer.mostStreams else { return false }
       content.streams += 1
@@ -419,7 +435,11 @@ package final class APIServer: Sendable {
       throw Problem(
         .tooMany, "\(APIServer.mostStreams) streams are open, which is the most", headers: ["Retry-After": "15"])
     }
-    let lease = StreamLease { [self] in content.withLock { $0.streams -= 1 } }
+    return StreamLease { [self] in content.withLock { $0.streams -= 1 } }
+  }
+
+  private func stream(_ run: String, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
+    let lease = try lease()
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])
@@ -450,7 +470,7 @@ package final class APIServer: Sendable {
 }
 
 /// A place among the streams, which is given back when nothing of the answer is left.
-private final class StreamLease: Sendable {
+final class StreamLease: Sendable {
   private let giveBack: @Sendable () -> Void
 
   init(_ giveBack: @escaping @Sendable () -> Void) { self.giveBack = giveBack }

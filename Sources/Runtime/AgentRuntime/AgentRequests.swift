@@ -28,6 +28,8 @@ package struct AgentRequests: Sendable {
       first = try await replies.next()
     } catch let error as RecordError {
       throw RuntimeError(.unavailable, "the answer cannot be read: \(error.message)")
+    } catch let error as RuntimeError {
+      throw error
     } catch {
       return nil
     }
@@ -86,6 +88,16 @@ package struct AgentRequests: Sendable {
   package func isServed() async throws(RuntimeError) -> Bool {
     if connection.isAgent { return false }
     return try await ask(.status) { if case .status(let report) = $0 { report.isServing } else { nil } }
+  }
+
+  /// The zone of recipes that name none, if the agent's errand.yaml names one.
+  package func zone() async throws(RuntimeError) -> String? {
+    try await ask(.status) { if case .status(let report) = $0 { .some(report.served?.zone) } else { nil } }
+  }
+
+  /// Why a run is in its state, as the agent explains it.
+  package func explanation(of run: String) async throws(RuntimeError) -> Explanation {
+    try await ask(.explain(run: run)) { if case .explained(_, let explanation) = $0 { explanation } else { nil } }
   }
 
   /// The run that a text names.
