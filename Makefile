@@ -68,9 +68,10 @@ package-test: deb
 built: packages clients
 	swift build --build-tests $(CHECKED)
 
+# What isn't over after so many minutes hangs: the tests that are running are listed then, with the stacks of their process.
+TEST_MINUTES ?= 40
 test: built
-	@set -o pipefail; swift test $(CHECKED) --disable-xctest --parallel 2>&1 | tee .build/tests.log \
-	|| { echo "== what failed"; grep -A 6 '^✘' .build/tests.log; exit 1; }
+	@.ci/tests .build/tests.log $(TEST_MINUTES) swift test $(CHECKED) --disable-xctest --parallel
 
 # Clients of the API from PyPI, for tests against what others wrote. Where PyPI isn't reached, those tests say so and are
 # left out; the browser and what drives it are Debian's, and always there.
@@ -85,22 +86,25 @@ clients:
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
 # with its slots and runs compared with the ledger in the end, POST_KILLS times between requests over HTTP and their
-# answers, asks the API EXAMPLES things of each kind, and for SECONDS more over runs that are retried, values that many
+# answers, posts DELIVERIES to a webhook through kills, asks the API EXAMPLES things of each kind, and for SECONDS more over runs that are retried, values that many
 # change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up, and
 # simulates seeds for as long. At last an agent does all that one does for MINUTES, or for HOURS, and what it holds is
 # measured: SECONDS=600 HOURS=8 make soak
 ROUNDS := 20
 RECIPES := 20000
 POST_KILLS := 1000
+DELIVERIES := 10000
 EXAMPLES := 100
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) '*' 60),10)
 soak: packages clients
 	swift build --build-tests $(CHECKED)
 	ERRAND_KILLS=$(ROUNDS) ERRAND_SOAK=$(SECONDS) swift test $(CHECKED) --disable-xctest --no-parallel \
 	  --filter 'killed at random'
-	ERRAND_POST_KILLS=$(POST_KILLS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	ERRAND_CLIENT_MINUTES=240 ERRAND_POST_KILLS=$(POST_KILLS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
 	  --filter 'killed at random between a request'
-	ERRAND_EXAMPLES=$(EXAMPLES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	ERRAND_DELIVERIES=$(DELIVERIES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	  --filter 'deliveries count once through kills'
+	ERRAND_CLIENT_MINUTES=240 ERRAND_EXAMPLES=$(EXAMPLES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
 	  --filter 'the agent answers as its document'
 	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'

@@ -170,7 +170,7 @@ let package = Package(
           of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Expressions", "PluginList", "Recipes", "RunState",
           "RunTestKit", "StorePlugin"),
         .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
-        .tests(of: "SecretSources", "Basics", "Recipes"),
+        .tests(of: "SecretSources", "ActionTestKit", "Basics", "Recipes"),
       ]),
     // What tests are made with: those of recipes, of plugins, and the simulator.
     floor(
@@ -219,7 +219,7 @@ let package = Package(
             "ActionKit", "Agent", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions",
             "PluginList", "Recipes", "RunState",
           ]),
-        .tests(of: "CommandLineParser", "Basics"),
+        .tests(of: "CommandLineParser", "ActionTestKit", "Basics"),
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",

@@ -111,14 +111,14 @@ extension Serving {
     ]
   }
 
-  private func newHome(_ name: String) throws -> URL {
+  func newHome(_ name: String) throws -> URL {
     let home = folder.url.appending(path: name)
     try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
     return home
   }
 
   /// Waits until an agent has used no processor time for a second.
-  private func waitUntilIdle(_ agent: Process) throws {
+  func waitUntilIdle(_ agent: Process) throws {
     for _ in 0..<120 {
       let before = try processorTicks(agent)
       Thread.sleep(forTimeInterval: 1)

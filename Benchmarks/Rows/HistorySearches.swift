@@ -44,7 +44,7 @@ struct HistorySearches {
 
   private static func recipe(_ number: Int) -> String { number % 333_333 == 7 ? "rare" : "recipe-\(number % 20)" }
 
-  private func fill(_ path: String) async throws {
+  func fill(_ path: String) async throws {
     let store = try await FileStateStore.open(path, program: "benchmark")
     for start in stride(from: 0, to: Self.runs, by: 1000) {
       var events: [StateEvent] = []

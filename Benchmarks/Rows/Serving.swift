@@ -12,13 +12,13 @@ struct Serving {
   // MARK: Idle
 
   /// A thousand recipes, each with a schedule whose next slot is months or years away.
-  func idle() throws -> [Row] {
+  func idle(_ name: String = "idle", _ configuration: String = "") throws -> [Row] {
     let count = 1000
-    let home = folder.url.appending(path: "idle")
+    let home = folder.url.appending(path: name)
     for number in 0..<count {
       try write("cron: \"\(number % 60) \(number / 60) 29 2 *\"", to: "recipe\(number)", in: home)
     }
-    let server = try serve(home)
+    let server = try serve(home, configuration)
     defer { end(server) }
     // Until all recipes are read and the initial work is over.
     try wait(for: 30, server) { try log(home).contains("\"serving\"") }

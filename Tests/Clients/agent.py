@@ -3,6 +3,7 @@
 A script is called with the program's path. It prints what it found, and exits with 1 if something isn't as it should be.
 """
 import contextlib
+import ctypes
 import http.client
 import json
 import os
@@ -10,6 +11,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -116,11 +118,11 @@ class Failed(Exception):
 
 def expect(condition, message):
     if not condition:
-        raise Failed(message)
+        raise Failed(message() if callable(message) else message)
 
 
-def until(condition, message, seconds=60):
-    """Waits until a condition is true, and gives its value."""
+def until(condition, message, seconds=120):
+    """Waits until a condition is true, and gives its value; so long because other tests use the machine as well."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -129,6 +131,18 @@ def until(condition, message, seconds=60):
         if time.monotonic() > end:
             raise Failed(message() if callable(message) else message)
         time.sleep(0.02)
+
+
+def end_others():
+    """Kills what this process started and hasn't ended, and what those started: browsers, agents, made-up services."""
+    for _ in range(100):
+        mine = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        for child in mine:
+            with contextlib.suppress(OSError):
+                os.kill(int(child), signal.SIGKILL)
+                os.waitpid(int(child), 0)
+        if not mine:
+            return
 
 
 class Answer:
@@ -170,8 +184,8 @@ class Agent:
     def start_service(self, name):
         """Starts a made-up service, and gives its lines of `errand.yaml`."""
         process = subprocess.Popen(
-            [self.program, "sandbox", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            cwd=self.folder)
+            [self.program, "sandbox", name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, cwd=self.folder)
         self.services.append(process)
         lines = ""
         for line in process.stdout:
@@ -191,19 +205,22 @@ class Agent:
     def start(self, *arguments):
         """Starts `errand serve`, and returns when it serves."""
         self.process = subprocess.Popen(
-            [self.program, "serve", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            cwd=self.folder, env=self.environment)
-        self.url = None
-        for line in self.process.stderr:
-            self.log.append(line)
-            if "listens on http://" in line:
-                self.url = "http://" + line.split("http://")[1].strip()
-            if " serves " in line:
-                break
-        else:
-            raise Failed("errand serve ended: " + "".join(self.log[-20:]))
-        process = self.process
-        threading.Thread(target=lambda: self.log.extend(process.stderr), daemon=True).start()
+            [self.program, "serve", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, cwd=self.folder, env=self.environment)
+        process, log = self.process, []
+        self.log = log
+
+        def read():
+            for line in process.stderr:
+                log.append(line)
+
+        threading.Thread(target=read, daemon=True).start()
+        until(
+            lambda: any(" serves " in line for line in log) or process.poll() is not None,
+            lambda: "errand serve doesn't serve: " + "".join(log[-20:]))
+        expect(process.poll() is None, f"errand serve exited with {process.poll()}: {''.join(log[-20:])}")
+        address = next((line for line in log if "listens on http://" in line), None)
+        self.url = address and "http://" + address.split("http://")[1].strip()
         return self
 
     def kill(self):
@@ -235,7 +252,8 @@ class Agent:
 
     def call(self, *arguments):
         return subprocess.run(
-            [self.program, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True)
+            [self.program, *arguments], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=120)
 
     def token(self, name, *scopes, recipes=(), more=()):
         """A new token."""
@@ -296,9 +314,17 @@ class Agent:
 
 
 def main(body):
-    """Runs the body of a script; what it expects and isn't so is printed."""
+    """Runs the body of a script; what it expects and isn't so is printed.
+
+    However the script ends, what it started ends with it: children of children are adopted for that.
+    """
+    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+    sys.stdout.reconfigure(line_buffering=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended before its time"))
     try:
         body()
     except Failed as fault:
         print(f"FAILED: {fault}")
         raise SystemExit(1)
+    finally:
+        end_others()

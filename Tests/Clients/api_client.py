@@ -47,7 +47,7 @@ def run():
         # Follows until the end, which comes with the decision.
         stream = []
         follower = threading.Thread(
-            target=lambda: stream.append(follow.sync_detailed(first.run, client=client.with_timeout(60))))
+            target=lambda: stream.append(follow.sync_detailed(first.run, client=client.with_timeout(60))), daemon=True)
         follower.start()
         until(lambda: show.sync(first.run, client=client).status == "waiting", "it doesn't wait")
         decided = decide.sync(first.run, client=client, body=models.DecideBody(approved=True, comment="Agreed."))

@@ -52,7 +52,7 @@ def run():
                         repeats[0] += 1
                     time.sleep(0.005)
 
-        clients = [threading.Thread(target=client, args=(number,)) for number in range(CLIENTS)]
+        clients = [threading.Thread(target=client, args=(number,), daemon=True) for number in range(CLIENTS)]
         for thread in clients:
             thread.start()
         for kill in range(kills):

@@ -21,6 +21,7 @@ try:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.remote.remote_connection import RemoteConnection
 except ImportError:
     sys.exit("Selenium isn't installed; 'make clients' installs it, or: apt install python3-selenium")
 
@@ -52,8 +53,11 @@ class Browser:
         if not scripts:
             options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
         self.agent, self.scripts, self.dialogs = agent, scripts, 0
+        # A browser that doesn't answer is a failure, and not waited for without end.
+        RemoteConnection.set_timeout(180)
         self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-        self.driver.set_page_load_timeout(30)
+        self.driver.set_page_load_timeout(120)
+        self.driver.set_script_timeout(120)
         self.look("light", 1280)
 
     def quit(self):
@@ -103,8 +107,9 @@ class Browser:
     def links(self):
         """The pages of this agent that the page links to."""
         found = []
-        for link in self.driver.find_elements(By.CSS_SELECTOR, "a[href]"):
-            url = urllib.parse.urlsplit(link.get_attribute("href"))
+        # Asked at once: a live page may replace an element between finding and using it.
+        for link in self.ask("return [...document.querySelectorAll('a[href]')].map(a => a.href)"):
+            url = urllib.parse.urlsplit(link)
             expect(url.netloc == urllib.parse.urlsplit(self.agent.url).netloc, f"{self.path} links to {url.geturl()}")
             path = url.path + ("?" + url.query if url.query else "")
             # The document of the API is for programs, and no page.
@@ -141,7 +146,8 @@ class Browser:
             faults.append(f"scrolls to the side: {wide} > {room}: {widest}")
         if injected := self.ask("return [...document.querySelectorAll(arguments[0])].map(e => e.outerHTML)", INJECTED):
             faults.append(f"markup from outside: {injected}")
-        if AXE and self.scripts:
+        # Of the colours, which alone differ, one width is enough.
+        if AXE and self.scripts and (theme == THEMES[0] or width == WIDTHS[-1]):
             if not self.ask("return !!window.axe"):
                 self.ask(AXE.read_text() + ";window.axe = axe;")
             violations = self.driver.execute_async_script(
@@ -162,17 +168,23 @@ class Browser:
 
     def tab_to(self, what, selector):
         """Moves the focus to an element with the Tab key alone; the focus has to be visible everywhere."""
-        wanted = self.driver.find_elements(By.CSS_SELECTOR, selector)
-        expect(wanted, f"{self.path} has no {what} ({selector})")
+        expect(
+            self.driver.find_elements(By.CSS_SELECTOR, selector),
+            lambda: f"{self.path} has no {what} ({selector}):\n{self.text[:2000]}")
         for _ in range(400):
             self.press(Keys.TAB)
-            active = self.driver.switch_to.active_element
-            if active.tag_name in ("body", "html"):
+            # Asked at once: a live page may replace an element between finding and using it.
+            active = self.ask(
+                "const active = document.activeElement;"
+                "if (!active || active.matches('body, html')) return null;"
+                "const style = getComputedStyle(active);"
+                "return {isWanted: active.matches(arguments[0]) && !active.disabled, html: active.outerHTML.slice(0, 200),"
+                " isSeen: style.outlineStyle !== 'none' || style.boxShadow !== 'none'}", selector)
+            if active is None:
                 continue
-            outline = active.value_of_css_property("outline-style"), active.value_of_css_property("box-shadow")
-            expect(outline != ("none", "none"), f"{self.path}: no focus is seen at {active.get_attribute('outerHTML')[:200]}")
-            if active.get_attribute("disabled") is None and any(active == element for element in wanted):
-                return active
+            expect(active["isSeen"], f"{self.path}: no focus is seen at {active['html']}")
+            if active["isWanted"]:
+                return
         raise Failed(f"{self.path}: the Tab key doesn't reach {what}")
 
     def activate(self, what, selector, key=Keys.ENTER):
@@ -180,7 +192,7 @@ class Browser:
         self.tab_to(what, selector)
         before = self.driver.find_element(By.TAG_NAME, "html").id
         self.press(key)
-        until(lambda: self.is_other(before), lambda: f"{self.path}: {what} leads nowhere", 20)
+        until(lambda: self.is_other(before), lambda: f"{self.path}: {what} leads nowhere")
 
     def is_other(self, page):
         """Whether another page has come, and is there whole."""
@@ -191,8 +203,8 @@ class Browser:
             return False
 
     def enter(self, what, selector, text):
-        field = self.tab_to(what, selector)
-        field.clear()
+        self.tab_to(what, selector)
+        self.driver.switch_to.active_element.clear()
         self.press(*text)
 
     def until_shows(self, what, selector, reload=True):
@@ -203,7 +215,7 @@ class Browser:
             if reload:
                 self.driver.refresh()
                 time.sleep(0.1)
-        until(shows, lambda: f"{self.path} doesn't show {what} ({selector})", 30)
+        until(shows, lambda: f"{self.path} doesn't show {what} ({selector})")
 
 
 # What there is to see.

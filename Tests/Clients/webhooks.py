@@ -19,7 +19,7 @@ def post(path, body, headers):
     request = urllib.request.Request(
         f"{address}/hooks/{path}", body.encode(), {"Content-Type": "application/json", **headers}, method="POST")
     try:
-        with urllib.request.urlopen(request) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.load(answer)["isNew"]
     except urllib.error.HTTPError as error:
         return error.code, None

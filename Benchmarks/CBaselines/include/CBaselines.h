@@ -12,3 +12,20 @@ double cbaselines_yaml_events(const unsigned char *_Nonnull text, size_t size);
 
 /// Fetches a URL with libcurl, one request after another over one connection.
 double cbaselines_fetch(const char *_Nonnull url, int count);
+
+/// A request that a server is asked, and what came of it.
+struct CBaselinesRequest {
+  const void *_Nonnull bytes;
+  size_t size;
+  /// The seconds until the answer was there, and its status and size with its head.
+  double seconds;
+  int status;
+  size_t answer;
+};
+
+/// Asks a server of this machine over so many connections that stay, each of which sends its next request once it has
+/// the answer to the one before. The answers have to say their length.
+double cbaselines_ask(int port, struct CBaselinesRequest *_Nonnull requests, int count, int connections);
+
+/// The seconds of the slowest in a hundred of so many appends that are synced.
+double cbaselines_slow_sync(const char *_Nonnull path, size_t size, int count);

@@ -63,6 +63,7 @@ struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {
       MHD_OPTION_UNESCAPE_CALLBACK, unescapeNothing, NULL,
       MHD_OPTION_URI_LOG_CALLBACK, options->began, options->context,
       MHD_OPTION_NOTIFY_COMPLETED, options->completed, options->context,
+      MHD_OPTION_NOTIFY_CONNECTION, options->connected, options->context,
       MHD_OPTION_END);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return daemon;

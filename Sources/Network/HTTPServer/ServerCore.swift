@@ -31,10 +31,12 @@ final class ServerCore: Sendable {
   let handler: HTTPServer.Handler
   /// Whether it listens on a Unix socket, whose clients the kernel identifies.
   let isLocal: Bool
+  let arrivals: Arrivals
   private let state = Mutex(State())
 
   init(limits: HTTPServerLimits, isLocal: Bool, handler: @escaping HTTPServer.Handler) {
     self.limits = limits
+    arrivals = Arrivals(limits)
     self.isLocal = isLocal
     self.handler = handler
   }
@@ -47,10 +49,11 @@ final class ServerCore: Sendable {
       // The head of the answer and the library's own records share it; the exact limit is checked on the whole head.
       memoryPerConnection: max(0, limits.headBytes) + 16 << 10,
       context: context.toOpaque(),
-      began: { context, target, _ in
+      began: { context, target, connection in
         guard let context else { return nil }
         let core = Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue()
-        return Unmanaged.passRetained(ServerExchange(core, target: String(cString: target))).toOpaque()
+        let exchange = ServerExchange(core, target: String(cString: target), socket: cmicrohttpd_socket(connection))
+        return Unmanaged.passRetained(exchange).toOpaque()
       },
       handler: { _, connection, _, method, _, bytes, count, context in
         guard let connection, let method, let count, let exchange = ServerExchange.of(context) else { return .NO }
@@ -62,6 +65,12 @@ final class ServerCore: Sendable {
         guard let pointer = context?.pointee else { return }
         context?.pointee = nil
         Unmanaged<ServerExchange>.fromOpaque(pointer).takeRetainedValue().completed()
+      },
+      connected: { context, connection, _, what in
+        guard let context, let connection else { return }
+        let arrivals = Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue().arrivals
+        let socket = cmicrohttpd_socket(connection)
+        if what == .CONNECTION_NOTIFY_STARTED { arrivals.expect(socket) } else { arrivals.end(socket) }
       })
     guard let daemon = cmicrohttpd_start(&options) else {
       context.release()

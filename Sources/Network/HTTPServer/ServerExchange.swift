@@ -41,9 +41,12 @@ final class ServerExchange: @unchecked Sendable {
   private var connection: OpaquePointer?
   private var isTooLarge = false
   private var discarded = 0
+  private let socket: Int32
 
-  init(_ core: ServerCore, target: String) {
+  init(_ core: ServerCore, target: String, socket: Int32) {
     self.core = core
+    self.socket = socket
+    core.arrivals.begin(socket)
     request = HTTPServerRequest("", target)
   }
 
@@ -93,6 +96,7 @@ final class ServerExchange: @unchecked Sendable {
       $0 + $1.name.utf8.count + $1.value.utf8.count + 4
     }
     guard size <= core.limits.headBytes else { return refuse(431, "The head is too large.") }
+    if let fault = request.headers.framingFault { return refuse(400, fault) }
     let lengths = request.headers.values("Content-Length")
     if let length = lengths.first {
       guard lengths.count == 1, request.headers["Transfer-Encoding"] == nil else {
@@ -105,12 +109,14 @@ final class ServerExchange: @unchecked Sendable {
       }
       request.body.reserveCapacity(min(count, 64 << 10))
     }
+    core.arrivals.begin(socket)
     return true
   }
 
   /// If a body is too large without announcing it, the answer has to wait for its end: as much again, and a little
   /// more, is read and discarded, then the connection is dropped.
   private func receive(_ part: UnsafeRawBufferPointer) -> Bool {
+    core.arrivals.extend(socket, for: part.count)
     if isTooLarge || part.count > core.limits.bodyBytes - request.body.count {
       isTooLarge = true
       request.body = []
@@ -122,6 +128,7 @@ final class ServerExchange: @unchecked Sendable {
   }
 
   private func handle(_ connection: OpaquePointer) -> Bool {
+    core.arrivals.end(socket)
     guard core.begin(self) else { return false }
     shared.withLock { shared in
       cmicrohttpd.suspend_connection(connection)
@@ -219,6 +226,7 @@ final class ServerExchange: @unchecked Sendable {
   /// Ends the exchange; libmicrohttpd has dropped its reference.
   func completed() {
     abandon { _ in true }
+    core.arrivals.expect(socket)
     core.end(self)
   }
 
@@ -301,5 +309,20 @@ final class ServerExchange: @unchecked Sendable {
       }
       continuation?.resume(throwing: CancellationError())
     }
+  }
+}
+
+extension HTTPHeaders {
+  /// Why another reader of the same head might find another end of the request in it (RFC 9112, sections 5.1 and 6.3);
+  /// what the library itself refuses isn't here.
+  fileprivate var framingFault: String? {
+    if fields.contains(where: { $0.name.isEmpty || $0.name.utf8.contains { $0 <= ASCII.space } }) {
+      return "The name of a field has a space or a control character."
+    }
+    let encodings = values("Transfer-Encoding")
+    if encodings.count > 1 || encodings.contains(where: { $0.lowercasedASCII != "chunked" }) {
+      return "The only transfer encoding is 'chunked', once."
+    }
+    return values("Host").count > 1 ? "There is more than one field Host." : nil
   }
 }

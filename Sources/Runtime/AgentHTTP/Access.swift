@@ -97,10 +97,15 @@ struct Gate: Sendable {
     Problem(.unauthorized, detail, headers: ["WWW-Authenticate": "Bearer realm=\"errand\""])
   }
 
-  /// The host without its port, of a field Host (RFC 9110, section 7.2).
+  /// The host without its port, of a field Host (RFC 9110, section 7.2); empty if what follows the host is no port.
   private static func name(ofHost text: String) -> String {
-    if text.hasPrefix("["), let end = text.firstIndex(of: "]") { return String(text[...end]) }
-    return String(Substring(text.utf8.prefix { $0 != ASCII.colon }))
+    var name = Substring(text.utf8.prefix { $0 != ASCII.colon })
+    if text.hasPrefix("["), let end = text.firstIndex(of: "]") { name = text[...end] }
+    let port = text.utf8.dropFirst(name.utf8.count)
+    guard port.isEmpty || port.first == ASCII.colon && port.dropFirst().allSatisfy(ASCII.digits.contains) else {
+      return ""
+    }
+    return String(name)
   }
 
   /// The host and the port of a URL, as in a field Host.

@@ -66,7 +66,7 @@ public func succeeds(_ command: [String]) -> Bool {
   process.arguments = command
   process.standardOutput = FileHandle.nullDevice
   process.standardError = FileHandle.nullDevice
-  guard (try? process.run()) != nil else { return false }
+  guard (try? process.startAlone()) != nil else { return false }
   process.waitUntilExit()
   return process.terminationStatus == 0
 }
@@ -104,7 +104,7 @@ public func python(
     process.standardInput = try? FileHandle(forReadingFrom: files[0])
     process.standardOutput = try? FileHandle(forWritingTo: files[1])
     process.standardError = try? FileHandle(forWritingTo: files[2])
-    guard (try? process.run()) != nil else { return 127 }
+    guard (try? process.startAlone()) != nil else { return 127 }
     process.waitUntilExit()
     return process.terminationStatus
   }

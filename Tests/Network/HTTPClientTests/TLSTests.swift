@@ -27,11 +27,11 @@ struct TLSTests {
       process.arguments = [
         "s_server", "-www", "-accept", "127.0.0.1:0", "-cert", authority, "-key", made.key,
       ]
-      let output = Pipe()
+      let output = launchPipe()
       process.standardOutput = output
       process.standardError = FileHandle.nullDevice
       process.standardInput = FileHandle.nullDevice
-      try process.run()
+      try process.startAlone()
       // It says `ACCEPT 127.0.0.1:12345` once it listens.
       var text = ""
       while !text.contains("ACCEPT") || !text.hasSuffix("\n") {

@@ -83,6 +83,14 @@ import Testing
       "two lengths", ["POST / HTTP/1.1", "Host: a", "Content-Length: 2", "Content-Length: 3"], body: "abc",
       gets: "HTTP/1.1 400 Bad Request"),
     Exchange(
+      "a space before a colon", ["POST / HTTP/1.1", "Host: a", "Content-Length : 3"], body: "abc",
+      gets: "HTTP/1.1 400 Bad Request"),
+    Exchange(
+      "two transfer codings",
+      ["POST / HTTP/1.1", "Host: a", "Transfer-Encoding: chunked", "Transfer-Encoding: identity"],
+      body: "0\r\n\r\n", gets: "HTTP/1.1 400 Bad Request"),
+    Exchange("two hosts", ["GET / HTTP/1.1", "Host: a", "Host: b"], gets: "HTTP/1.1 400 Bad Request"),
+    Exchange(
       "a chunk size that isn't a number", ["POST / HTTP/1.1", "Host: a", "Transfer-Encoding: chunked"], body: "zz\r\n",
       gets: "HTTP/1.1 400 Bad Request"),
     Exchange("no host", ["GET / HTTP/1.1"], gets: "HTTP/1.1 400 Bad Request"),

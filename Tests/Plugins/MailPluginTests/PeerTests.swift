@@ -12,7 +12,7 @@ import Testing
     let port: Int
     let authority: String
     private let process = Process()
-    private let output = Pipe()
+    private let output = launchPipe()
     private let folder: URL
 
     /// - Parameter mode: `tls`, `startTLS` or `none`.
@@ -25,7 +25,7 @@ import Testing
       process.arguments = ["-u", "-c", Self.script, mode, authority, made.key]
       process.standardOutput = output
       process.standardError = FileHandle.nullDevice
-      try process.run()
+      try process.startAlone()
       port = try #require(Int(Self.line(of: output)))
     }
 

@@ -1,3 +1,4 @@
+import ActionTestKit
 import CommandLineParser
 import Foundation
 import Testing
@@ -9,9 +10,9 @@ import Testing
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = [shell] + arguments
     if let folder { process.currentDirectoryURL = folder }
-    let pipe = Pipe()
+    let pipe = launchPipe()
     (process.standardOutput, process.standardError) = (pipe, pipe)
-    try process.run()
+    try process.startAlone()
     let bytes = try pipe.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
     return String(decoding: bytes, as: UTF8.self)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The pages in a real browser, Debian's Chromium; a machine without it fails, and says what to install.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct BrowserTests {
+@Suite(.serialized, .timeLimit(.minutes(Clients.minutes + 1))) struct BrowserTests {
   @Test(arguments: ["appearance", "keyboard", "no-scripts"])
   func `people can use the pages, and all that is on them`(_ part: String) async throws {
     let (code, output) = try await Clients.run(

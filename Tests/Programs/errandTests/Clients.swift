@@ -1,5 +1,6 @@
 import ActionTestKit
 import Foundation
+import Glibc
 import Testing
 
 /// Programs that others wrote, which try the agent over HTTP: scripts of `Tests/Clients`.
@@ -16,32 +17,41 @@ enum Clients {
   /// Debian's Python, which has Selenium.
   static let systemPython = "/usr/bin/python3"
 
+  /// How long a script may take, in minutes; `make soak` sets it, because full counts take longer.
+  static let minutes = ProcessInfo.processInfo.environment["ERRAND_CLIENT_MINUTES"].flatMap { Int($0) } ?? 12
+
   /// Runs a script of `Tests/Clients`, and gives its exit code and all that it printed.
+  ///
+  /// `timeout` puts it in a process group of its own, and ends that group when the time is up: first in order, so that
+  /// the script ends what it started in sessions of their own. The output goes to a file: a pipe would be read until
+  /// the last of those that hold it is gone, which may be a program that a script left behind.
   static func run(
     _ script: String, _ arguments: [String], with python: String, environment: [String: String] = [:]
   ) async throws -> (code: Int32, output: String) {
+    let file = FileManager.default.temporaryDirectory.appending(path: "errand-\(script)-\(UUID().uuidString).log")
+    try Data().write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let handle = try FileHandle(forWritingTo: file)
+    defer { try? handle.close() }
     let process = Process()
-    process.executableURL = URL(filePath: python)
-    process.arguments = [packageFolder.appending(path: "Tests/Clients/\(script)").path] + arguments
+    process.executableURL = URL(filePath: "/usr/bin/timeout")
+    let path = packageFolder.appending(path: "Tests/Clients/\(script)").path
+    process.arguments = ["--kill-after=20s", "\(minutes)m", python, path] + arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    let pipe = Pipe()
-    (process.standardOutput, process.standardError) = (pipe, pipe)
+    (process.standardOutput, process.standardError, process.standardInput) = (handle, handle, FileHandle.nullDevice)
     let ended = AsyncStream<Int32> { continuation in
       process.terminationHandler = { process in
         continuation.yield(process.terminationStatus)
         continuation.finish()
       }
     }
-    try process.run()
-    // Read on a thread of its own: a script may print more than a pipe holds.
-    let output = await withCheckedContinuation { continuation in
-      Thread.detachNewThread {
-        let bytes = (try? pipe.fileHandleForReading.readToEnd()) ?? nil
-        continuation.resume(returning: String(decoding: bytes ?? Data(), as: UTF8.self))
-      }
-    }
+    try process.startAlone()
+    let pid = process.processIdentifier
     var code: Int32 = -1
     for await status in ended { code = status }
-    return (code, output)
+    // The stream ends early when the test's time is up; `timeout` then ends the group.
+    if Task.isCancelled { kill(pid, SIGTERM) }
+    let output = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+    return (code, code == 124 || code == 137 ? "\(output)\n\(script) was ended after \(minutes) minutes" : output)
   }
 }

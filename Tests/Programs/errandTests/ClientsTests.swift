@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The API as clients of others see it.
-@Suite(.timeLimit(.minutes(60))) struct ClientsTests {
+@Suite(.timeLimit(.minutes(Clients.minutes + 1))) struct ClientsTests {
   /// A count from the environment, which `make soak` sets.
   private static func count(_ variable: String, _ usual: Int) -> String {
     ProcessInfo.processInfo.environment[variable] ?? "\(usual)"
@@ -37,5 +37,9 @@ import Testing
 
   @Test func `killed at random between a request and its answer, the agent starts each run once`() async throws {
     try await Self.expectSuccess("kills.py", Self.count("ERRAND_POST_KILLS", 50))
+  }
+
+  @Test func `hostile callers are refused, others are served, and the schedules stay on time`() async throws {
+    try await Self.expectSuccess("hostile.py")
   }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import errand
 
-@Suite struct HelpTopicsTests {
+@Suite(.timeLimit(.minutes(10))) struct HelpTopicsTests {
   private static let parts = KeyReference.all(ActionCatalog(everyPlugin))
 
   @Test func `a key is shown with its sentence, its values and an example`() {

@@ -22,11 +22,11 @@ import Testing
     process.executableURL = URL(filePath: "/bin/sh")
     process.arguments = ["-c", "exec \(command)"]
     process.currentDirectoryURL = program.folder
-    let output = Pipe()
+    let output = launchPipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
     process.standardInput = FileHandle.nullDevice
-    try process.run()
+    try process.startAlone()
     defer { kill(process.processIdentifier, SIGKILL) }
     let port = await aside { () -> Int? in
       var text = ""

@@ -7,7 +7,7 @@ import Testing
 /// The averages' recipe, which the repository ships.
 private let averages = Program.root.appending(path: "recipes/markbook-averages.yaml").path
 
-@Suite struct PlanTests {
+@Suite(.timeLimit(.minutes(10))) struct PlanTests {
   /// A markbook with a class and students, each of which needs the result of the write before.
   private static let newMarkbook = """
     recipe: new-markbook

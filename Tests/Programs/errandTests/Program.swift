@@ -90,7 +90,9 @@ final class Program: Sendable {
   }
 
   func call(_ arguments: [String], environment: [String: String] = [:]) async throws -> Outcome {
-    try await start(arguments, environment: environment).outcome()
+    // A test that asks until something is so ends when its time is up.
+    try Task.checkCancellation()
+    return try await start(arguments, environment: environment).outcome()
   }
 
   @discardableResult
@@ -118,8 +120,8 @@ extension RunningSandbox {
 final class Call: @unchecked Sendable {
   // Process is used by one task at a time: its output is read on threads of its own.
   let process: Process
-  private let out = Pipe()
-  private let error = Pipe()
+  private let out = launchPipe()
+  private let error = launchPipe()
   private let reading: Task<(String, String), Never>
 
   init(_ process: Process) throws {
@@ -127,7 +129,7 @@ final class Call: @unchecked Sendable {
     process.standardOutput = out
     process.standardError = error
     process.standardInput = FileHandle.nullDevice
-    try process.run()
+    try process.startAlone()
     let (out, error) = (out.fileHandleForReading, error.fileHandleForReading)
     reading = Task {
       async let text = Call.text(of: out)
@@ -142,8 +144,13 @@ final class Call: @unchecked Sendable {
     String(decoding: await aside { handle.readDataToEndOfFile() }, as: UTF8.self)
   }
 
+  /// What it printed, and its exit code; when the test's time is up it is killed.
   func outcome() async -> Program.Outcome {
-    let (text, errors) = await reading.value
+    let (text, errors) = await withTaskCancellationHandler {
+      await reading.value
+    } onCancel: {
+      signal(SIGKILL)
+    }
     let code = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
     return Program.Outcome(code: code, out: text, error: errors)
   }
@@ -161,7 +168,10 @@ func aside<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> 
 /// Runs a program of the system, and returns its exit status.
 func run(_ path: String, _ arguments: String...) async -> Int32 {
   await aside {
-    guard let process = try? Process.run(URL(filePath: path), arguments: arguments) else { return -1 }
+    let process = Process()
+    process.executableURL = URL(filePath: path)
+    process.arguments = arguments
+    guard (try? process.startAlone()) != nil else { return -1 }
     process.waitUntilExit()
     return process.terminationStatus
   }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Recipes of the repository that end at once, run as users try them: in the sandboxes of their services.
-@Suite struct SandboxRecipeTests {
+@Suite(.timeLimit(.minutes(10))) struct SandboxRecipeTests {
   @Test(arguments: [
     ("nearest-exits", "nearest", "LANTERN QUAY, exit A"),
     ("rail-data-update", "headline", "Station data 20260401 are installed."),

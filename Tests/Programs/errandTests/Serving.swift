@@ -1,3 +1,4 @@
+import ActionTestKit
 import Foundation
 import Glibc
 import Synchronization
@@ -12,13 +13,13 @@ final class Serving: @unchecked Sendable {
 
   init(_ process: Process) throws {
     self.process = process
-    let pipe = Pipe()
+    let pipe = launchPipe()
     process.standardError = pipe
     process.standardOutput = FileHandle.nullDevice
     process.standardInput = FileHandle.nullDevice
     let (lines, continuation) = AsyncStream.makeStream(of: String.self)
     self.lines = lines
-    try process.run()
+    try process.startAlone()
     let descriptor = pipe.fileHandleForReading.fileDescriptor
     Thread.detachNewThread {
       var line: [UInt8] = []
@@ -63,5 +64,13 @@ final class Serving: @unchecked Sendable {
   func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
   /// The exit code, or the negative number of the signal that killed it.
-  func end() async -> Int32 { await ended.value }
+  ///
+  /// When the test's time is up it is killed, so that no test waits for a program without end.
+  func end() async -> Int32 {
+    await withTaskCancellationHandler {
+      await ended.value
+    } onCancel: {
+      signal(SIGKILL)
+    }
+  }
 }

@@ -97,12 +97,12 @@ import Testing
     let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("llvm-symbolizer") })
     let addresses = line.split(separator: " ").filter { $0.hasPrefix("0x") }.map(String.init)
     #expect(addresses.count > 1, "\(text)")
-    let (process, pipe) = (Process(), Pipe())
+    let (process, pipe) = (Process(), launchPipe())
     process.executableURL = URL(filePath: "/usr/bin/env")
     let path = try FileManager.default.destinationOfSymbolicLink(atPath: program)
     process.arguments = ["llvm-symbolizer", "--obj=\(path)"] + addresses
     process.standardOutput = pipe
-    try process.run()
+    try process.startAlone()
     let output = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     return String(decoding: output, as: UTF8.self)

@@ -1,3 +1,4 @@
+import ActionTestKit
 import Basics
 import Foundation
 import Recipes
@@ -237,7 +238,7 @@ private struct Sources {
     process.arguments = words
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil else { return false }
+    guard (try? process.startAlone()) != nil else { return false }
     process.waitUntilExit()
     return process.terminationStatus == 0
   }

@@ -40,6 +40,8 @@ struct CMicroHTTPDOptions {
   void *_Nullable (*_Nonnull began)(void *_Nullable, const char *_Nonnull, struct MHD_Connection *_Nonnull);
   MHD_AccessHandlerCallback _Nonnull handler;
   MHD_RequestCompletedCallback _Nonnull completed;
+  /// Called when a connection has begun, and before its socket is closed.
+  MHD_NotifyConnectionCallback _Nonnull connected;
 };
 
 /// The socket of a connection, or -1; Swift cannot call the variadic function.

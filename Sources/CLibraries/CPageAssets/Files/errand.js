@@ -33,8 +33,10 @@
   let kept = null;
   document.addEventListener('htmx:beforeSwap', (event) => {
     const live = event.detail.target;
-    const fields = [...live.querySelectorAll('input:not([type=hidden]), textarea')];
-    if (fields.some((field) => field === document.activeElement || field.value !== field.defaultValue)) {
+    const fields = [...live.querySelectorAll('input:not([type=hidden]), textarea, select')];
+    const isChanged = (field) => field.options ? [...field.options].some((o) => o.selected !== o.defaultSelected)
+      : field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+    if (fields.some((field) => field === document.activeElement || isChanged(field))) {
       event.detail.shouldSwap = false;
       return;
     }

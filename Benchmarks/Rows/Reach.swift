@@ -1,0 +1,279 @@
+import Basics
+import CBaselines
+import Foundation
+import Glibc
+import HTTPClient
+
+/// Measures what `errand serve` answers over HTTP: its budgets for programs, webhooks and pages.
+///
+/// What asks is C with a socket for each connection, so that it takes little of the processors that it shares with the
+/// agent.
+struct Reach {
+  let serving: Serving
+  let folder: WorkFolder
+
+  init(_ folder: WorkFolder) {
+    self.folder = folder
+    serving = Serving(folder)
+  }
+
+  private static let recipes = [
+    "sum": """
+    inputs: { n: { type: int, default: 1 } }
+    steps: [{ let: { m: "${{ inputs.n + 1 }}" } }]
+    outputs: { m: "${{ m }}" }
+
+    """,
+    "patient": "steps: [{ wait: { event: never } }]\n",
+    "items": """
+    steps: [{ id: each, forEach: "${{ lists.range(10000) }}", as: n, steps: [{ let: { m: "${{ n + 1 }}" } }] }]
+
+    """,
+    "hook": """
+    inputs: { n: { type: int } }
+    on:
+      - webhook: { verify: { standard: "${{ secrets.HOOK }}" }, type: { n: int } }
+        inputs: { n: "${{ event.data.n }}" }
+    steps: [{ let: { m: "${{ inputs.n }}" } }]
+
+    """,
+  ]
+  private static let key = [UInt8](repeating: 7, count: 24)
+
+  // MARK: Programs
+
+  func programs() async throws -> [Row] {
+    let sync = cbaselines_slow_sync(folder.path("baseline"), 400, 500)
+    guard sync > 0 else { throw NotMeasured("cannot append to \(folder.path("baseline"))") }
+    let agent = try Agent(self, "reach")
+    defer { serving.end(agent.process) }
+    var rows: [Row] = []
+    let started = try agent.ask(
+      (0..<500).map { agent.request("POST", "/api/v1/recipes/sum/runs", "{\"inputs\":{\"n\":\($0)}}") }, 202)
+    let late = (started.slowest - sync) * 1000
+    rows.append(
+      Row(
+        "a start over HTTP, p99 above fdatasync", late, "ms", .atMost(2), of: shownTime(started.slowest),
+        beside: "\(shownTime(sync)): C append + fdatasync, p99"))
+    let run = try await agent.start("sum")
+    let read = try agent.ask((0..<20_000).map { _ in agent.request("GET", "/api/v1/runs/\(run)") }, 200, over: 8)
+    rows.append(Row("GET of a run", 20_000 / read.seconds, "/s", .atLeast(5000)))
+    let waiting = try await agent.start("patient")
+    rows += try streams(agent, waiting)
+    // A run of many items, as a page.
+    let items = try await agent.start("items")
+    try await agent.end(of: items)
+    let page = try agent.ask((0..<50).map { _ in agent.request("GET", "/runs/\(items)") }, 200)
+    rows.append(Row("page of a run with 10,000 items", page.median * 1000, "ms", .atMost(100)))
+    rows.append(Row("page of a run with 10,000 items: as sent", Double(page.bytes) / 1000, "KB", .atMost(200)))
+    var sent = 0
+    for name in ["errand.css", "errand.js", "errand.svg", "htmx.js"] {
+      sent += try agent.ask([agent.request("GET", "/assets/\(name)")], 200).bytes
+    }
+    rows.append(Row("files of the pages: as sent", Double(sent) / 1000, "KB", .atMost(60)))
+    return rows
+  }
+
+  /// As many streams as there may be, while nothing happens.
+  private func streams(_ agent: Agent, _ run: String) throws -> [Row] {
+    let count = 200
+    let before = Double(try residentBytes(of: agent.process.processIdentifier))
+    var request = agent.request("GET", "/api/v1/runs/\(run)/events")
+    var sockets: [Int32] = []
+    defer { for socket in sockets { close(socket) } }
+    for _ in 0..<count {
+      let socket = try connected(to: agent.port)
+      sockets.append(socket)
+      guard send(socket, &request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
+        throw NotMeasured("a stream can't be asked for")
+      }
+      var bytes = [UInt8](repeating: 0, count: 4096)
+      var text: [UInt8] = []
+      while !String(decoding: text, as: UTF8.self).contains("event: snapshot") {
+        let count = recv(socket, &bytes, bytes.count, 0)
+        guard count > 0 else { throw NotMeasured("a stream ended early") }
+        text += bytes[..<count]
+      }
+    }
+    Thread.sleep(forTimeInterval: 1)
+    let ticks = try serving.processorTicks(agent.process)
+    Thread.sleep(forTimeInterval: 20)
+    let busy = Double(try serving.processorTicks(agent.process) - ticks) / Double(sysconf(Int32(_SC_CLK_TCK))) / 20
+    let grown = Double(try residentBytes(of: agent.process.processIdentifier)) - before
+    return [
+      Row("200 idle streams: memory", grown / 1_048_576, "MB", .atMost(10)),
+      Row("200 idle streams: processor", busy * 100, "%", .atMost(0.5)),
+    ]
+  }
+
+  private func connected(to port: Int) throws -> Int32 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let code = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard code == 0 else { throw NotMeasured("the agent accepts no connection") }
+    return descriptor
+  }
+
+  // MARK: Webhooks
+
+  /// Deliveries, each with a signature and a run of its own.
+  func webhooks() async throws -> [Row] {
+    let agent = try Agent(self, "hooks")
+    defer { serving.kill(agent.process) }
+    let now = Int(Date().timeIntervalSince1970)
+    let requests = (0..<10_000).map { number -> [UInt8] in
+      let body = "{\"n\":\(number)}"
+      let code = MessageAuthentication.code(of: Array("msg_\(number).\(now).\(body)".utf8), key: Self.key) ?? []
+      let lines = [
+        "POST /hooks/hook HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json",
+        "Content-Length: \(body.utf8.count)", "webhook-id: msg_\(number)", "webhook-timestamp: \(now)",
+        "webhook-signature: v1,\(code.base64)", "", body,
+      ]
+      return Array(lines.joined(separator: "\r\n").utf8)
+    }
+    let answered = try agent.ask(requests, 202, over: 32)
+    return [
+      Row("deliveries acknowledged", Double(requests.count) / answered.seconds, "/s", .atLeast(2000)),
+      Row("a delivery acknowledged, p99", answered.slowest * 1000, "ms", .atMost(20)),
+    ]
+  }
+
+  // MARK: A long history
+
+  /// The first page and a list, beside a million runs that are over and a thousand that are open.
+  func history() async throws -> [Row] {
+    let home = try serving.newHome("long")
+    try await HistorySearches(folder).fill(home.appending(path: ".errand").path)
+    let agent = try Agent(self, "long")
+    defer { serving.end(agent.process) }
+    _ = try agent.ask(
+      (0..<1000).map { _ in agent.request("POST", "/api/v1/recipes/patient/runs", "{}") }, 202, over: 16)
+    try serving.waitUntilIdle(agent.process)
+    let list = try agent.ask((0..<100).map { _ in agent.request("GET", "/api/v1/runs?limit=50&status=succeeded") }, 200)
+    let page = try agent.ask((0..<100).map { _ in agent.request("GET", "/") }, 200)
+    return [
+      Row("a list of 50 of a million runs", list.median * 1000, "ms", .atMost(20)),
+      Row("the first page, 1,000 open runs of a million", page.median * 1000, "ms", .atMost(5)),
+      Row("the first page: as sent", Double(page.bytes) / 1000, "KB", .atMost(20)),
+    ]
+  }
+
+  // MARK: At rest
+
+  /// The program's size, and what it holds with a thousand schedules and an address.
+  func rest() throws -> [Row] {
+    let size = try FileManager.default.attributesOfItem(atPath: serving.errand.path)[.size] as? Int ?? 0
+    var row = try serving.idle("idle-reach", "server: { listen: 127.0.0.1:0 }\n")[0]
+    row = Row("idle serve with 'server', 1,000 schedules: memory", row.value, "MB", .atMost(26))
+    return [Row("the program", Double(size) / 1_000_000, "MB", .atMost(20)), row]
+  }
+
+  // MARK: The agent
+
+  /// What came of some requests.
+  private struct Outcome {
+    /// How long all of them took.
+    var seconds: Double
+    var median: Double
+    /// The slowest of a hundred.
+    var slowest: Double
+    /// The size of the last answer, its head included.
+    var bytes: Int
+  }
+
+  private struct Agent {
+    let process: Process
+    let port: Int
+    private let token: String
+    private let folder: URL
+
+    init(_ reach: Reach, _ name: String) throws {
+      let home = try reach.serving.newHome(name)
+      folder = home
+      let recipes = home.appending(path: "recipes")
+      try FileManager.default.createDirectory(at: recipes, withIntermediateDirectories: true)
+      for (name, text) in Reach.recipes {
+        try Data(text.utf8).write(to: recipes.appending(path: "\(name).yaml"))
+      }
+      setenv("HOOK", "whsec_\(Reach.key.base64)", 1)
+      let process = try reach.serving.serve(home, "server: { listen: 127.0.0.1:0 }\n")
+      self.process = process
+      try reach.serving.wait(for: 60, process) { try reach.serving.log(home).contains("\"serving\"") }
+      let log = try reach.serving.log(home)
+      let digits = log.components(separatedBy: "listens on http://127.0.0.1:").last?.prefix { $0.isNumber } ?? ""
+      guard let port = Int(digits) else { throw NotMeasured("serve says no address: \(log)") }
+      self.port = port
+      let made = Process()
+      let out = Pipe()
+      made.executableURL = reach.serving.errand
+      made.arguments = [
+        "token", "new", "bench", "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "steer",
+        "--scope", "approve",
+      ]
+      made.currentDirectoryURL = home
+      made.standardOutput = out
+      try made.run()
+      let text = String(decoding: out.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      made.waitUntilExit()
+      token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    func request(_ method: String, _ path: String, _ body: String? = nil) -> [UInt8] {
+      var text = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \(token)\r\n"
+      text += "Accept-Encoding: gzip\r\n"
+      if let body { text += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
+      return Array("\(text)\r\n\(body ?? "")".utf8)
+    }
+
+    func ask(_ requests: [[UInt8]], _ status: Int, over connections: Int = 1) throws -> Outcome {
+      let bytes = requests.flatMap { $0 }
+      return try bytes.withUnsafeBytes { bytes in
+        guard let start = bytes.baseAddress else { throw NotMeasured("nothing is asked") }
+        var place = 0
+        var asked = requests.map { request in
+          defer { place += request.count }
+          return CBaselinesRequest(bytes: start + place, size: request.count, seconds: 0, status: 0, answer: 0)
+        }
+        let seconds = cbaselines_ask(Int32(port), &asked, Int32(asked.count), Int32(connections))
+        guard seconds >= 0 else { throw NotMeasured("the agent doesn't answer") }
+        if let other = asked.first(where: { Int($0.status) != status }) {
+          throw NotMeasured("the agent answered with \(other.status)")
+        }
+        let times = asked.map(\.seconds).sorted()
+        return Outcome(
+          seconds: seconds, median: times[times.count / 2], slowest: times[times.count * 99 / 100],
+          bytes: Int(asked.last?.answer ?? 0))
+      }
+    }
+
+    /// Starts a run, and gives its name.
+    func start(_ recipe: String) async throws -> String {
+      let answer = try await answer("POST", "/api/v1/recipes/\(recipe)/runs", "{}")
+      guard let run = answer["run"]?.string else { throw NotMeasured("no run was started: \(JSON.shown(answer))") }
+      return run
+    }
+
+    /// Waits for the end of a run.
+    func end(of run: String) async throws {
+      let end = ContinuousClock.now + .seconds(120)
+      while try await answer("GET", "/api/v1/runs/\(run)", nil)["status"]?.string != "succeeded" {
+        if ContinuousClock.now > end { throw NotMeasured("the run doesn't end") }
+      }
+    }
+
+    private func answer(_ method: String, _ path: String, _ body: String?) async throws -> Value {
+      var headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]
+      if body != nil { headers["Content-Type"] = "application/json" }
+      let answer = try await HTTPClient().send(
+        HTTPRequest(method, "http://127.0.0.1:\(port)\(path)", headers: headers, body: body.map { Array($0.utf8) }))
+      return try JSON.parse(answer.body)
+    }
+  }
+}
