@@ -17,7 +17,8 @@ package indirect enum AgentReply: Sendable {
   case ended(RunRecord)
   case paused(run: String)
   case cancelled(run: String)
-  case retried(run: String, as: String)
+  /// - Parameter known: The status of a retry that has the caller's key already.
+  case retried(run: String, as: String, known: RunStatus? = nil)
   case deleted(run: String)
   case resolved(run: String)
   case decided(step: StepPath, run: String)

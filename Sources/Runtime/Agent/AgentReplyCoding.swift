@@ -2,7 +2,8 @@
 ///
 ///     {"accepted":id,"isServing":bool,"known":status?}
 ///     {"cancelled":id} {"paused":id} {"resolved":id} {"deleted":id}
-///     {"accepted":new id,"retries":id}          {"decided":path,"run":id}
+///     {"accepted":new id,"retries":id,"known":status?}
+///     {"decided":path,"run":id}
 ///     progress (`ProgressCoding`)               {"received":id,"isNew":bool}
 ///     {"waits":{"until":…?,"status":…,"reason":…?}}
 ///     {"ended":record}                          {"run":record}
@@ -186,7 +187,10 @@ extension AgentReply {
     case .ended(let record): return object(["ended": record.encoded()])
     case .paused(let run): return object(["paused": .string(run)])
     case .cancelled(let run): return object(["cancelled": .string(run)])
-    case .retried(let run, let id): return object(["accepted": .string(id), "retries": .string(run)])
+    case .retried(let run, let id, let known):
+      return object([
+        "accepted": .string(id), "retries": .string(run), "known": known.map { .string($0.rawValue) },
+      ])
     case .deleted(let run): return object(["deleted": .string(run)])
     case .resolved(let run): return object(["resolved": .string(run)])
     case .decided(let step, let run): return object(["decided": .string(step), "run": .string(run)])
@@ -243,14 +247,17 @@ extension AgentReply {
     if let wait = answer["waits"] { self = .waits(try RunWait(reading: wait)); return }
     if let record = answer["ended"] { self = .ended(try RunRecord(reading: record)); return }
     switch verb {
-    case "retry": self = .retried(run: try text("retries"), as: try text("accepted"))
+    case "retry":
+      self = .retried(
+        run: try text("retries"), as: try text("accepted"),
+        known: answer["known"]?.string.flatMap(RunStatus.init(rawValue:)))
     case "pause": self = .paused(run: try text("paused"))
     case "cancel": self = .cancelled(run: try text("cancelled"))
     case "delete": self = .deleted(run: try text("deleted"))
     case "resolve": self = .resolved(run: try text("resolved"))
     case "decide": self = .decided(step: try text("decided"), run: try text("run"))
     case "signal": self = .received(event: try text("received"), isNew: answer["isNew"]?.bool ?? false)
-    case "runs":
+    case "runs", "approvals":
       self = .runs(open: try list("open"), finished: try list("finished"), next: answer["next"]?.string)
     case "find":
       let open = answer["open"]
