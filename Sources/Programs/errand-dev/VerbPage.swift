@@ -13,6 +13,7 @@ func verbPage() -> String {
       + "account, by the person it names when it connects. A request cannot.", "",
     "Any request may be refused as `request` if it doesn't match this page, and as `state` if the state can't be used.",
   ]
+  lines += verbTable()
   for scope in AgentVerb.Scope.allCases where AgentVerb.all.contains(where: { $0.scope == scope }) {
     lines += ["", "## \(heading(scope))", ""]
     for verb in AgentVerb.all where verb.scope == scope {
@@ -31,6 +32,23 @@ func verbPage() -> String {
     lines.removeLast()
   }
   return lines.joined(separator: "\n") + "\n"
+}
+
+/// Where each request is found: the command, the path of the API and the page.
+private func verbTable() -> [String] {
+  let rows = AgentVerb.all.map { verb in
+    let cells = [
+      verb.command.map { "errand \($0)" }, verb.route.map { "\($0.method.rawValue) \($0.path)" }, verb.page,
+    ]
+    return "| [`\(verb.name)`](#\(verb.name.lowercased())) | "
+      + cells.map { $0.map { "`\($0)`" } ?? "–" }.joined(separator: " | ") + " |"
+  }
+  return [
+    "", "## Where each is found", "",
+    "Paths of the API are below `/api/v1`; [From a browser, from a program, from elsewhere](api.md) explains it and the "
+      + "pages. What has neither is asked by commands on their way.", "",
+    "| Request | Command | API | Page |", "|---|---|---|---|",
+  ] + rows
 }
 
 private func heading(_ scope: AgentVerb.Scope) -> String {

@@ -208,6 +208,21 @@ package struct ApprovalListAnswer: FieldSet {
   }
 }
 
+/// What is found in the text of a recipe.
+package struct FindingListAnswer: FieldSet {
+  @Field("The findings: severity, message, and the place with file, line, column, endLine and endColumn.")
+  package var items: [Value]
+
+  package init() {}
+}
+
+/// What recipes can use.
+package struct ActionListAnswer: FieldSet {
+  @Field("The actions: id, summary, effect, and the JSON Schemas of input and output.") package var items: [Value]
+
+  package init() {}
+}
+
 /// A page of a run's steps.
 package struct StepListAnswer: FieldSet {
   @Field("The steps, in the order in which they began.") package var items: [StepAnswer]

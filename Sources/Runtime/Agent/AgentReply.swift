@@ -12,6 +12,8 @@ package indirect enum AgentReply: Sendable {
   case progress(Progress)
   /// The followed run is suspended.
   case waits(RunWait)
+  /// What happened to some run, for a watcher of all.
+  case notice(RunNotice)
   /// The last answer about a followed run. If the record's status is open, the run waits for a person, or the agent
   /// ended first.
   case ended(RunRecord)

@@ -6,6 +6,7 @@
 ///     {"decided":path,"run":id}
 ///     progress (`ProgressCoding`)               {"received":id,"isNew":bool}
 ///     {"waits":{"until":…?,"status":…,"reason":…?}}
+///     {"notice":{"kind":watching, began, waits, stands, ended or missed,"run":record?}}
 ///     {"ended":record}                          {"run":record}
 ///     {"open":[record, as lists show it…],"finished":[summary…],"next":id?}
 ///     {"run":reference,"open":record?}          {"value":…}
@@ -183,6 +184,7 @@ extension AgentReply {
         "accepted": .string(run), "isServing": .bool(isServing), "known": known.map { .string($0.rawValue) },
       ])
     case .progress(let progress): return (progress.value.map ?? ValueMap(), [])
+    case .notice(let notice): return object(["notice": notice.encoded()])
     case .waits(let wait): return object(["waits": wait.encoded()])
     case .ended(let record): return object(["ended": record.encoded()])
     case .paused(let run): return object(["paused": .string(run)])
@@ -245,6 +247,7 @@ extension AgentReply {
     }
     if answer["progress"] != nil { self = .progress(try Progress(reading: answer)); return }
     if let wait = answer["waits"] { self = .waits(try RunWait(reading: wait)); return }
+    if let notice = answer["notice"] { self = .notice(try RunNotice(reading: notice)); return }
     if let record = answer["ended"] { self = .ended(try RunRecord(reading: record)); return }
     switch verb {
     case "retry":
@@ -265,7 +268,7 @@ extension AgentReply {
         try RunReference(reading: answer["run"] ?? .null),
         open: try open.map { value throws(RecordError) in try RunRecord(reading: value) })
     case "show": self = .run(try RunRecord(reading: answer["run"] ?? .null))
-    case "value": self = .value(try Value(reading: answer["value"] ?? .null))
+    case "value", "check", "actions": self = .value(try Value(reading: answer["value"] ?? .null))
     case "logs":
       self = .printed(
         PrintedPiece(

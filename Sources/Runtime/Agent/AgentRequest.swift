@@ -17,6 +17,7 @@ package enum AgentRequest: Sendable {
   case resume(run: String, isDetached: Bool = false)
   /// - Parameter withSnapshot: Whether the record of the run comes first.
   case follow(run: String, withSnapshot: Bool = false)
+  case watch
   case pause(run: String, reason: String?)
   case cancel(run: String, reason: String?)
   /// - Parameters:
@@ -38,6 +39,9 @@ package enum AgentRequest: Sendable {
   case explain(run: String)
   case recipes
   case recipe(name: String)
+  /// - Parameter file: What the recipe's file would be called, by which the recipe is named.
+  case check(text: String, file: String = "recipe.yaml")
+  case actions
   case value(BlobReference)
   /// - Parameter from: Where to read on, as the answer before named it; 0 is the beginning.
   case logs(run: String, step: StepPath? = nil, from: Int = 0)

@@ -255,6 +255,10 @@ extension AgentVerb {
       make: { .follow(run: $0, withSnapshot: $1) },
       values: { if case .follow(let run, let withSnapshot) = $0 { (run, withSnapshot) } else { nil } }),
     AgentVerb(
+      "watch", "Reports what happens to all runs: that they begin, wait, stand still or end.", .token(.read),
+      at: .get("/events", RunAnswer.self), make: { .watch },
+      values: { if case .watch = $0 { () } else { nil } }),
+    AgentVerb(
       "pause", "Pauses a run: no further step begins until it is resumed.", .token(.steer),
       at: .post("/runs/{run}/pause", ChangedAnswer.self), by: "runs pause", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .ended], run,
@@ -384,6 +388,17 @@ extension AgentVerb {
       at: .get("/recipes/{recipe}", RecipeAnswer.self), on: "/recipes/{recipe}", refusals: [.notFound, .configuration],
       Member<String>.required("recipe", "The recipe's name."),
       make: { .recipe(name: $0) }, values: { if case .recipe(let name) = $0 { name } else { nil } }),
+    AgentVerb(
+      "check", "Finds the faults in the text of a recipe; nothing runs.", .token(.read),
+      at: .post("/check", FindingListAnswer.self), by: "check",
+      Member<String>.required("text", "The text, at most 256 KiB. It may call recipes that are served."),
+      Member<String>.optional("file", or: "recipe.yaml", "What its file is called, which names it."),
+      make: { .check(text: $0, file: $1) },
+      values: { if case .check(let text, let file) = $0 { (text, file) } else { nil } }),
+    AgentVerb(
+      "actions", "Lists the actions that recipes can use, with the schemas of their input and output.", .token(.read),
+      at: .get("/actions", ActionListAnswer.self), by: "actions", make: { .actions },
+      values: { if case .actions = $0 { () } else { nil } }),
     AgentVerb(
       "value", "Reads a large value that a record names and does not hold.", .token(.data),
       Member<BlobReference>.required("blob", "The value's hash and size, as the record has them."),

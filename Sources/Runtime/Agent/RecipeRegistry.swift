@@ -53,7 +53,7 @@ package struct RecipeRegistry {
   }
 
   private var folders: [String]
-  private var environment: RecipeEnvironment
+  private(set) var environment: RecipeEnvironment
   private let disk: RecipeFiles
   private var lastGood: [String: (texts: ValueMap, language: Int)] = [:]
   private var files: [String: File] = [:]

@@ -36,6 +36,7 @@ package struct RunService: Sendable {
         if isDetached { replies.give(try await resumeAlone(id)) } else { try await resume(id, replies) }
       case .follow(let run, let withSnapshot):
         try await follow(try await find(run).id, withSnapshot: withSnapshot, replies)
+      case .watch: for await notice in host.keeper.watchers.watch() { await replies.giveInTurn(.notice(notice)) }
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
       case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
       case .delete(let run): replies.give(try await delete(run))
@@ -57,6 +58,8 @@ package struct RunService: Sendable {
       case .explain(let run): replies.give(try await explanation(of: run))
       case .recipes: await replies.giveInTurn(.recipes(try await steered().servedRecipes()))
       case .recipe(let name): await replies.giveInTurn(.recipe(try await steered().servedRecipe(named: name)))
+      case .check(let text, let file): await replies.giveInTurn(.value(try await check(text, file)))
+      case .actions: await replies.giveInTurn(.value(try await actions()))
       case .value(let blob): try await replies.give(blob, from: store)
       case .logs(let run, let step, let from): await replies.giveInTurn(try await logs(run, step, from))
       case .why(let question): await replies.giveInTurn(try await facts(question))
@@ -353,7 +356,7 @@ package struct RunService: Sendable {
   }
 
   /// The schedules, for a request that steers one.
-  private func steered() throws(RequestRefusedError) -> ScheduleHost {
+  func steered() throws(RequestRefusedError) -> ScheduleHost {
     guard let schedules else { throw RequestRefusedError(.request, "there are no schedules here") }
     return schedules
   }

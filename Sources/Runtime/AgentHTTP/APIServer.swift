@@ -141,7 +141,10 @@ package final class APIServer: Sendable {
     let caller = try await gate.caller(of: request)
     try check(routed.verb.scope, for: caller)
     let asked = try await narrowed(try routed.request(request), for: caller)
-    if case .follow(let run, _) = asked { return try stream(run, for: caller) }
+    switch asked {
+    case .follow, .watch: return try stream(asked, for: caller)
+    default: break
+    }
     let reply = try await reply(to: asked.withOneMore, from: caller)
     return try await response(to: asked, reply, routed, request, caller)
   }
@@ -245,8 +248,9 @@ package final class APIServer: Sendable {
       .delete(let run), .resolve(let run, _, _), .decide(let run, _, _, _), .find(let run), .show(let run),
       .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
       try await find(run, for: caller)
-    case .schedules, .recipes, .status, .approvals: break
-    case .submit, .value, .why, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
+    case .schedules, .recipes, .status, .approvals, .actions, .watch: break
+    // It may call the recipes that are served, and what is found says what they take.
+    case .check, .submit, .value, .why, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
       throw Problem(.forbidden, "the token is limited to some recipes")
     }
     return asked
@@ -381,7 +385,14 @@ package final class APIServer: Sendable {
         $0.nextSlot = report.served?.nextSlot
         $0.faults = report.served?.faults.count
       }
-    case .progress, .waits, .found, .value, .facts, .tokens, .link, .yielded, .refused: break
+    case .value(let value):
+      let items = value.asPlainJSON.list ?? []
+      if case .check = asked {
+        answer = filled(FindingListAnswer()) { $0.items = items }
+      } else {
+        answer = filled(ActionListAnswer()) { $0.items = items }
+      }
+    case .progress, .waits, .notice, .found, .facts, .tokens, .link, .yielded, .refused: break
     }
     guard let answer else {
       guard routed.route.answer == nil else { throw Problem(.fault, "the agent answered something else") }
@@ -410,7 +421,7 @@ package final class APIServer: Sendable {
 
   // MARK: Streams
 
-  private func stream(_ run: String, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
+  private func stream(_ asked: AgentRequest, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
     let hasRoom = content.withLock { content in
       guard content.streams < APIServer.mostStreams else { return false }
       content.streams += 1
@@ -426,10 +437,10 @@ package final class APIServer: Sendable {
     ])
     response.body = .stream { [service, time] writer in
       defer { withExtendedLifetime(lease) {} }
-      let replies = EventStreamReplies(writer, seesData: caller.seesData)
+      let replies = EventStreamReplies(writer, for: caller)
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
-          await service.handle(.follow(run: run, withSnapshot: true), from: caller.caller, to: replies)
+          await service.handle(asked, from: caller.caller, to: replies)
         }
         group.addTask {
           while !Task.isCancelled {

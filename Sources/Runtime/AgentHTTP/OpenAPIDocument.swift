@@ -147,7 +147,7 @@ package enum OpenAPIDocument {
       schemas[name] = .map(answer.schema.jsonSchema(allowsExpressions: false))
       // A stream of events, which no schema describes: `snapshot` and `ended` bring the answer, others what happens.
       good["content"] =
-        verb.name == "follow"
+        verb.isStream
         ? .object(["text/event-stream": .object([:])])
         : .object(["application/json": .object(["schema": .object(["$ref": .string("#/components/schemas/\(name)")])])])
     }
@@ -166,7 +166,7 @@ package enum OpenAPIDocument {
       .unauthorized, .forbidden, .foreignHost, .refusal(.request), .refusal(.state), .fault,
     ]
     if hasBody { kinds.formUnion([.mediaType, .tooLarge]) }
-    if verb.name == "follow" { kinds.insert(.tooMany) }
+    if verb.isStream { kinds.insert(.tooMany) }
     for refusal in verb.refusals { kinds.insert(.refusal(refusal)) }
     // A token may be limited to some recipes, and finds nothing of the others.
     kinds.insert(.refusal(.notFound))
@@ -207,4 +207,9 @@ package enum OpenAPIDocument {
     ]),
     "required": .list(["type", "title", "status", "detail", "kind"].map { .string($0) }),
   ])
+}
+
+extension AgentVerb {
+  /// Whether the answer is a stream of server-sent events.
+  fileprivate var isStream: Bool { name == "follow" || name == "watch" }
 }

@@ -19,7 +19,7 @@ import Testing
         inputs: .object([:]), program: "test"), secrets: ["TOKEN"], isDetached: true, isAgain: true, key: "k"),
     .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k"),
     .resume(run: "r1", isDetached: true), .follow(run: "r1", withSnapshot: true),
-    .pause(run: "r1", reason: "later"), .cancel(run: "r1", reason: "no"), .retry(run: "r1"),
+    .watch, .pause(run: "r1", reason: "later"), .cancel(run: "r1", reason: "no"), .retry(run: "r1"),
     .retry(run: "r1", step: "a", output: .object(["id": .int(1)]), key: "k"),
     .resolve(run: "r1", step: "a/b", as: .done(.double(.infinity))),
     .resolve(run: "r1", step: "a", as: .retry), .resolve(run: "r1", step: "a", as: .fail("lost")),
@@ -31,7 +31,8 @@ import Testing
         limit: 3, recipe: "r", statuses: [.failed], since: .earliest, until: .latest, after: "x", isPaged: true)),
     .approvals(limit: 3, after: "r1"),
     .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r"), .recipes,
-    .recipe(name: "r"), .tokens, .issueLink, .revokeToken(name: "phone"),
+    .recipe(name: "r"), .check(text: "steps: []", file: "r.yaml"), .actions, .tokens, .issueLink,
+    .revokeToken(name: "phone"),
     .issueToken(
       TokenIssued(
         at: instant, name: "phone", sha256: "00", scopes: [.read], recipes: ["r"], expiresAt: instant)),
