@@ -141,7 +141,7 @@ private let examples = {
     #"{"choice":"retry","by":"ada","at":"2026-11-20T09:00:00Z","doubt":"the program stopped during the attempt"}"#
   return #"""
     A run was accepted. `zone` is that of errand.yaml then, for recipes that name none.
-    {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","path":"inbox/a.csv","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2,"key":{"key":"2026-11","caller":"ada"},"zone":"Europe/Berlin"}
+    {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","path":"inbox/a.csv","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2,"key":{"key":"2026-11","caller":"ada","request":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},"zone":"Europe/Berlin"}
     A run began, continued, or stopped without having ended.
     {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}
     A person or a program asked to cancel a run.
@@ -185,7 +185,7 @@ private let examples = {
     A person set a schedule's mark back after the clock had been ahead. `started` are the slots after it that have a run.
     {"event":"scheduleReset","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","processedUntil":"2026-11-20T09:00:00Z","started":["2026-11-21T09:00:00Z"]}
     A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way. A slot that waits has the `inputs` that were computed for it; the same slot that waits again completes them.
-    {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s","inputs":{"day":"Friday"}}
+    {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s","inputs":{"day":"Friday"},"key":{"key":"2026-11","caller":"ada"}}
     Requests are about to be sent on a connection that has limits, or its service asked to wait. They count for `per`.
     {"event":"connectionUsed","at":"2026-11-20T09:00:00Z","connection":"shop","requests":1,"per":"60s","heldUntil":"2026-11-20T09:00:30Z"}
     A person had a token made for callers over HTTP. `sha256` is that of its text, which is not kept.

@@ -1,4 +1,5 @@
 import ActionKit
+import Agent
 import AgentRuntime
 import Basics
 import CommandLineParser
@@ -34,15 +35,4 @@ extension Dispatch {
   }
 
   private func text(_ value: Value) -> String { JSON.shown(value, .pretty) }
-}
-
-extension ActionDescriptor {
-  /// The action in the output of `--json`.
-  fileprivate var entry: Value {
-    .object([
-      "id": .string(id), "summary": .string(summary), "effect": .string(effect.name),
-      "input": .map(input.jsonSchema(allowsExpressions: true)),
-      "output": .map(output.jsonSchema(allowsExpressions: false)),
-    ])
-  }
 }

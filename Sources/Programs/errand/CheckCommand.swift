@@ -1,3 +1,4 @@
+import Agent
 import AgentRuntime
 import Basics
 import CommandLineParser
@@ -58,7 +59,7 @@ extension Dispatch {
   /// Writes the faults or hints of recipes in the requested format.
   private func show(_ faults: Diagnostics, of count: Int, _ nothing: String) {
     switch parsed["format"].text ?? "text" {
-    case "json": console.out(JSON.shown(.list(faults.list.map(\.value)), .pretty))
+    case "json": console.out(JSON.shown(.list(faults.list.map(\.entry)), .pretty))
     case "sarif": console.out(JSON.shown(sarif(faults.list), .pretty))
     case "github": for fault in faults.list { console.out(fault.githubCommand) }
     default:
@@ -159,17 +160,6 @@ extension Workspace {
 }
 
 extension Diagnostic {
-  /// The fault in the output of `--format json`.
-  fileprivate var value: Value {
-    var map = members
-    if let location {
-      let end = location.source.position(at: location.range.upperBound)
-      map["endLine"] = .int(end.line)
-      map["endColumn"] = .int(end.column)
-    }
-    return .map(map)
-  }
-
   /// The fault as a GitHub workflow command, which marks it in the changed file.
   fileprivate var githubCommand: String {
     let command = severity == .hint ? "notice" : severity.rawValue

@@ -96,7 +96,7 @@ struct RunSteering: DispatchedCommand {
     let (old, new) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
       let request = AgentRequest.retry(run: run, step: step, output: output)
-      return (run, try await requests.ask(request) { if case .retried(_, let id) = $0 { id } else { nil } })
+      return (run, try await requests.ask(request) { if case .retried(_, let id, _) = $0 { id } else { nil } })
     }
     console.say("retrying \(old) as \(new)")
     return try await session.resume(new, asJSON: asJSON)

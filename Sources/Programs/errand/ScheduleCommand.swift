@@ -267,7 +267,9 @@ struct ScheduleCommand: DispatchedCommand {
     guard parsed["yes"].isGiven || console.confirms("Start \(counted(slots.count, "run")) of \(id)?") else {
       throw RuntimeError(.usage, "nothing was started; say --yes to start them")
     }
-    let started = try await requests.slots(.backfill(id: id, from: from, to: to, overlap: overlap, isDry: false))
+    // A backfill of more than are listed is refused.
+    let end = hasMore ? slots.last?.advanced(by: TimeSpan(nanoseconds: 1)) ?? to : to
+    let started = try await requests.slots(.backfill(id: id, from: from, to: end, overlap: overlap, isDry: false))
     console.say(outcomes(of: id, started))
     return .done
   }

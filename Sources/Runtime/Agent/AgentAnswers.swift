@@ -164,8 +164,61 @@ package struct RunAnswer: FieldSet {
 
 /// A page of runs.
 package struct RunListAnswer: FieldSet {
-  @Field("The open runs on the first page, then the finished ones, latest first.") package var items: [RunAnswer]
+  @Field("The open runs, latest first, then the finished ones, latest first.") package var items: [RunAnswer]
   @Field("The cursor of the next page, if there is one.") package var next: String?
+
+  package init() {}
+}
+
+/// One question of a run to a person.
+package struct ApprovalAnswer: FieldSet {
+  @Field("The run's id.") package var run: String
+  @Field("The recipe's name.") package var recipe: String
+  @Field("The path of the step that asks.") package var step: String
+  @Field("When it asked.") package var askedAt: Timestamp
+  @Field("When the question ends without an answer.") package var until: Timestamp?
+  @Field("The question; with the scope data.") package var prompt: String?
+  @Field("The people who may decide; anyone if empty.") package var by: [String] = []
+
+  package init() {}
+
+  init(_ step: StepRecord, of run: RunRecord, withData: Bool) {
+    self.run = run.id
+    recipe = run.recipe
+    self.step = step.path
+    askedAt = step.startedAt
+    until = step.wait?.wakeAt
+    prompt = withData ? step.wait?.prompt : nil
+    by = step.wait?.by ?? []
+  }
+}
+
+/// A page of what people are asked.
+package struct ApprovalListAnswer: FieldSet {
+  @Field("The questions, those of the oldest run first.") package var items: [ApprovalAnswer]
+  @Field("The cursor of the next page, if there is one.") package var next: String?
+
+  package init() {}
+
+  package init(_ runs: [RunRecord], next: String?, withData: Bool) {
+    items = runs.flatMap { run in
+      run.stepsInOrder.filter(\.asksPerson).map { ApprovalAnswer($0, of: run, withData: withData) }
+    }
+    self.next = next
+  }
+}
+
+/// What is found in the text of a recipe.
+package struct FindingListAnswer: FieldSet {
+  @Field("The findings: severity, message, and the place with file, line, column, endLine and endColumn.")
+  package var items: [Value]
+
+  package init() {}
+}
+
+/// What recipes can use.
+package struct ActionListAnswer: FieldSet {
+  @Field("The actions: id, summary, effect, and the JSON Schemas of input and output.") package var items: [Value]
 
   package init() {}
 }
@@ -331,6 +384,7 @@ package struct SlotListAnswer: FieldSet {
   @Field("The instants of past slots that have no run; of a backfill that only lists them.")
   package var due: [Timestamp] = []
   @Field("Whether there are more of those than are listed.") package var hasMore = false
+  @Field("The cursor of the next page of slots, if there is one.") package var next: String?
 
   package init() {}
 }

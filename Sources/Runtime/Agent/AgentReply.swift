@@ -12,12 +12,15 @@ package indirect enum AgentReply: Sendable {
   case progress(Progress)
   /// The followed run is suspended.
   case waits(RunWait)
+  /// What happened to some run, for a watcher of all.
+  case notice(RunNotice)
   /// The last answer about a followed run. If the record's status is open, the run waits for a person, or the agent
   /// ended first.
   case ended(RunRecord)
   case paused(run: String)
   case cancelled(run: String)
-  case retried(run: String, as: String)
+  /// - Parameter known: The status of a retry that has the caller's key already.
+  case retried(run: String, as: String, known: RunStatus? = nil)
   case deleted(run: String)
   case resolved(run: String)
   case decided(step: StepPath, run: String)

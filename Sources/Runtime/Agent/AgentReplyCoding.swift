@@ -2,9 +2,11 @@
 ///
 ///     {"accepted":id,"isServing":bool,"known":status?}
 ///     {"cancelled":id} {"paused":id} {"resolved":id} {"deleted":id}
-///     {"accepted":new id,"retries":id}          {"decided":path,"run":id}
+///     {"accepted":new id,"retries":id,"known":status?}
+///     {"decided":path,"run":id}
 ///     progress (`ProgressCoding`)               {"received":id,"isNew":bool}
 ///     {"waits":{"until":…?,"status":…,"reason":…?}}
+///     {"notice":{"kind":watching, began, waits, stands, ended or missed,"run":record?}}
 ///     {"ended":record}                          {"run":record}
 ///     {"open":[record, as lists show it…],"finished":[summary…],"next":id?}
 ///     {"run":reference,"open":record?}          {"value":…}
@@ -166,7 +168,12 @@ extension AgentReply {
   /// The answer without the recipes, and the schedules of recipes, that a client doesn't see.
   fileprivate func narrowed(_ sees: (String) -> Bool) -> AgentReply {
     switch self {
-    case .schedules(let schedules): .schedules(schedules.filter { sees($0.recipe) })
+    case .schedules(let schedules, let words):
+      .schedules(
+        schedules.filter { sees($0.recipe) },
+        words: words.filter { sees(String(Substring($0.key.utf8.prefix { $0 != ASCII.slash }))) })
+    case .runs(let open, let finished, let next):
+      .runs(open: open.filter { sees($0.recipe) }, finished: finished.filter { sees($0.recipe) }, next: next)
     case .recipes(let recipes): .recipes(recipes.filter { sees($0.name) })
     default: self
     }
@@ -198,11 +205,15 @@ extension AgentReply {
         "accepted": .string(run), "isServing": .bool(isServing), "known": known.map { .string($0.rawValue) },
       ])
     case .progress(let progress): return (progress.value.map ?? ValueMap(), [])
+    case .notice(let notice): return object(["notice": notice.encoded()])
     case .waits(let wait): return object(["waits": wait.encoded()])
     case .ended(let record): return object(["ended": record.encoded()])
     case .paused(let run): return object(["paused": .string(run)])
     case .cancelled(let run): return object(["cancelled": .string(run)])
-    case .retried(let run, let id): return object(["accepted": .string(id), "retries": .string(run)])
+    case .retried(let run, let id, let known):
+      return object([
+        "accepted": .string(id), "retries": .string(run), "known": known.map { .string($0.rawValue) },
+      ])
     case .deleted(let run): return object(["deleted": .string(run)])
     case .resolved(let run): return object(["resolved": .string(run)])
     case .decided(let step, let run): return object(["decided": .string(step), "run": .string(run)])
@@ -261,16 +272,20 @@ extension AgentReply {
     }
     if answer["progress"] != nil { self = .progress(try Progress(reading: answer)); return }
     if let wait = answer["waits"] { self = .waits(try RunWait(reading: wait)); return }
+    if let notice = answer["notice"] { self = .notice(try RunNotice(reading: notice)); return }
     if let record = answer["ended"] { self = .ended(try RunRecord(reading: record)); return }
     switch verb {
-    case "retry": self = .retried(run: try text("retries"), as: try text("accepted"))
+    case "retry":
+      self = .retried(
+        run: try text("retries"), as: try text("accepted"),
+        known: answer["known"]?.string.flatMap(RunStatus.init(rawValue:)))
     case "pause": self = .paused(run: try text("paused"))
     case "cancel": self = .cancelled(run: try text("cancelled"))
     case "delete": self = .deleted(run: try text("deleted"))
     case "resolve": self = .resolved(run: try text("resolved"))
     case "decide": self = .decided(step: try text("decided"), run: try text("run"))
     case "signal": self = .received(event: try text("received"), isNew: answer["isNew"]?.bool ?? false)
-    case "runs":
+    case "runs", "approvals":
       self = .runs(open: try list("open"), finished: try list("finished"), next: answer["next"]?.string)
     case "find":
       let open = answer["open"]
@@ -278,7 +293,7 @@ extension AgentReply {
         try RunReference(reading: answer["run"] ?? .null),
         open: try open.map { value throws(RecordError) in try RunRecord(reading: value) })
     case "show", "follow": self = .run(try RunRecord(reading: answer["run"] ?? .null))
-    case "value": self = .value(try Value(reading: answer["value"] ?? .null))
+    case "value", "check", "actions": self = .value(try Value(reading: answer["value"] ?? .null))
     case "logs":
       self = .printed(
         PrintedPiece(

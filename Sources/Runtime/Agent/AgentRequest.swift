@@ -21,17 +21,21 @@ package enum AgentRequest: Sendable {
   case resume(run: String, isDetached: Bool = false)
   /// - Parameter withSnapshot: Whether the record of the run comes first.
   case follow(run: String, withSnapshot: Bool = false)
+  case watch
   case pause(run: String, reason: String?)
   case cancel(run: String, reason: String?)
   /// - Parameters:
   ///   - step: The write that `output` is of; nil if there is only one.
   ///   - output: What a write gave whose answer didn't fit its shape.
-  case retry(run: String, step: StepPath? = nil, output: Value? = nil)
+  ///   - key: The caller's key; the retry that has it already is the answer.
+  case retry(run: String, step: StepPath? = nil, output: Value? = nil, key: String? = nil)
   case delete(run: String)
   case resolve(run: String, step: StepPath, as: Resolution)
   case decide(run: String, step: StepPath?, isApproved: Bool, comment: String?)
   case signal(SentEvent)
   case runs(RunListQuery)
+  /// - Parameter after: The last run of the page before.
+  case approvals(limit: Int = 50, after: String? = nil)
   case find(run: String)
   case show(run: String)
   /// - Parameter from: How many steps come before the first that is listed.
@@ -39,6 +43,9 @@ package enum AgentRequest: Sendable {
   case explain(run: String)
   case recipes
   case recipe(name: String)
+  /// - Parameter file: What the recipe's file would be called, by which the recipe is named.
+  case check(text: String, file: String = "recipe.yaml")
+  case actions
   case value(BlobReference)
   /// - Parameter from: Where to read on, as the answer before named it; 0 is the beginning.
   case logs(run: String, step: StepPath? = nil, from: Int = 0)
@@ -52,7 +59,10 @@ package enum AgentRequest: Sendable {
   /// - Parameters:
   ///   - inputs: Inputs in the place of those that the entry gives.
   ///   - texts: More of them, as texts that are read as the input's type wants.
-  case trigger(id: String, overlap: Trigger.Overlap?, inputs: ValueMap = ValueMap(), texts: [String: String] = [:])
+  ///   - key: The caller's key; the start that has it already is the answer.
+  case trigger(
+    id: String, overlap: Trigger.Overlap?, inputs: ValueMap = ValueMap(), texts: [String: String] = [:],
+    key: String? = nil)
   case backfill(id: String, from: Timestamp, to: Timestamp, overlap: Trigger.Overlap?, isDry: Bool)
   case issueToken(TokenIssued)
   case revokeToken(name: String)
@@ -64,7 +74,7 @@ package enum AgentRequest: Sendable {
 
 /// Which runs to list; a member that is nil or empty matches every run.
 package struct RunListQuery: Sendable {
-  /// The most finished runs.
+  /// The most finished runs, or of a page the most runs.
   package var limit: Int
   package var recipe: String?
   package var statuses: [RunStatus]
@@ -72,13 +82,17 @@ package struct RunListQuery: Sendable {
   package var since: Timestamp?
   /// Only runs that were created before that instant.
   package var until: Timestamp?
-  /// The last finished run of the page before; then no open runs are listed.
+  /// The last run of the page before, as its answer named it: a finished one, after which no open runs are listed, or
+  /// of pages also an open one after `open:`.
   package var after: String?
+  /// Whether the open runs come in pages too, latest first.
+  package var isPaged: Bool
 
   package init(
     limit: Int = 20, recipe: String? = nil, statuses: [RunStatus] = [], since: Timestamp? = nil,
-    until: Timestamp? = nil, after: String? = nil
+    until: Timestamp? = nil, after: String? = nil, isPaged: Bool = false
   ) {
+    self.isPaged = isPaged
     self.limit = limit
     self.recipe = recipe
     self.statuses = statuses

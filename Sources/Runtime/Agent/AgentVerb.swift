@@ -58,6 +58,10 @@ package struct AgentVerb: Sendable {
   package var refusals: Set<RequestRefusedError.Kind>
   /// Nil for a request that only the socket takes.
   package var route: Route?
+  /// The command that makes it, without `errand`; nil if there is none of its own.
+  package var command: String?
+  /// The page where people find it; nil if there is none.
+  package var page: String?
   fileprivate let read: @Sendable (inout RecordReader) throws(RecordError) -> AgentRequest
   fileprivate let write: @Sendable (AgentRequest, inout RecordWriter) -> Bool
 
@@ -68,8 +72,8 @@ package struct AgentVerb: Sendable {
   @_semantics("optimize.sil.specialize.generic.never")
   @inline(never)
   fileprivate init<each Part: Sendable>(
-    _ name: String, _ summary: String, _ scope: Scope, at route: Route? = nil,
-    refusals: Set<RequestRefusedError.Kind> = [], _ members: repeat Member<each Part>,
+    _ name: String, _ summary: String, _ scope: Scope, at route: Route? = nil, by command: String? = nil,
+    on page: String? = nil, refusals: Set<RequestRefusedError.Kind> = [], _ members: repeat Member<each Part>,
     make: @escaping @Sendable (repeat each Part) -> AgentRequest,
     values: @escaping @Sendable (AgentRequest) -> (repeat each Part)?
   ) {
@@ -77,6 +81,8 @@ package struct AgentVerb: Sendable {
     self.summary = summary
     self.scope = scope
     self.route = route
+    self.command = command
+    self.page = page
     self.refusals = refusals
     var parameters: [Parameter] = []
     repeat parameters.append((each members).parameter)
@@ -214,6 +220,7 @@ extension AgentVerb {
   package static let all: [AgentVerb] = [
     AgentVerb(
       "submit", "Accepts a run that the caller has prepared, and follows it unless it is detached.", .own,
+      by: "run FILE",
       refusals: [.configuration, .inputs, .ended],
       Member<RunCreated>.required("run", "The run as it is recorded."),
       Member<[String]>.optional("secrets", or: [], "The names of the secrets that it reads."),
@@ -226,7 +233,7 @@ extension AgentVerb {
       }),
     AgentVerb(
       "start", "Starts a run of a served recipe by its name.", .token(.start),
-      at: .post("/recipes/{recipe}/runs", AcceptedAnswer.self, status: 202),
+      at: .post("/recipes/{recipe}/runs", AcceptedAnswer.self, status: 202), by: "runs start", on: "/recipes/{recipe}",
       refusals: [.notFound, .inputs, .configuration, .ended, .notServing, .moved, .busy, .timeout],
       recipe, inputs, texts, key,
       Member<String?>.optional(
@@ -238,7 +245,7 @@ extension AgentVerb {
       }),
     AgentVerb(
       "plan", "Plans a run of a served recipe: reads what the run would read, and writes nothing.", .token(.start),
-      at: .post("/recipes/{recipe}/plans", PlanAnswer.self, status: 201),
+      at: .post("/recipes/{recipe}/plans", PlanAnswer.self, status: 201), by: "plan", on: "/recipes/{recipe}",
       refusals: [.notFound, .inputs, .configuration, .notServing, .busy, .timeout],
       recipe, inputs, texts,
       Member<String?>.optional("plan", "The digest of an earlier plan, whose inputs are taken."),
@@ -248,53 +255,62 @@ extension AgentVerb {
         return (recipe, PlainMap(map: inputs), texts, plan)
       }),
     AgentVerb(
-      "showPlan", "Shows a plan of the last hour.", .token(.read), at: .get("/plans/{digest}", PlanAnswer.self),
+      "showPlan", "Shows a plan of the last hour.", .token(.read), at: .get("/plans/{digest}", PlanAnswer.self), on: "/plans/{digest}",
       refusals: [.notFound],
       Member<String>.required("digest", "The plan's digest."),
       make: { .showPlan(digest: $0) }, values: { if case .showPlan(let digest) = $0 { digest } else { nil } }),
     AgentVerb(
       "resume", "Resumes an interrupted or paused run, and follows it.", .token(.steer),
-      at: .post("/runs/{run}/resume", AcceptedAnswer.self, status: 202),
+      at: .post("/runs/{run}/resume", AcceptedAnswer.self, status: 202), by: "runs resume", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .configuration, .ended], run,
       Member<Bool>.optional("detach", or: false, "Whether the answer ends once the run goes on."),
       make: { .resume(run: $0, isDetached: $1) },
       values: { if case .resume(let run, let isDetached) = $0 { (run, isDetached) } else { nil } }),
     AgentVerb(
       "follow", "Reports the progress of a run until it ends.", .token(.read),
-      at: .get("/runs/{run}/events", RunAnswer.self), refusals: [.notFound, .ambiguous], run,
+      at: .get("/runs/{run}/events", RunAnswer.self), by: "runs follow", on: "/runs/{run}",
+      refusals: [.notFound, .ambiguous], run,
       Member<Bool>.optional("snapshot", or: false, "Whether the record of the run comes first."),
       make: { .follow(run: $0, withSnapshot: $1) },
       values: { if case .follow(let run, let withSnapshot) = $0 { (run, withSnapshot) } else { nil } }),
     AgentVerb(
+      "watch", "Reports what happens to all runs: that they begin, wait, stand still or end.", .token(.read),
+      at: .get("/events", RunAnswer.self), make: { .watch },
+      values: { if case .watch = $0 { () } else { nil } }),
+    AgentVerb(
       "pause", "Pauses a run: no further step begins until it is resumed.", .token(.steer),
-      at: .post("/runs/{run}/pause", ChangedAnswer.self),
+      at: .post("/runs/{run}/pause", ChangedAnswer.self), by: "runs pause", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .ended], run,
       Member<String?>.optional("reason", "The reason to record."),
       make: { .pause(run: $0, reason: $1) },
       values: { if case .pause(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
       "cancel", "Ends a run: what is in flight finishes, then its 'finally' steps run.", .token(.steer),
-      at: .post("/runs/{run}/cancel", ChangedAnswer.self, status: 202),
+      at: .post("/runs/{run}/cancel", ChangedAnswer.self, status: 202), by: "runs cancel", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .ended], run,
       Member<String?>.optional("reason", "The reason to record."),
       make: { .cancel(run: $0, reason: $1) },
       values: { if case .cancel(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
       "delete", "Deletes a run that has ended, with its values and what its commands printed.", .token(.steer),
-      at: Route(method: .delete, path: "/runs/{run}", status: 204),
+      at: Route(method: .delete, path: "/runs/{run}", status: 204), by: "runs delete", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .conflict], run,
       make: { .delete(run: $0) }, values: { if case .delete(let run) = $0 { run } else { nil } }),
     AgentVerb(
       "retry", "Retries an ended run: a new run keeps what succeeded.", .token(.steer),
-      at: .post("/runs/{run}/retry", AcceptedAnswer.self, status: 202),
-      refusals: [.notFound, .ambiguous, .ended], run,
+      at: .post("/runs/{run}/retry", AcceptedAnswer.self, status: 202), by: "runs retry", on: "/runs/{run}",
+      refusals: [.notFound, .ambiguous, .ended, .inputs], run,
       Member<String?>.optional("step", "With output: the step's path; not needed if only one has such an answer."),
       Member<Value?>.optional("output", "What a write gave whose answer didn't fit its shape; it isn't done again."),
-      make: { .retry(run: $0, step: $1, output: $2) },
-      values: { if case .retry(let run, let step, let output) = $0 { (run, step, output) } else { nil } }),
+      Member<String?>.optional(
+        "key", "A key of the caller's choice: a retry that was asked for with it already is the answer."),
+      make: { .retry(run: $0, step: $1, output: $2, key: $3) },
+      values: {
+        if case .retry(let run, let step, let output, let key) = $0 { (run, step, output, key) } else { nil }
+      }),
     AgentVerb(
       "resolve", "Records what happened to an uncertain step, so that its run can resume.", .token(.steer),
-      at: .post("/runs/{run}/resolutions", ChangedAnswer.self),
+      at: .post("/runs/{run}/resolutions", ChangedAnswer.self), by: "runs resolve", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .ended], run,
       Member<String>.required("step", "The step's path."),
       Member<ResolutionWord>.required("as", "done, retry or fail."),
@@ -311,7 +327,7 @@ extension AgentVerb {
       }),
     AgentVerb(
       "decide", "Records the caller's decision that a run asks for.", .token(.approve),
-      at: .post("/runs/{run}/decisions", ChangedAnswer.self),
+      at: .post("/runs/{run}/decisions", ChangedAnswer.self), by: "runs approve", on: "/approvals/{run}/{step}",
       refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed], run,
       Member<String?>.optional("step", "The path of the step that asks; not needed if only one does."),
       Member<Bool>.required("approved", "Whether the caller approves."),
@@ -323,7 +339,7 @@ extension AgentVerb {
       }),
     AgentVerb(
       "signal", "Sends an event to a run that waits for it, or to the first that does.", .token(.start),
-      at: .post("/events", ReceivedAnswer.self, status: 202),
+      at: .post("/events", ReceivedAnswer.self, status: 202), by: "runs signal",
       refusals: [.notFound, .ambiguous, .ended],
       Member<String>.required("name", "The name of the event."),
       Member<String?>.optional("id", "Its id, 1 to 256 bytes; no id is taken twice. Generated if left out."),
@@ -337,53 +353,78 @@ extension AgentVerb {
       }),
     AgentVerb(
       "runs", "Lists the open runs, and the latest finished ones.", .token(.read),
-      at: .get("/runs", RunListAnswer.self),
-      Member<Int>.optional("limit", or: 20, "The most finished runs to list."),
+      at: .get("/runs", RunListAnswer.self), by: "runs list", on: "/runs", refusals: [.notFound],
+      Member<Int>.optional("limit", or: 20, "The most runs to list; without pages, the most finished ones."),
       Member<String?>.optional("recipe", "Only runs of that recipe."),
       Member<[RunStatus]>.optional("status", or: [], "Only runs with one of these statuses."),
       Member<Timestamp?>.optional("since", "Only runs created at that instant or later."),
       Member<Timestamp?>.optional("until", "Only runs created before that instant."),
       Member<String?>.optional(
-        "cursor", "Where the page begins, as the page before named it in 'next'; then no open runs are listed."),
+        "cursor", "Where the page begins, as the page before named it in 'next'."),
+      Member<Bool>.optional(
+        "paged", or: false, "Whether the open runs come in pages too; without it, the first page has them all."),
       make: {
-        .runs(RunListQuery(limit: $0, recipe: $1, statuses: $2, since: $3, until: $4, after: $5))
+        .runs(RunListQuery(limit: $0, recipe: $1, statuses: $2, since: $3, until: $4, after: $5, isPaged: $6))
       },
       values: {
         guard case .runs(let query) = $0 else { return nil }
-        return (query.limit, query.recipe, query.statuses, query.since, query.until, query.after)
+        return (query.limit, query.recipe, query.statuses, query.since, query.until, query.after, query.isPaged)
       }),
+    AgentVerb(
+      "approvals", "Lists the open runs that ask people for decisions, the oldest first.", .token(.read),
+      at: .get("/approvals", ApprovalListAnswer.self), on: "/approvals",
+      Member<Int>.optional("limit", or: 50, "The most runs to list."),
+      Member<String?>.optional("cursor", "Where the page begins, as the page before named it in 'next'."),
+      make: { .approvals(limit: $0, after: $1) },
+      values: { if case .approvals(let limit, let after) = $0 { (limit, after) } else { nil } }),
     AgentVerb(
       "find", "Finds a run by what it is called.", .token(.read), refusals: [.notFound, .ambiguous], run,
       make: { .find(run: $0) }, values: { if case .find(let run) = $0 { run } else { nil } }),
     AgentVerb(
       "show", "Shows the whole record of a run.", .token(.read),
-      at: .get("/runs/{run}", RunAnswer.self), refusals: [.notFound, .ambiguous], run,
+      at: .get("/runs/{run}", RunAnswer.self), by: "runs show", on: "/runs/{run}", refusals: [.notFound, .ambiguous],
+      run,
       make: { .show(run: $0) }, values: { if case .show(let run) = $0 { run } else { nil } }),
     AgentVerb(
       "steps", "Lists the steps of a run in the order in which they began.", .token(.read),
-      at: .get("/runs/{run}/steps", StepListAnswer.self), refusals: [.notFound, .ambiguous], run,
+      at: .get("/runs/{run}/steps", StepListAnswer.self), by: "runs show", on: "/runs/{run}",
+      refusals: [.notFound, .ambiguous], run,
       Member<Int>.optional("limit", or: 100, "The most steps to list."),
       Member<Int>.optional("from", or: 0, "Where to read on, as the answer before named it in 'next'."),
       make: { .steps(run: $0, limit: $1, from: $2) },
       values: { if case .steps(let run, let limit, let from) = $0 { (run, limit, from) } else { nil } }),
     AgentVerb(
       "explain", "Says why a run is in its state.", .token(.data),
-      at: .get("/runs/{run}/why", ExplanationAnswer.self), refusals: [.notFound, .ambiguous], run,
+      at: .get("/runs/{run}/why", ExplanationAnswer.self), by: "why", on: "/runs/{run}",
+      refusals: [.notFound, .ambiguous], run,
       make: { .explain(run: $0) }, values: { if case .explain(let run) = $0 { run } else { nil } }),
     AgentVerb(
       "recipes", "Lists the recipes that are served.", .token(.read), at: .get("/recipes", RecipeListAnswer.self),
+      on: "/recipes",
       make: { .recipes }, values: { if case .recipes = $0 { () } else { nil } }),
     AgentVerb(
       "recipe", "Shows a recipe that is served: its text, what it takes and what it may do.", .token(.read),
-      at: .get("/recipes/{recipe}", RecipeAnswer.self), refusals: [.notFound, .configuration],
+      at: .get("/recipes/{recipe}", RecipeAnswer.self), on: "/recipes/{recipe}", refusals: [.notFound, .configuration],
       recipe, make: { .recipe(name: $0) }, values: { if case .recipe(let name) = $0 { name } else { nil } }),
+    AgentVerb(
+      "check", "Finds the faults in the text of a recipe; nothing runs.", .token(.read),
+      at: .post("/check", FindingListAnswer.self), by: "check",
+      Member<String>.required("text", "The text, at most 256 KiB. It may call recipes that are served."),
+      Member<String>.optional("file", or: "recipe.yaml", "What its file is called, which names it."),
+      make: { .check(text: $0, file: $1) },
+      values: { if case .check(let text, let file) = $0 { (text, file) } else { nil } }),
+    AgentVerb(
+      "actions", "Lists the actions that recipes can use, with the schemas of their input and output.", .token(.read),
+      at: .get("/actions", ActionListAnswer.self), by: "actions", make: { .actions },
+      values: { if case .actions = $0 { () } else { nil } }),
     AgentVerb(
       "value", "Reads a large value that a record names and does not hold.", .token(.data),
       Member<BlobReference>.required("blob", "The value's hash and size, as the record has them."),
       make: { .value($0) }, values: { if case .value(let reference) = $0 { reference } else { nil } }),
     AgentVerb(
       "logs", "Reads some lines that programs of a run printed.", .token(.data),
-      at: .get("/runs/{run}/logs", LogAnswer.self), refusals: [.notFound, .ambiguous], run,
+      at: .get("/runs/{run}/logs", LogAnswer.self), by: "runs logs", on: "/runs/{run}/logs",
+      refusals: [.notFound, .ambiguous], run,
       Member<String?>.optional("step", "Only lines of that step, and of those inside it."),
       Member<Int>.optional("from", or: 0, "Where to read on, as the answer before named it in 'next'."),
       make: { .logs(run: $0, step: $1, from: $2) },
@@ -394,23 +435,24 @@ extension AgentVerb {
       make: { .why($0) }, values: { if case .why(let question) = $0 { question } else { nil } }),
     AgentVerb(
       "schedules", "Lists the schedules, with the recipes they were read from.", .token(.read),
-      at: .get("/schedules", ScheduleListAnswer.self),
+      at: .get("/schedules", ScheduleListAnswer.self), by: "schedule list", on: "/schedules",
       make: { .schedules }, values: { if case .schedules = $0 { () } else { nil } }),
     AgentVerb(
       "slots", "Lists the slots of the ledger, latest first.", .token(.read),
-      at: .get("/slots", SlotListAnswer.self),
+      at: .get("/slots", SlotListAnswer.self), by: "schedule log", on: "/schedules/{id}",
       Member<String?>.optional("schedule", "Only slots of that schedule."),
       Member<Int>.optional("limit", or: 20, "The most slots to list."),
       Member<Timestamp?>.optional("from", "Only slots from that instant on."),
       Member<Timestamp?>.optional("before", "Only slots before that instant."),
-      make: { .slots(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3)) },
+      Member<String?>.optional("cursor", "Where the page begins, as the page before named it in 'next'."),
+      make: { .slots(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3, after: $4)) },
       values: {
         guard case .slots(let query) = $0 else { return nil }
-        return (query.schedule, query.limit, query.from, query.before)
+        return (query.schedule, query.limit, query.from, query.before, query.after)
       }),
     AgentVerb(
       "upcoming", "Lists the coming slots of the schedules, earliest first.", .token(.read),
-      at: .get("/upcoming", UpcomingListAnswer.self),
+      at: .get("/upcoming", UpcomingListAnswer.self), by: "schedule next", on: "/schedules",
       Member<String?>.optional("schedule", "Only slots of that schedule."),
       Member<Int>.optional("limit", or: 20, "The most slots to list."),
       Member<Timestamp?>.optional("from", "Only slots from that instant on."),
@@ -422,35 +464,39 @@ extension AgentVerb {
       }),
     AgentVerb(
       "pauseSchedule", "Pauses a schedule: it starts nothing until it is resumed.", .token(.steer),
-      at: .post("/schedules/{id}/pause", SlotListAnswer.self), refusals: schedule,
+      at: .post("/schedules/{id}/pause", SlotListAnswer.self), by: "schedule pause", on: "/schedules/{id}",
+      refusals: schedule,
       scheduleID, Member<String?>.optional("note", "Why."),
       make: { .pauseSchedule(id: $0, note: $1) },
       values: { if case .pauseSchedule(let id, let note) = $0 { (id, note) } else { nil } }),
     AgentVerb(
       "resumeSchedule", "Lets a paused schedule start runs again.", .token(.steer),
-      at: .post("/schedules/{id}/resume", SlotListAnswer.self), refusals: schedule, scheduleID,
+      at: .post("/schedules/{id}/resume", SlotListAnswer.self), by: "schedule resume", on: "/schedules/{id}",
+      refusals: schedule, scheduleID,
       make: { .resumeSchedule(id: $0) }, values: { if case .resumeSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
       "resetSchedule", "Decides the slots again that were decided while the clock was ahead.", .token(.steer),
-      at: .post("/schedules/{id}/reset", SlotListAnswer.self),
+      at: .post("/schedules/{id}/reset", SlotListAnswer.self), by: "schedule reset",
       refusals: schedule.union([.ended]), scheduleID,
       make: { .resetSchedule(id: $0) }, values: { if case .resetSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
       "trigger", "Starts a run of a schedule now, out of turn.", .token(.steer),
-      at: .post("/schedules/{id}/trigger", SlotListAnswer.self),
-      refusals: schedule.union([.notServing, .inputs]),
+      at: .post("/schedules/{id}/trigger", SlotListAnswer.self), by: "schedule trigger", on: "/schedules/{id}",
+      refusals: schedule.union([.notServing, .inputs, .ended]),
       scheduleID, overlap,
       Member<PlainMap?>.optional("inputs", "Inputs in the place of those that the entry gives."),
       Member<[String: String]>.optional(
         "texts", or: [:], "More of them, as texts that are read as the input's type wants."),
-      make: { .trigger(id: $0, overlap: $1, inputs: $2?.map ?? ValueMap(), texts: $3) },
+      Member<String?>.optional(
+        "key", "A key of the caller's choice: a start that was asked for with it already is the answer."),
+      make: { .trigger(id: $0, overlap: $1, inputs: $2?.map ?? ValueMap(), texts: $3, key: $4) },
       values: {
-        guard case .trigger(let id, let overlap, let inputs, let texts) = $0 else { return nil }
-        return (id, overlap, inputs.isEmpty ? nil : PlainMap(map: inputs), texts)
+        guard case .trigger(let id, let overlap, let inputs, let texts, let key) = $0 else { return nil }
+        return (id, overlap, inputs.isEmpty ? nil : PlainMap(map: inputs), texts, key)
       }),
     AgentVerb(
       "backfill", "Starts runs for past slots that have none, or only lists these.", .token(.steer),
-      at: .post("/schedules/{id}/backfill", SlotListAnswer.self),
+      at: .post("/schedules/{id}/backfill", SlotListAnswer.self), by: "schedule backfill",
       refusals: schedule.union([.notServing]), scheduleID,
       Member<Timestamp>.required("from", "The first instant."),
       Member<Timestamp>.required("to", "The first instant that no longer counts."), overlap,
@@ -462,21 +508,22 @@ extension AgentVerb {
       }),
     AgentVerb(
       "status", "Reports the agent's process and how much it has to do.", .token(.read),
-      at: .get("/status", StatusAnswer.self),
+      at: .get("/status", StatusAnswer.self), on: "/state",
       make: { .status }, values: { if case .status = $0 { () } else { nil } }),
     AgentVerb(
-      "issueToken", "Has the agent know a token that the caller has made.", .own, refusals: [.conflict],
+      "issueToken", "Has the agent know a token that the caller has made.", .own, by: "token new",
+      refusals: [.conflict],
       Member<TokenIssued>.required("token", "The token as it is recorded."),
       make: { .issueToken($0) }, values: { if case .issueToken(let token) = $0 { token } else { nil } }),
     AgentVerb(
-      "revokeToken", "Makes a token invalid.", .own, refusals: [.notFound],
+      "revokeToken", "Makes a token invalid.", .own, by: "token revoke", refusals: [.notFound],
       Member<String>.required("name", "The token's name."),
       make: { .revokeToken(name: $0) }, values: { if case .revokeToken(let name) = $0 { name } else { nil } }),
     AgentVerb(
-      "tokens", "Lists the tokens.", .own,
+      "tokens", "Lists the tokens.", .own, by: "token list",
       make: { .tokens }, values: { if case .tokens = $0 { () } else { nil } }),
     AgentVerb(
-      "issueLink", "Makes a link by which a browser logs in, once and within a minute.", .own,
+      "issueLink", "Makes a link by which a browser logs in, once and within a minute.", .own, by: "open",
       refusals: [.notServing], make: { .issueLink }, values: { if case .issueLink = $0 { () } else { nil } }),
     AgentVerb(
       "yield", "Hands the state folder over to another process; the agent finishes what is in flight and ends.", .own,

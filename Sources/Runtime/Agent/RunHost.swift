@@ -323,6 +323,7 @@ package actor RunHost {
     let walks = lives.sorted { $0.key.precedesByScalars($1.key) }.compactMap(\.value.walk)
     for walk in walks { walk.engine.stop() }
     for walk in walks { await walk.task.value }
+    keeper.watchers.finish()
     for id in followers.followed {
       if let run = store.run(id) { followers.send(.left(run), to: id) }
       release(id)

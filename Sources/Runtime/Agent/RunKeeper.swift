@@ -12,6 +12,7 @@ final class RunKeeper: Sendable {
 
   let store: any StateStore
   let time: any TimeSource
+  let watchers = RunWatchers()
   private let content = Mutex(Content())
 
   init(store: any StateStore, time: any TimeSource) {
@@ -24,7 +25,10 @@ final class RunKeeper: Sendable {
 
   func observe(_ observer: @escaping @Sendable (RunNews) -> Void) { content.withLock { $0.observers.append(observer) } }
 
-  func tell(_ news: RunNews) { for observer in content.withLock({ $0.observers }) { observer(news) } }
+  func tell(_ news: RunNews) {
+    for observer in content.withLock({ $0.observers }) { observer(news) }
+    watchers.tell(news)
+  }
 
   /// Notes that the state takes nothing more.
   func fail(_ error: StateError) {

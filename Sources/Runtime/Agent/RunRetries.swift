@@ -34,8 +34,10 @@ package final class RunRetries: Sendable {
   }
 
   /// Accepts a run that tries an ended one again; it is on disk when this returns, and has yet to be carried on.
+  ///
+  /// - Parameter key: The key of the request, which the run gets in place of the old one's.
   package func retry(
-    _ ended: RunRecord, as id: String, program: String, given: GivenOutput? = nil
+    _ ended: RunRecord, as id: String, program: String, given: GivenOutput? = nil, key: RunKey? = nil
   ) async throws(RunRefusedError) -> RunCreated {
     guard ended.status.isEnded else {
       let way =
@@ -73,6 +75,8 @@ package final class RunRetries: Sendable {
     origin.program = program
     origin.cause = RunCause(.retry, run: ended.id)
     origin.attempt += 1
+    // A key with which a retry was asked for is that retry's alone.
+    origin.key = key ?? (ended.origin.key?.request == nil ? ended.origin.key : nil)
     var taken = ended.takenOver(by: id, of: recipe, at: origin.at)
     if let given { try await settle(&taken, by: given, in: ended, of: recipe, at: origin.at) }
     do throws(StateError) { try await keeper.append([.runCreated(origin)] + taken) } catch {

@@ -42,10 +42,12 @@ package struct RunService: Sendable {
         if isDetached { replies.give(try await resumeAlone(id)) } else { try await resume(id, replies) }
       case .follow(let run, let withSnapshot):
         try await follow(try await find(run).id, withSnapshot: withSnapshot, replies)
+      case .watch: for await notice in host.keeper.watchers.watch() { await replies.giveInTurn(.notice(notice)) }
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
       case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
       case .delete(let run): replies.give(try await delete(run))
-      case .retry(let run, let step, let output): replies.give(try await retry(run, step, output, caller))
+      case .retry(let run, let step, let output, let key):
+        replies.give(try await retry(run, step, output, key, caller))
       case .resolve(let run, let step, let resolution):
         replies.give(try await resolve(run, step, resolution, caller))
       case .decide(let run, let step, let isApproved, let comment):
@@ -53,6 +55,7 @@ package struct RunService: Sendable {
         replies.give(try await decide(run, step, decision))
       case .signal(let event): replies.give(try await signal(event))
       case .runs(let query): await replies.giveInTurn(try await runs(query))
+      case .approvals(let limit, let after): await replies.giveInTurn(await approvals(limit, after))
       case .find(let run):
         let found = try await find(run)
         replies.give(.found(found, open: await store.openRun(found.id)?.listed))
@@ -61,19 +64,25 @@ package struct RunService: Sendable {
       case .explain(let run): replies.give(try await explanation(of: run))
       case .recipes: await replies.giveInTurn(.recipes(try await steered().servedRecipes()))
       case .recipe(let name): await replies.giveInTurn(.recipe(try await steered().servedRecipe(named: name)))
+      case .check(let text, let file): await replies.giveInTurn(.value(try await check(text, file)))
+      case .actions: await replies.giveInTurn(.value(try await actions()))
       case .value(let blob): try await replies.give(blob, from: store)
       case .logs(let run, let step, let from): await replies.giveInTurn(try await logs(run, step, from))
       case .why(let question): await replies.giveInTurn(try await facts(question))
       case .schedules: await replies.giveInTurn(try await listSchedules())
       case .slots(let query):
-        await replies.giveInTurn(.slots(try await kept { () throws(StateError) in try await store.slots(query) }))
+        await replies.giveInTurn(.slots(try await slots(query)))
       case .upcoming(let query): replies.give(.upcoming(try await steered().upcoming(query)))
       case .pauseSchedule(let id, let note): replies.give(.slots(try await steered().pause(id, note: note)))
       case .resumeSchedule(let id): replies.give(.slots(try await steered().resume(id)))
       case .resetSchedule(let id): replies.give(.slots(try await steered().reset(id)))
-      case .trigger(let id, let overlap, let inputs, let texts):
+      case .trigger(let id, let overlap, let inputs, let texts, let key):
         let given = given(inputs, texts)
-        replies.give(.slots(try await steered().trigger(id, overlap: overlap, given: given)))
+        let named = texts.sorted { $0.key.precedesByScalars($1.key) }.map { ($0.key, Value.string($0.value)) }
+        let key = try runKey(
+          key, of: caller,
+          for: [.string("trigger"), .string(id), .string(overlap?.rawValue ?? ""), .map(inputs), .map(ValueMap(named))])
+        replies.give(.slots(try await steered().trigger(id, overlap: overlap, given: given, key: key)))
       case .backfill(let id, let from, let to, let overlap, let isDry):
         await replies.giveInTurn(try await backfill(id, from, to, overlap, isDry: isDry))
       case .issueToken(let token): replies.give(try await issue(token))
@@ -140,10 +149,48 @@ package struct RunService: Sendable {
 
   // MARK: Keys
 
-  private func runKey(_ text: String?, of caller: AgentCaller) throws(RequestRefusedError) -> RunKey? {
+  func runKey(_ text: String?, of caller: AgentCaller) throws(RequestRefusedError) -> RunKey? {
     guard let text else { return nil }
     if let fault = RunKey.fault(of: text) { throw RequestRefusedError(.request, fault) }
     return RunKey(text, caller: caller.account)
+  }
+
+  /// The key of a request other than a start, of which the key remembers what it asked for.
+  func runKey(
+    _ text: String?, of caller: AgentCaller, for request: [Value]
+  ) throws(RequestRefusedError) -> RunKey? {
+    guard var key = try runKey(text, of: caller) else { return nil }
+    do throws(StateError) {
+      key.request = SHA256.digest(of: Array(JSON.shown(try store.secrets.masked(.list(request))).utf8))
+    } catch {
+      throw RequestRefusedError(error)
+    }
+    return key
+  }
+
+  /// The run that has the key of a request other than a start; refused unless that was the same request.
+  func holder(of key: RunKey, recipe: String) async throws(RequestRefusedError) -> RunRecord? {
+    let found = try await kept { () async throws(StateError) in
+      try await store.run(ofKey: key, of: recipe, at: time.now())
+    }
+    guard let id = found else { return nil }
+    guard let record = try await keptRun(id), record.erasedAt == nil else {
+      throw RequestRefusedError(
+        .ended,
+        "the key '\(store.secrets.finder.redact(key.key))' belongs to a run that waits or whose data was deleted; use another key"
+      )
+    }
+    try check(record.origin.key, of: record.id, against: key)
+    return record
+  }
+
+  /// Refuses a key that a run has from another request.
+  private func check(_ known: RunKey?, of run: String, against key: RunKey) throws(RequestRefusedError) {
+    guard known?.request != key.request else { return }
+    throw RequestRefusedError(
+      .inputs,
+      "the key '\(store.secrets.finder.redact(key.key))' belongs to the run \(run), which another request started; use another key"
+    )
   }
 
   /// The run that has the key of a new run; refused unless both have the same inputs.
@@ -163,6 +210,7 @@ package struct RunService: Sendable {
         .ended,
         "the key '\(shown)' belongs to the run \(id), whose data was deleted; use another key for a new run")
     }
+    try check(record.origin.key, of: id, against: key)
     let others =
       inputs.namesOfDifferences(to: record.origin.inputs)
       + overrides.namesOfDifferences(to: .map(ValueMap(record.origin.overrides.map { ($0.key, $0.value) })))
@@ -342,8 +390,14 @@ package struct RunService: Sendable {
       throw RequestRefusedError(.request, "a backfill needs an instant 'from' and a later one 'to'")
     }
     let schedules = try steered()
-    let (slots, hasMore) = try await schedules.slotsToBackfill(id, from: from, to: to)
-    if isDry { return .dueSlots(slots, hasMore: hasMore) }
+    let (slots, rest) = try await schedules.slotsToBackfill(id, from: from, to: to)
+    if isDry { return .dueSlots(slots, hasMore: rest != nil) }
+    if let rest {
+      throw RequestRefusedError(
+        .request,
+        "'\(id)' has more than \(slots.count) slots without a run from \(from) until before \(to); backfill them in parts, this one with 'to' \(rest)"
+      )
+    }
     return .slots(try await schedules.backfill(id, slots, overlap: overlap))
   }
 

@@ -8,18 +8,63 @@ extension RunService {
   func runs(_ query: RunListQuery) async throws(RequestRefusedError) -> AgentReply {
     var open: [RunRecord] = []
     let statuses = query.statuses.isEmpty ? nil : Set(query.statuses)
-    if query.after == nil {
+    let lastOpen = query.isPaged ? query.after.flatMap(RunListQuery.openRun) : nil
+    if query.after == nil || lastOpen != nil {
       open = await store.openRuns(OpenRunQuery(recipe: query.recipe, statuses: statuses)).filter { run in
         query.since.map { run.createdAt >= $0 } ?? true && query.until.map { run.createdAt < $0 } ?? true
-      }.map(\.listed)
+          && lastOpen.map(run.id.precedesByScalars) ?? true
+      }
     }
-    var history = HistoryQuery(limit: query.limit + 1, recipe: query.recipe, statuses: statuses)
+    var rest = query.limit
+    if query.isPaged {
+      if open.count > rest {
+        open = open.suffix(rest).map(\.listed)
+        return .runs(open: open, finished: [], next: open.first.map(RunListQuery.cursor))
+      }
+      rest -= open.count
+    }
+    var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
     history.createdFrom = query.since
     history.createdBefore = query.until
-    var finished = try await finishedRuns(history, after: query.after)
-    let hasMore = finished.count > query.limit
-    finished.removeLast(finished.count - min(finished.count, query.limit))
-    return .runs(open: open, finished: finished, next: hasMore ? finished.last?.id : nil)
+    var finished = try await finishedRuns(history, after: lastOpen == nil ? query.after : nil)
+    let hasMore = finished.count > rest
+    finished.removeLast(finished.count - min(finished.count, rest))
+    let next = finished.last?.id ?? (query.isPaged ? open.first.map(RunListQuery.cursor) : nil)
+    return .runs(open: open.map(\.listed), finished: finished, next: hasMore ? next : nil)
+  }
+
+  /// Lists the open runs that ask people for decisions, the oldest first.
+  func approvals(_ limit: Int, _ after: String?) async -> AgentReply {
+    let asking = await store.openRuns(OpenRunQuery(statuses: [.waiting])).filter { run in
+      after.map { $0.precedesByScalars(run.id) } ?? true && run.stepsInOrder.contains(where: \.asksPerson)
+    }
+    let page = asking.prefix(limit).map(\.listed)
+    return .runs(open: page, finished: [], next: asking.count > limit ? page.last?.id : nil)
+  }
+
+  /// A page of the ledger's slots.
+  func slots(_ query: SlotQuery) async throws(RequestRefusedError) -> [SlotRecord] {
+    guard let cursor = query.after else {
+      return try await kept { () throws(StateError) in try await store.slots(query) }
+    }
+    let word = cursor.split(separator: "_", maxSplits: 1).first.map { String($0) } ?? ""
+    guard let instant = Timestamp(word) else {
+      throw RequestRefusedError(.request, "the cursor isn't one that a page of slots named")
+    }
+    var query = query
+    // Those of the page before that were settled at the same instant come again, and are passed over.
+    query.settledUntil = instant
+    let count = query.limit
+    while true {
+      query.limit = query.limit.multipliedReportingOverflow(by: 2).partialValue
+      let asked = query
+      let slots = try await kept { () async throws(StateError) in try await store.slots(asked) }
+      let isAll = slots.count < query.limit
+      let place =
+        slots.firstIndex { $0.cursor == cursor }.map { $0 + 1 }
+        ?? (isAll ? slots.firstIndex { $0.at < instant } : nil) ?? slots.endIndex
+      if isAll || slots.count - place >= count { return Array(slots[place...].prefix(count)) }
+    }
   }
 
   /// The finished runs that match, latest end first, after the one with that id.
@@ -128,4 +173,21 @@ extension RunService {
     }
     return .schedules(records, words: agent.isServing ? await schedules?.words ?? [:] : [:])
   }
+}
+
+extension RunListQuery {
+  private static let open = "open:"
+
+  /// The cursor of the page after an open run.
+  fileprivate static func cursor(_ run: RunRecord) -> String { open + run.id }
+
+  /// The open run that a cursor names, if it names one.
+  fileprivate static func openRun(_ cursor: String) -> String? {
+    cursor.hasPrefix(open) ? String(cursor.dropFirst(open.count)) : nil
+  }
+}
+
+extension StepRecord {
+  /// Whether it waits for a person's decision.
+  package var asksPerson: Bool { status == .waiting && wait?.kind == .approval && decision == nil }
 }

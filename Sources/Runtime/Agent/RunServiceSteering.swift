@@ -36,18 +36,33 @@ extension RunService {
   }
 
   func retry(
-    _ prefix: String, _ step: StepPath?, _ output: Value?, _ caller: AgentCaller
+    _ prefix: String, _ step: StepPath?, _ output: Value?, _ keyText: String?, _ caller: AgentCaller
   ) async throws(RequestRefusedError) -> AgentReply {
     guard step == nil || output != nil else {
       throw RequestRefusedError(.request, "a step is named only together with its output")
     }
     let ended = try await stored(try await find(prefix).id).record()
     let given = output.map { GivenOutput(step: step, value: $0, by: caller.name) }
-    return try await allowed { () async throws(RunRefusedError) in
-      let origin = try await host.retries.retry(ended, as: newID(), program: agent.version, given: given)
-      if agent.isServing { try await host.carryOn(origin.run) }
-      return .retried(run: ended.id, as: origin.run)
+    let key = try runKey(
+      keyText, of: caller, for: [.string("retry"), .string(ended.id), .string(step ?? ""), output ?? .null])
+    if let known = try await retry(of: ended, withKey: key) { return known }
+    do throws(RequestRefusedError) {
+      return try await allowed { () async throws(RunRefusedError) in
+        let origin = try await host.retries.retry(ended, as: newID(), program: agent.version, given: given, key: key)
+        if agent.isServing { try await host.carryOn(origin.run) }
+        return .retried(run: ended.id, as: origin.run)
+      }
+    } catch {
+      // The same request came twice at once.
+      guard let known = try await retry(of: ended, withKey: key) else { throw error }
+      return known
     }
+  }
+
+  /// The answer to a retry that was asked for with a key before; nil if there was none.
+  private func retry(of ended: RunRecord, withKey key: RunKey?) async throws(RequestRefusedError) -> AgentReply? {
+    guard let key, let known = try await holder(of: key, recipe: ended.recipe) else { return nil }
+    return .retried(run: ended.id, as: known.id, known: known.status)
   }
 
   func resolve(

@@ -68,6 +68,8 @@ package actor ScheduleHost {
   var refused: [String: Set<String>] = [:]
   /// The schedules whose files wait for a place in the queue.
   var crowded: Set<String> = []
+  /// The keys of the starts out of turn that are under way, with their callers.
+  private var triggering: Set<String> = []
   /// The latest look for files, and the one that hasn't begun.
   var lastLook: Task<Void, Never>?
   var nextLook: Task<Void, Never>?
@@ -616,12 +618,21 @@ extension ScheduleHost {
 
   /// Starts a run of a schedule out of turn.
   ///
-  /// - Parameter given: Inputs in the place of those that the entry gives; what these compute from an event must be among
-  ///   them.
+  /// - Parameters:
+  ///   - given: Inputs in the place of those that the entry gives; what these compute from an event must be among them.
+  ///   - key: The caller's key; a start that has it already, or waits with it, is the answer.
   package func trigger(
-    _ id: String, overlap: Trigger.Overlap?, given: [(name: String, input: GivenInput)] = []
+    _ id: String, overlap: Trigger.Overlap?, given: [(name: String, input: GivenInput)] = [], key: RunKey? = nil
   ) async throws(RequestRefusedError) -> [SlotRecord] {
     try await served(id)
+    if let key {
+      // Until the first is on disk, a second one at the same time can't be answered as it will be.
+      guard triggering.insert(key.key + "\n" + key.caller).inserted else {
+        throw RequestRefusedError(.conflict, "a request with the same key is under way; try again")
+      }
+    }
+    defer { if let key { triggering.remove(key.key + "\n" + key.caller) } }
+    if let key, let known = try await start(of: id, withKey: key) { return [known] }
     if let plan = scheduler.plan(of: id), let starting = plan.starting {
       if !given.isEmpty, case .failure(let faults) = starting.checked(given) {
         throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
@@ -640,19 +651,71 @@ extension ScheduleHost {
           "the inputs of '\(id)' are computed from \(source), and a start out of turn has none; give them: \(words)")
       }
     }
-    return try await decided(decide { $0.trigger(id, overlap: overlap, given: given, at: time.now()) })
+    return try await decided(decide { $0.trigger(id, overlap: overlap, given: given, key: key, at: time.now()) })
   }
 
-  /// The past slots in a range that have no run, oldest first.
+  /// What a start out of turn that was asked for with a key before came to; nil if there was none.
+  private func start(of id: String, withKey key: RunKey) async throws(RequestRefusedError) -> SlotRecord? {
+    guard let schedule = await store.schedule(id) else { return nil }
+    let run: String?
+    let record: RunRecord?
+    do throws(StateError) {
+      run = try await store.run(ofKey: key, of: schedule.recipe, at: time.now())
+      record = if let run { try await store.keptRun(run) } else { nil }
+    } catch {
+      throw RequestRefusedError(error)
+    }
+    guard let run else { return nil }
+    let waiting = await store.schedule(id)?.buffered.first { $0.run?.hasSameScalars(as: run) == true }
+    let shown = store.secrets.finder.redact(key.key)
+    guard let known = record?.erasedAt == nil ? record?.origin.key ?? waiting?.key : nil else {
+      throw RequestRefusedError(
+        .ended,
+        "the key '\(shown)' belongs to the run \(run), which never began or whose data was deleted; use another key")
+    }
+    guard known.request == key.request else {
+      throw RequestRefusedError(
+        .inputs, "the key '\(shown)' belongs to the run \(run), which another request started; use another key")
+    }
+    if let record {
+      return SlotRecord(
+        schedule: id, slot: record.origin.cause.slot ?? record.createdAt, outcome: .started, at: record.createdAt,
+        cause: record.origin.cause, run: run)
+    }
+    return waiting.map {
+      SlotRecord(schedule: id, slot: $0.slot, outcome: .buffered, at: $0.at, cause: $0.cause, run: run)
+    }
+  }
+
+  /// The most slots that one backfill starts.
+  private static let mostBackfilled = 1000
+  /// The most slots that one backfill looks at; the schedules wait while it does.
+  private static let mostSearched = 10_000
+
+  /// The past slots in a range that have no run, oldest first, and the slot from which there may be more than one
+  /// backfill starts.
   package func slotsToBackfill(
     _ id: String, from: Timestamp, to: Timestamp
-  ) async throws(RequestRefusedError) -> (slots: [Timestamp], hasMore: Bool) {
+  ) async throws(RequestRefusedError) -> (slots: [Timestamp], rest: Timestamp?) {
     try await served(id)
-    let started = try await startedSlots(of: id, from: from, before: to)
-    guard let found = scheduler.slotsToBackfill(id, from: from, to: to, started: started) else {
+    guard
+      var found = scheduler.slotsToBackfill(id, from: from, to: to, started: [], limit: ScheduleHost.mostSearched)
+    else {
       throw RequestRefusedError(.notFound, "the recipe of '\(id)' cannot be read now; errand serve says why")
     }
-    return found
+    guard let first = found.slots.first, let last = found.slots.last else { return ([], nil) }
+    var rest: Timestamp?
+    if found.hasMore { rest = found.slots.removeLast() }
+    let started = try await startedSlots(of: id, from: first, before: last.advanced(by: TimeSpan(nanoseconds: 1)))
+    let slots = found.slots.filter { !started.contains($0) }
+    if let rest, slots.isEmpty {
+      throw RequestRefusedError(
+        .request,
+        "the first \(found.slots.count) slots of '\(id)' from \(from) have a run each; begin later, with 'from' \(rest)"
+      )
+    }
+    if slots.count > ScheduleHost.mostBackfilled { rest = slots[ScheduleHost.mostBackfilled] }
+    return (Array(slots.prefix(ScheduleHost.mostBackfilled)), rest)
   }
 
   /// Starts runs for past slots, oldest first.

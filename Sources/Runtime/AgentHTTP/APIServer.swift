@@ -126,7 +126,12 @@ package final class APIServer: Sendable {
         try gate.checkOrigin(request)
         return .text(try await figures(for: try await gate.caller(of: request)), type: Metrics.type)
       case "/openapi.json", "\(apiRoot)/openapi.json": return .text(document(), type: "application/json")
-      default: break
+      default:
+        if path.hasPrefix(ProblemPage.root),
+          let page = ProblemPage.response(ofKind: String(path.dropFirst(ProblemPage.root.count)))
+        {
+          return page
+        }
       }
     }
     if let asset = PageAssets.answer(path) { return asset }
@@ -137,8 +142,11 @@ package final class APIServer: Sendable {
     let caller = try await gate.caller(of: request)
     try check(routed.verb.scope, for: caller)
     let asked = try await narrowed(try routed.request(request), for: caller)
-    if case .follow(let run, _) = asked { return try stream(run, for: caller) }
-    let reply = try await reply(to: asked, from: caller)
+    switch asked {
+    case .follow, .watch: return try stream(asked, for: caller)
+    default: break
+    }
+    let reply = try await reply(to: asked.withOneMore, from: caller)
     return try await response(to: asked, reply, routed, request, caller)
   }
 
@@ -234,7 +242,7 @@ package final class APIServer: Sendable {
         throw Problem(.forbidden, "the token is limited to some recipes: name one of their schedules in 'schedule'")
       }
       try check(schedule: schedule)
-    case .pauseSchedule(let id, _), .resumeSchedule(let id), .resetSchedule(let id), .trigger(let id, _, _, _),
+    case .pauseSchedule(let id, _), .resumeSchedule(let id), .resetSchedule(let id), .trigger(let id, _, _, _, _),
       .backfill(let id, _, _, _, _):
       try check(schedule: id)
     case .signal(let event):
@@ -242,16 +250,17 @@ package final class APIServer: Sendable {
         throw Problem(.forbidden, "the token is limited to some recipes: name the run that the event is for in 'run'")
       }
       try await find(run, for: caller)
-    case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _), .retry(let run, _, _),
+    case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _), .retry(let run, _, _, _),
       .delete(let run), .resolve(let run, _, _), .decide(let run, _, _, _), .find(let run), .show(let run),
       .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
       try await find(run, for: caller)
-    case .schedules, .recipes, .status: break
+    case .schedules, .recipes, .status, .approvals, .actions, .watch: break
     case .why(let question):
       try await find(question.subject.run, for: caller)
       if let schedule = question.subject.schedule { try check(schedule: schedule) }
       return .why(question.alone)
-    case .submit, .value, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
+    // It may call the recipes that are served, and what is found says what they take.
+    case .check, .submit, .value, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
       throw Problem(.forbidden, "the token is limited to some recipes")
     }
     return asked
@@ -295,11 +304,12 @@ package final class APIServer: Sendable {
         $0.isNew = known == nil
         $0.status = known?.rawValue
       }
-    case .retried(let run, let id):
+    case .retried(let run, let id, let known):
       headers["Location"] = "\(apiRoot)/runs/\(id)"
       answer = filled(AcceptedAnswer()) {
         $0.run = id
-        $0.isNew = true
+        $0.isNew = known == nil
+        $0.status = known?.rawValue
         $0.retries = run
       }
     case .paused(let run), .cancelled(let run), .resolved(let run):
@@ -317,7 +327,12 @@ package final class APIServer: Sendable {
         $0.isNew = isNew
       }
     case .runs(let open, let finished, let next):
-      answer = RunListAnswer.page(open, finished, next, withData: seesData)
+      if let next { headers["Link"] = request.linkToNext(next) }
+      if case .approvals = asked {
+        answer = ApprovalListAnswer(open.filter { caller.sees(recipe: $0.recipe) }, next: next, withData: seesData)
+      } else {
+        answer = RunListAnswer.page(open, finished, next, withData: seesData)
+      }
     case .run(let record), .ended(let record): answer = RunAnswer(record, withData: seesData)
     case .schedules(let schedules, let words):
       answer = filled(ScheduleListAnswer()) {
@@ -334,8 +349,17 @@ package final class APIServer: Sendable {
           }
         }
       }
-    case .slots(let slots):
-      answer = filled(SlotListAnswer()) { $0.items = slots.map { SlotAnswer($0, withData: seesData) } }
+    case .slots(var slots):
+      var next: String?
+      if case .slots(let query) = asked, slots.count > query.limit {
+        slots = Array(slots.prefix(query.limit))
+        next = slots.last?.cursor
+      }
+      if let next { headers["Link"] = request.linkToNext(next) }
+      answer = filled(SlotListAnswer()) {
+        $0.items = slots.map { SlotAnswer($0, withData: seesData) }
+        $0.next = next
+      }
     case .dueSlots(let slots, let hasMore):
       answer = filled(SlotListAnswer()) {
         $0.items = []
@@ -385,7 +409,14 @@ package final class APIServer: Sendable {
         $0.nextSlot = report.served?.nextSlot
         $0.faults = report.served?.faults.count
       }
-    case .progress, .waits, .found, .value, .facts, .tokens, .link, .yielded, .refused: break
+    case .value(let value):
+      let items = value.asPlainJSON.list ?? []
+      if case .check = asked {
+        answer = filled(FindingListAnswer()) { $0.items = items }
+      } else {
+        answer = filled(ActionListAnswer()) { $0.items = items }
+      }
+    case .progress, .waits, .notice, .found, .facts, .tokens, .link, .yielded, .refused: break
     }
     guard let answer else {
       guard routed.route.answer == nil else { throw Problem(.fault, "the agent answered something else") }
@@ -419,7 +450,7 @@ package final class APIServer: Sendable {
     let door = RequestDoor(service: service, program: program, time: time)
     let caller = try await gate.caller(of: request)
     let given = try door.asked(request, by: caller)
-    try check(given.verb, for: caller)
+    try check(given.verb.scope, for: caller)
     let asked = try await narrowed(given, for: caller)
     return door.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
   }
@@ -438,17 +469,17 @@ package final class APIServer: Sendable {
     return StreamLease { [self] in content.withLock { $0.streams -= 1 } }
   }
 
-  private func stream(_ run: String, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
+  private func stream(_ asked: AgentRequest, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
     let lease = try lease()
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])
     response.body = .stream { [service, time] writer in
       defer { withExtendedLifetime(lease) {} }
-      let replies = EventStreamReplies(writer, seesData: caller.seesData)
+      let replies = EventStreamReplies(writer, for: caller)
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
-          await service.handle(.follow(run: run, withSnapshot: true), from: caller.caller, to: replies)
+          await service.handle(asked, from: caller.caller, to: replies)
         }
         group.addTask {
           while !Task.isCancelled {
@@ -478,7 +509,23 @@ final class StreamLease: Sendable {
   deinit { giveBack() }
 }
 
+extension AgentRequest {
+  /// The request for one slot more, which shows whether there is a next page.
+  fileprivate var withOneMore: AgentRequest {
+    guard case .slots(var query) = self else { return self }
+    query.limit += 1
+    return .slots(query)
+  }
+}
+
 extension HTTPServerRequest {
+  /// The link to the page that a cursor names (RFC 8288).
+  fileprivate func linkToNext(_ cursor: String) -> String {
+    let items = self.query.items.filter { $0.name != "cursor" }.map { ($0.name, $0.value) } + [("cursor", cursor)]
+    let text = items.map { "\(PercentEncoding.encode($0))=\(PercentEncoding.encode($1))" }.joined(separator: "&")
+    return "<\(rawPath)?\(text)>; rel=\"next\""
+  }
+
   /// How long the caller prefers to wait, in seconds (RFC 7240, section 4.3).
   fileprivate var secondsToWait: Int? {
     for field in headers.values("Prefer") {

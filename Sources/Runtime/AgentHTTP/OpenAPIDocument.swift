@@ -66,16 +66,17 @@ package enum OpenAPIDocument {
     if route.method == .get {
       parameters += others.map { parameter($0, in: "query") }
     } else if !others.isEmpty {
+      var content = ValueMap([("application/json", .object(["schema": body(of: others)]))])
+      if verb.name == "signal" { content["application/cloudevents+json"] = .object(["schema": cloudEvent]) }
       operation["requestBody"] = .object([
-        "required": .bool(others.contains { $0.isRequired }),
-        "content": .object(["application/json": .object(["schema": body(of: others)])]),
+        "required": .bool(others.contains { $0.isRequired }), "content": .map(content),
       ])
     }
-    if routed.takesKey {
+    if let summary = routed.keySummary {
       parameters.append(
         .object([
           "name": .string("Idempotency-Key"), "in": .string("header"), "required": .bool(false),
-          "description": .string(verb.parameters.first { $0.name == "key" }?.summary ?? ""),
+          "description": .string(summary),
           "schema": .object([
             "type": .string("string"), "minLength": .int(1), "maxLength": .int(RunKey.mostCharacters),
             "pattern": .string("^[!-~]+$"),
@@ -86,6 +87,25 @@ package enum OpenAPIDocument {
     operation["responses"] = .map(responses(verb, route, hasBody: !others.isEmpty, &schemas))
     return .map(operation)
   }
+
+  /// An event in the JSON format of CloudEvents 1.0.
+  private static let cloudEvent: Value = .object([
+    "type": .string("object"),
+    "properties": .object([
+      "specversion": .object(["const": .string("1.0")]),
+      "id": .object([
+        "type": .string("string"), "minLength": .int(1), "maxLength": .int(64),
+        "description": .string("The event's id."),
+      ]),
+      "source": .object(["type": .string("string"), "minLength": .int(1)]),
+      "type": .object([
+        "type": .string("string"), "minLength": .int(1), "description": .string("The name of the event."),
+      ]),
+      "data": .object(["description": .string("What it says.")]),
+      "data_base64": .bool(false),
+    ]),
+    "required": .list(["specversion", "id", "source", "type"].map { .string($0) }),
+  ])
 
   private static func parameter(_ parameter: AgentVerb.Parameter, in place: String) -> Value {
     .object([
@@ -127,7 +147,7 @@ package enum OpenAPIDocument {
       schemas[name] = .map(answer.schema.jsonSchema(allowsExpressions: false))
       // A stream of events, which no schema describes: `snapshot` and `ended` bring the answer, others what happens.
       good["content"] =
-        verb.name == "follow"
+        verb.isStream
         ? .object(["text/event-stream": .object([:])])
         : .object(["application/json": .object(["schema": .object(["$ref": .string("#/components/schemas/\(name)")])])])
     }
@@ -146,7 +166,7 @@ package enum OpenAPIDocument {
       .unauthorized, .forbidden, .foreignHost, .refusal(.request), .refusal(.state), .fault,
     ]
     if hasBody { kinds.formUnion([.mediaType, .tooLarge]) }
-    if verb.name == "follow" { kinds.insert(.tooMany) }
+    if verb.isStream { kinds.insert(.tooMany) }
     for refusal in verb.refusals { kinds.insert(.refusal(refusal)) }
     // A token may be limited to some recipes, and finds nothing of the others.
     kinds.insert(.refusal(.notFound))
@@ -191,4 +211,9 @@ package enum OpenAPIDocument {
     ]),
     "required": .list(["type", "title", "status", "detail", "kind"].map { .string($0) }),
   ])
+}
+
+extension AgentVerb {
+  /// Whether the answer is a stream of server-sent events.
+  fileprivate var isStream: Bool { name == "follow" || name == "watch" }
 }

@@ -75,6 +75,46 @@ package struct Problem: Error, Sendable {
       case .fault: "The agent made a mistake."
       }
     }
+
+    /// What to do about it, for the page of the kind.
+    package var remedy: String {
+      switch self {
+      case .refusal(.request): "Compare the request with /openapi.json. The detail names the member that is wrong."
+      case .refusal(.notFound):
+        "List what there is: /api/v1/runs, /api/v1/schedules, /api/v1/recipes. A token that is limited to some recipes finds nothing of the others."
+      case .refusal(.ambiguous): "Name the run by its whole id, or the step by its path; the detail lists what matches."
+      case .refusal(.ended):
+        "Look at the run first, GET /api/v1/runs/{run}: only an open run can be steered, and only an ended one retried. The detail says what can be done instead."
+      case .refusal(.notAsked): "Look at what is asked: /api/v1/approvals. Another person may have decided already."
+      case .refusal(.notAllowed):
+        "The recipe lists in 'by' who may decide. A decision is recorded under the token's name."
+      case .refusal(.inputs):
+        "Compare the inputs with GET /api/v1/recipes/{recipe}. An Idempotency-Key with other inputs than before is refused too: use another key for another request."
+      case .refusal(.configuration):
+        "Run 'errand check' and 'errand doctor' on the agent's machine. The detail names the connection or the secret."
+      case .refusal(.moved):
+        "Plan again, look at what has changed, and start the run with the new plan's digest."
+      case .refusal(.busy): "Repeat the request after as long as Retry-After says."
+      case .refusal(.timeout): "Look at the service that is slow, then repeat the request."
+      case .refusal(.conflict): "Look at it again, and repeat the request if it is still wanted."
+      case .refusal(.notServing): "Start 'errand serve', or wait as long as Retry-After says."
+      case .refusal(.serving): "Ask the agent that serves, or stop it first."
+      case .refusal(.state):
+        "The detail names the file and what is wrong with it; 'errand state' on the agent's machine checks all of them. Nothing that was acknowledged is lost."
+      case .unauthorized:
+        "Send 'Authorization: Bearer' with a token. 'errand token new NAME --scope SCOPE' makes one, 'errand token list' shows which have expired. A webhook wants its signature instead."
+      case .forbidden: "Use a token with the scope that the detail names, and of the recipes that it is about."
+      case .foreignHost:
+        "Use the address that the agent listens on, or name the one that leads to it as 'publicURL' under 'server' in errand.yaml."
+      case .foreignOrigin: "Ask from the agent's own pages, or from a program, which sends no Origin."
+      case .noSuchPath: "The paths are in /openapi.json. An id in a path is percent-encoded: a slash is %2F."
+      case .method: "The field Allow lists the methods of the path."
+      case .mediaType: "Send the body as application/json."
+      case .tooLarge: "Send less: a body has at most 4 MiB, a delivery to a webhook 1 MiB."
+      case .tooMany: "Close a stream that isn't read, or wait as long as Retry-After says."
+      case .fault: "Repeat the request. If it fails again, report it with the answer and the log of 'errand serve'."
+      }
+    }
   }
 
   /// One thing that is wrong in the body.
@@ -118,7 +158,7 @@ package struct Problem: Error, Sendable {
   /// The answer to the request.
   package var response: HTTPServerResponse {
     var body = ValueMap([
-      ("type", .string("/problems/\(kind.name)")), ("title", .string(kind.title)), ("status", .int(kind.status)),
+      ("type", .string(ProblemPage.root + kind.name)), ("title", .string(kind.title)), ("status", .int(kind.status)),
       ("detail", .string(detail)), ("kind", .string(kind.name)),
     ])
     if !faults.isEmpty {

@@ -13,12 +13,13 @@ import Synchronization
 /// how much was missed. One that reads nothing for as long as the server allows silence is cut off.
 final class EventStreamReplies: AgentReplies {
   private let writer: HTTPBodyWriter
-  private let seesData: Bool
+  private let caller: APICaller
+  private var seesData: Bool { caller.seesData }
   private let hasSnapshot = Mutex(false)
 
-  init(_ writer: HTTPBodyWriter, seesData: Bool) {
+  init(_ writer: HTTPBodyWriter, for caller: APICaller) {
     self.writer = writer
-    self.seesData = seesData
+    self.caller = caller
   }
 
   // Only what is small and final comes this way, and waits for nothing: the client is gone or reads on.
@@ -43,6 +44,12 @@ final class EventStreamReplies: AgentReplies {
       shown["until"] = wait.until.map { .string("\($0)") }
       if seesData { shown["reason"] = wait.reason.map { .string($0) } }
       await send("waits", .map(shown))
+    case .notice(let notice):
+      guard let run = notice.run else { return await send(notice.kind.rawValue, .object([:])) }
+      guard caller.sees(recipe: run.recipe),
+        let value = try? RunAnswer(listed: run, withData: seesData).encoded()
+      else { return }
+      await send(notice.kind.rawValue, value)
     default: give(reply)
     }
   }

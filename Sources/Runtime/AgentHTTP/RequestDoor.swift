@@ -54,6 +54,9 @@ struct RequestDoor: Sendable {
       throw Problem(
         .forbidden, "'\(asked.verb.name)' is only for programs on the agent's machine, through its socket")
     }
+    if case .watch = asked {
+      throw Problem(.forbidden, "what happens to all runs is a stream of its own; see GET \(apiRoot)/events")
+    }
     return asked
   }
 

@@ -68,9 +68,9 @@ extension RoutedVerb {
   }
 
   /// Whether a parameter is decided here and not by the caller: an answer over HTTP never follows a run that was
-  /// resumed, a stream begins with the run as it is, and keys come in a field of the head.
+  /// resumed, a stream begins with the run as it is, lists come in pages, and keys come in a field of the head.
   static func isHidden(_ parameter: AgentVerb.Parameter, of verb: AgentVerb) -> Bool {
-    ["detach", "snapshot", "key"].contains(parameter.name)
+    ["detach", "snapshot", "key", "paged"].contains(parameter.name)
   }
 
   /// The request that an HTTP request makes.
@@ -89,20 +89,44 @@ extension RoutedVerb {
       line[parameter.name] = .bool(true)
     }
     if let key = http.headers["Idempotency-Key"] {
-      guard takesKey else {
+      guard let use = keyUse else {
         throw Problem(
           .refusal(.request), "this request takes no Idempotency-Key: repeating it changes nothing, or is refused")
       }
       guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
         throw Problem(.refusal(.request), "an Idempotency-Key consists of visible ASCII characters without spaces")
       }
-      line["key"] = .string(RoutedVerb.unquoted(key))
+      if case .member(let name) = use, line[name] == nil { line[name] = .string(RoutedVerb.unquoted(key)) }
     }
     do throws(RequestRefusedError) { return try AgentRequest(reading: .map(line)) } catch { throw Problem(error) }
   }
 
-  /// Whether an Idempotency-Key means something.
-  var takesKey: Bool { verb.parameters.contains { $0.name == "key" } }
+  /// What an Idempotency-Key is to a request.
+  enum KeyUse {
+    /// That member, unless the body has it.
+    case member(String)
+    /// Needless, because a repeated request makes nothing a second time.
+    case needless
+  }
+
+  /// What an Idempotency-Key is; nil where nothing is made, and it is refused.
+  var keyUse: KeyUse? {
+    switch verb.name {
+    case "signal": .member("id")
+    case "backfill": .needless
+    default: verb.parameters.contains { $0.name == "key" } ? .member("key") : nil
+    }
+  }
+
+  /// What an Idempotency-Key does, for the document of the API.
+  var keySummary: String? {
+    switch keyUse {
+    case .member("id")?: "The event's id, if the body has none."
+    case .member(let name)?: verb.parameters.first { $0.name == name }?.summary
+    case .needless?: "Needs no key, and takes one: a slot that has a run gets no second one."
+    case nil: nil
+    }
+  }
 
   /// The text of a key, which the header's draft puts in quotes.
   private static func unquoted(_ text: String) -> String {
@@ -137,7 +161,8 @@ extension RoutedVerb {
     guard !http.body.isEmpty else { return }
     let type = http.headers["Content-Type"]?.utf8.prefix { $0 != ASCII.semicolon }
     let name = type.map { String(Substring($0)).trimmed.lowercasedASCII } ?? ""
-    guard name == "application/json" else {
+    let isCloudEvent = verb.name == "signal" && name == "application/cloudevents+json"
+    guard name == "application/json" || isCloudEvent else {
       throw Problem(.mediaType, "the body is \(name.isEmpty ? "of no type" : "'\(name)'"); send application/json")
     }
     let body: Value
@@ -150,6 +175,7 @@ extension RoutedVerb {
         .refusal(.request), "the body has to be a JSON object, not \(body.kindName)",
         faults: [.init(message: "expected an object", pointer: "")])
     }
+    if isCloudEvent { return try readCloudEvent(map, into: &line) }
     for member in map.members {
       guard let name = member.name else { continue }
       guard others.contains(where: { $0.name.hasSameScalars(as: name) }) else {
@@ -159,6 +185,26 @@ extension RoutedVerb {
       }
       line[name] = member.value
     }
+  }
+}
+
+extension RoutedVerb {
+  /// Reads an event in the JSON format of CloudEvents 1.0, whose other attributes are left out.
+  private func readCloudEvent(_ map: ValueMap, into line: inout ValueMap) throws(Problem) {
+    func fault(_ detail: String, _ name: String) -> Problem {
+      Problem(.refusal(.request), detail, faults: [.init(message: detail, pointer: "/\(name)")])
+    }
+    guard map["specversion"]?.string == "1.0" else { throw fault("'specversion' has to be \"1.0\"", "specversion") }
+    guard map["data_base64"] == nil else {
+      throw fault("the data of the event has to be JSON; 'data_base64' isn't taken", "data_base64")
+    }
+    for (attribute, name) in [("id", "id"), ("type", "name"), ("source", nil)] {
+      guard let text = map[attribute]?.string, !text.isEmpty else {
+        throw fault("'\(attribute)' has to be a text that isn't empty", attribute)
+      }
+      if let name { line[name] = .string(text) }
+    }
+    line["data"] = map["data"]
   }
 }
 

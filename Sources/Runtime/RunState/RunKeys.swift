@@ -2,7 +2,8 @@
 ///
 /// A key belongs to one caller and one recipe. It is recorded with the run's first event, so that no second run of the
 /// same key can be appended: the state refuses it as outrun while the run is open, and for seven days after it was
-/// created. A retry takes over the key of the run that it retries.
+/// created. A retry takes over the key of the run that it retries, unless it was asked for with a key of its own. A start
+/// out of turn that has to wait reserves its key for the run that it will start.
 ///
 /// The state finds the run by the SHA-256 of caller, recipe and key, each ended by a byte 0, so that nothing legible is
 /// left of a run that is deleted; its key stays taken for those days. Keys that have expired are removed when the oldest
@@ -19,6 +20,8 @@ package struct RunKey: Record, Equatable {
   package var key: String
   /// The account of the caller.
   package var caller: String
+  /// The SHA-256 of the request, if it was not a start, whose inputs the run has: a retry, or a start out of turn.
+  package var request: String?
 
   package init(_ key: String, caller: String) {
     self.key = key
@@ -28,6 +31,7 @@ package struct RunKey: Record, Equatable {
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     key = try member("key", record?.key)
     caller = try member("caller", record?.caller)
+    request = try member("request", record?.request)
   }
 
   /// Why a text can't be a key; nil if it can.
@@ -90,11 +94,23 @@ struct RunKeys: Sendable, Equatable {
     return holder
   }
 
+  /// Reserves a key for a run that a waiting start will create.
+  mutating func reserve(
+    _ key: RunKey, for run: String, of recipe: String, at instant: Timestamp, isOpen: (String) -> Bool
+  ) throws(RecordError) {
+    let digest = try key.digest(of: recipe)
+    if let holder = holder(of: digest, at: instant, isOpen: isOpen), holder.run != run {
+      throw RecordError("the run \(holder.run) has the key '\(key.key)'", isOutrun: true)
+    }
+    runs[digest] = KeyedRun(run: run, at: instant)
+    oldest = min(oldest ?? instant, instant)
+  }
+
   /// Gives a new run its key.
   mutating func take(_ key: RunKey, for run: RunCreated, isOpen: (String) -> Bool) throws(RecordError) {
     let digest = try key.digest(of: run.recipe)
-    if let holder = holder(of: digest, at: run.at, isOpen: isOpen) {
-      let isRetry = run.cause.kind == .retry
+    if let holder = holder(of: digest, at: run.at, isOpen: isOpen), holder.run != run.run {
+      let isRetry = run.cause.kind == .retry && key.request == nil
       if isRetry, run.cause.run != holder.run { return }
       guard isRetry else {
         throw RecordError("the run \(holder.run) has the key '\(key.key)'", isOutrun: true)

@@ -149,10 +149,15 @@ package struct BufferedSlot: Record, Equatable {
   package var cause: RunCause
   /// The inputs that were computed when it was decided, or that a person gave.
   package var inputs: Value?
-  /// The id that its run will have, if the inputs may hold it.
+  /// The id that its run will have, if the inputs may hold it or a key belongs to it.
   package var run: String?
+  /// The key of the request, which its run will have.
+  package var key: RunKey?
 
-  package init(slot: Timestamp, at: Timestamp, cause: RunCause, inputs: Value? = nil, run: String? = nil) {
+  package init(
+    slot: Timestamp, at: Timestamp, cause: RunCause, inputs: Value? = nil, run: String? = nil, key: RunKey? = nil
+  ) {
+    self.key = key
     self.slot = slot
     self.at = at
     self.cause = cause
@@ -166,6 +171,7 @@ package struct BufferedSlot: Record, Equatable {
     cause = try member("cause", record?.cause)
     inputs = try member("inputs", record?.inputs)
     run = try member("run", record?.run)
+    key = try member("key", record?.key)
   }
 }
 
@@ -303,6 +309,8 @@ package struct SlotRecord: Record, Equatable {
   package var lateBy: TimeSpan?
   /// Of a slot that waits: the inputs that were computed when it was decided, or that a person gave.
   package var inputs: Value?
+  /// Of a start out of turn that waits: the key of the request.
+  package var key: RunKey?
 
   package init(
     schedule: String, slot: Timestamp, until: Timestamp? = nil, count: Int = 1, outcome: SlotOutcome, at: Timestamp,
@@ -333,6 +341,7 @@ package struct SlotRecord: Record, Equatable {
     reason = try member("reason", record?.reason)
     lateBy = try member("lateBy", record?.lateBy)
     inputs = try member("inputs", record?.inputs)
+    key = try member("key", record?.key)
   }
 }
 

@@ -10,6 +10,11 @@ typealias SlotLedger = MonthlyLog<SlotRecord>
 extension SlotRecord: LogRecord {
   static let label = "slot"
   var summary: SlotSummary { SlotSummary(record: self) }
+
+  /// Where a page ends with it: when it was settled, and what tells it from the others of that instant.
+  package var cursor: String {
+    "\(at)_\(((try? sha256(Array(summary.id.utf8))) ?? "").prefix(16))"
+  }
 }
 
 /// A slot's line in the index: all of the slot.
@@ -49,6 +54,7 @@ extension SlotLedger {
     var search = Query(limit: query.limit)
     search.from = query.from
     search.before = query.before
+    search.lastMonth = query.settledUntil
     search.matches = { query.matches($0.record) }
     if let schedule = query.schedule {
       search.features = [schedule]

@@ -244,6 +244,10 @@ extension State {
 
   private mutating func settle(_ slot: SlotRecord) throws(RecordError) {
     guard let index = schedules.index(forKey: slot.schedule) else { throw .noSchedule(slot.schedule) }
+    if slot.outcome == .buffered, let key = slot.key, let run = slot.run {
+      let runs = runs
+      try keys.reserve(key, for: run, of: schedules.values[index].recipe, at: slot.at) { runs[$0] != nil }
+    }
     schedules.values[index].settle(slot)
     if slot.outcome == .buffered { return }
     if let row = rows[slot.schedule], row < slots.count, slots[row].continues(with: slot) {
@@ -310,7 +314,8 @@ extension ScheduleRecord {
     if batch?.isEnded(by: decided) == true { batch = nil }
     if decided.outcome == .buffered {
       let waiting = BufferedSlot(
-        slot: decided.slot, at: decided.at, cause: decided.cause, inputs: decided.inputs, run: decided.run)
+        slot: decided.slot, at: decided.at, cause: decided.cause, inputs: decided.inputs, run: decided.run,
+        key: decided.key)
       // One that waits already is completed.
       if let known = buffered.firstIndex(where: { $0.slot == decided.slot && $0.cause == decided.cause }) {
         buffered[known] = waiting

@@ -203,8 +203,15 @@ package struct SlotQuery: Sendable {
   package var from: Timestamp?
   /// Only slots before that instant.
   package var before: Timestamp?
+  /// Only slots that were settled at that instant or earlier.
+  package var settledUntil: Timestamp?
+  /// The last slot of the page before, as `SlotRecord.cursor` names it; the store leaves it to its callers.
+  package var after: String?
 
-  package init(limit: Int = 20, schedule: String? = nil, from: Timestamp? = nil, before: Timestamp? = nil) {
+  package init(
+    limit: Int = 20, schedule: String? = nil, from: Timestamp? = nil, before: Timestamp? = nil, after: String? = nil
+  ) {
+    self.after = after
     self.limit = limit
     self.schedule = schedule
     self.from = from
@@ -215,6 +222,7 @@ package struct SlotQuery: Sendable {
     if let schedule, !schedule.hasSameScalars(as: slot.schedule) { return false }
     if let from, slot.until ?? slot.slot < from { return false }
     if let before, slot.slot >= before { return false }
+    if let settledUntil, slot.at > settledUntil { return false }
     return true
   }
 }

@@ -260,6 +260,8 @@ struct ScheduleEvaluation {
     var given: [(name: String, input: GivenInput)] = []
     /// The batch that starts it.
     var batch: BatchRecord?
+    /// The key of the request.
+    var key: RunKey?
 
     /// Why no run starts, with what it would have started with.
     func reason(_ text: String) -> String { batch.map { "\(text); \($0.words)" } ?? text }
@@ -273,6 +275,8 @@ struct ScheduleEvaluation {
     var inputs: Value
     /// Those of them that have to be kept while the start waits.
     var kept: Value?
+    /// The key of the request.
+    var key: RunKey?
   }
 
   /// Decides a slot with its inputs, or refuses it if they can't be computed.
@@ -280,13 +284,13 @@ struct ScheduleEvaluation {
     _ slot: Timestamp, _ cause: RunCause, _ source: Origin, _ body: (inout ScheduleEvaluation, Prepared) -> Void
   ) {
     guard let starting = plan.starting, starting.isComputed || !source.given.isEmpty else {
-      return body(&self, Prepared(inputs: plan.inputs))
+      return body(&self, Prepared(run: source.key.map { _ in newID(now) }, inputs: plan.inputs, key: source.key))
     }
-    let run = starting.readsRun ? newID(now) : nil
+    let run = starting.readsRun || source.key != nil ? newID(now) : nil
     switch starting.values(for: startingRun(run, cause, source.event), known: source.given) {
     case .success(let values):
       let kept = starting.lasting(values, given: source.given.map(\.name))
-      body(&self, Prepared(run: run, inputs: .map(values), kept: .map(kept)))
+      body(&self, Prepared(run: run, inputs: .map(values), kept: .map(kept), key: source.key))
     case .failure(let faults): settle(slot, cause, .refused, source.reason(faults.sentence))
     }
   }
@@ -296,9 +300,10 @@ struct ScheduleEvaluation {
   }
 
   private mutating func buffer(_ slot: Timestamp, _ cause: RunCause, _ prepared: Prepared) {
-    record(
-      SlotRecord(
-        schedule: id, slot: slot, outcome: .buffered, at: now, cause: cause, run: prepared.run, inputs: prepared.kept))
+    var waiting = SlotRecord(
+      schedule: id, slot: slot, outcome: .buffered, at: now, cause: cause, run: prepared.run, inputs: prepared.kept)
+    waiting.key = prepared.key
+    record(waiting)
   }
 
   private mutating func askToEnd() { end(current.open) { .cancel(run: $0, reason: $1) } }
@@ -318,12 +323,12 @@ struct ScheduleEvaluation {
       late = now.span(since: cause.kind == .slot ? plan.due(slot, of: id) : slot)
     }
     settle(slot, cause, .started, nil, run: run, lateBy: late.flatMap { $0 > .seconds(1) ? $0 : nil })
-    events.append(
-      .runCreated(
-        RunCreated(
-          run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: prepared.inputs,
-          overrides: plan.overrides, program: plan.program, language: plan.language, cause: cause,
-          group: plan.group, zone: plan.zone)))
+    var created = RunCreated(
+      run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: prepared.inputs,
+      overrides: plan.overrides, program: plan.program, language: plan.language, cause: cause, group: plan.group,
+      zone: plan.zone)
+    created.key = prepared.key
+    events.append(.runCreated(created))
     effects.append(.start(run: run))
     current.open.append(run)
     flush()
@@ -349,7 +354,7 @@ struct ScheduleEvaluation {
     if current.batch?.isEnded(by: slot) == true { (current.batch, current.gathered) = (nil, [:]) }
     if slot.outcome == .buffered {
       current.buffered.append(
-        BufferedSlot(slot: slot.slot, at: now, cause: slot.cause, inputs: slot.inputs, run: slot.run))
+        BufferedSlot(slot: slot.slot, at: now, cause: slot.cause, inputs: slot.inputs, run: slot.run, key: slot.key))
       return
     }
     current.buffered.removeAll { $0.slot == slot.slot && $0.cause == slot.cause }
@@ -376,14 +381,16 @@ struct ScheduleEvaluation {
 
   /// Starts what waited, with the inputs that were kept.
   private mutating func startKept(_ waiting: BufferedSlot) {
+    // One that has waited longer than keys last may find its key with another run.
+    let key = (waiting.at.advanced(by: RunKey.lifetime) ?? .latest) > now ? waiting.key : nil
     guard let starting = plan.starting, starting.isComputed || waiting.inputs != nil else {
-      return start(waiting.slot, waiting.cause, Prepared(run: waiting.run, inputs: plan.inputs))
+      return start(waiting.slot, waiting.cause, Prepared(run: waiting.run, inputs: plan.inputs, key: key))
     }
     // The recipe may have been edited since, so that the inputs are checked again, and one that is new is computed.
     let known = starting.given(waiting.inputs?.map ?? ValueMap())
     switch starting.values(for: startingRun(waiting.run, waiting.cause, nil), known: known) {
     case .success(let values):
-      start(waiting.slot, waiting.cause, Prepared(run: waiting.run, inputs: .map(values)))
+      start(waiting.slot, waiting.cause, Prepared(run: waiting.run, inputs: .map(values), key: key))
     case .failure(let faults): settle(waiting.slot, waiting.cause, .refused, faults.sentence)
     }
   }

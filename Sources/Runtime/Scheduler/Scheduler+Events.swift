@@ -172,8 +172,10 @@ extension Scheduler {
   /// - Parameters:
   ///   - overlap: The policy for this start; the schedule's own if nil.
   ///   - given: Inputs in the place of those that the entry gives.
+  ///   - key: The caller's key, which the run gets.
   package mutating func trigger(
-    _ id: String, overlap: Trigger.Overlap? = nil, given: [(name: String, input: GivenInput)] = [], at now: Timestamp
+    _ id: String, overlap: Trigger.Overlap? = nil, given: [(name: String, input: GivenInput)] = [], key: RunKey? = nil,
+    at now: Timestamp
   ) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
     return evaluate(index, at: now) { evaluation in
@@ -186,7 +188,7 @@ extension Scheduler {
       }
       evaluation.offer(
         moment, RunCause(.trigger, schedule: id, slot: moment), overlap ?? evaluation.plan.overlap,
-        ScheduleEvaluation.Origin(given: given))
+        ScheduleEvaluation.Origin(given: given, key: key))
     }
   }
 

@@ -1,4 +1,5 @@
-package import Basics
+import Agent
+import Basics
 
 /// The outcomes of test files for other programs.
 package struct TestReport: Sendable {
@@ -105,20 +106,6 @@ extension TimeSpan {
 }
 
 extension Diagnostic {
-  /// The fault as an object in JSON, with the place where it begins.
-  package var members: ValueMap {
-    var map = ValueMap()
-    map["severity"] = .string(severity.rawValue)
-    map["message"] = .string(message)
-    if let location {
-      let start = location.source.position(at: location.range.lowerBound)
-      map["file"] = .string(location.source.name)
-      map["line"] = .int(start.line)
-      map["column"] = .int(start.column)
-    }
-    return map
-  }
-
   fileprivate func value(_ difference: [String]) -> Value {
     var map = members
     if !difference.isEmpty { map["difference"] = .list(difference.map { .string($0) }) }

@@ -1,3 +1,4 @@
+import AgentHTTP
 import Basics
 import Foundation
 import HTTPClient
@@ -31,7 +32,8 @@ import Testing
     init() async throws {
       program = try await Program()
       let old = try program.read("errand.yaml")
-      try program.write(old + "zone: Europe/Berlin\nserver: { listen: 127.0.0.1:0 }\n", to: "errand.yaml")
+      try program.write(
+        old + "zone: Europe/Berlin\nserver: { listen: 127.0.0.1:0 }\n", to: "errand.yaml")
       try FileManager.default.createDirectory(
         at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
       try program.write(APITests.ask, to: "recipes/ask.yaml")
@@ -51,12 +53,16 @@ import Testing
     }
 
     func send(
-      _ method: String, _ path: String, _ token: String?, _ body: String? = nil, headers more: HTTPHeaders = [:]
+      _ method: String, _ path: String, _ token: String?, _ body: String? = nil,
+      headers more: HTTPHeaders = [:]
     ) async throws -> (status: Int, json: Value, headers: HTTPHeaders) {
       var headers = more
       if let token { headers["Authorization"] = "Bearer \(token)" }
-      if body != nil, headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
-      let request = HTTPRequest(method, url + path, headers: headers, body: body.map { Array($0.utf8) })
+      if body != nil, headers["Content-Type"] == nil {
+        headers["Content-Type"] = "application/json"
+      }
+      let request = HTTPRequest(
+        method, url + path, headers: headers, body: body.map { Array($0.utf8) })
       let answer = try await HTTPClient().send(request)
       return (answer.status, (try? JSON.parse(answer.body)) ?? .null, answer.headers)
     }
@@ -72,19 +78,25 @@ import Testing
     let bench = try await Bench()
     let token = try await bench.token(
       "ada", "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "approve")
-    let started = try await bench.send("POST", "/api/v1/recipes/ask/runs", token, #"{"inputs":{"name":"Ada"}}"#)
+    let started = try await bench.send(
+      "POST", "/api/v1/recipes/ask/runs", token, #"{"inputs":{"name":"Ada"}}"#)
     #expect(started.status == 202)
     let id = try #require(started.json["run"]?.string)
     #expect(started.headers["Location"] == "/api/v1/runs/\(id)")
     var shown = try await bench.send("GET", "/api/v1/runs/\(id)", token)
-    while shown.json["status"]?.string != "waiting" { shown = try await bench.send("GET", "/api/v1/runs/\(id)", token) }
+    while shown.json["status"]?.string != "waiting" {
+      shown = try await bench.send("GET", "/api/v1/runs/\(id)", token)
+    }
     #expect(shown.json["openSteps"]?.list?.first?["prompt"]?.string == "Greet Ada?")
     let why = try await bench.send("GET", "/api/v1/runs/\(id)/why", token)
     #expect(why.json["text"]?.string?.contains("Greet Ada?") == true)
     // The stream begins with the run as it is, and ends with its end.
     async let stream = HTTPClient().send(
-      HTTPRequest("GET", "\(bench.url)/api/v1/runs/\(id)/events", headers: ["Authorization": "Bearer \(token)"]))
-    let decided = try await bench.send("POST", "/api/v1/runs/\(id)/decisions", token, #"{"approved":true}"#)
+      HTTPRequest(
+        "GET", "\(bench.url)/api/v1/runs/\(id)/events",
+        headers: ["Authorization": "Bearer \(token)"]))
+    let decided = try await bench.send(
+      "POST", "/api/v1/runs/\(id)/decisions", token, #"{"approved":true}"#)
     #expect(decided.status == 200 && decided.json["step"]?.string == "ask")
     let text = String(decoding: try await stream.body, as: UTF8.self)
     #expect(text.hasPrefix("event: snapshot\ndata: {\"id\":\"\(id)\""))
@@ -99,20 +111,24 @@ import Testing
 
   @Test func `a key starts one run, and a caller may wait for the end`() async throws {
     let bench = try await Bench()
-    let token = try await bench.token("shop", "--scope", "start", "--scope", "read", "--scope", "data")
+    let token = try await bench.token(
+      "shop", "--scope", "start", "--scope", "read", "--scope", "data")
     let other = try await bench.token("other", "--scope", "start")
     let path = "/api/v1/recipes/sum/runs"
     let key: HTTPHeaders = ["Idempotency-Key": "2026-11"]
     let first = try await bench.send("POST", path, token, #"{"inputs":{"n":4}}"#, headers: key)
     #expect(first.status == 202 && first.json["isNew"] == .bool(true))
     let again = try await bench.send("POST", path, token, #"{"inputs":{"n":4}}"#, headers: key)
-    #expect(again.status == 202 && again.json["isNew"] == .bool(false) && again.json["run"] == first.json["run"])
+    #expect(
+      again.status == 202 && again.json["isNew"] == .bool(false)
+        && again.json["run"] == first.json["run"])
     let changed = try await bench.send("POST", path, token, #"{"inputs":{"n":5}}"#, headers: key)
     #expect(changed.status == 422 && changed.json["kind"]?.string == "inputs")
     // Another caller's key is another key.
     let foreign = try await bench.send("POST", path, other, #"{"inputs":{"n":5}}"#, headers: key)
     #expect(foreign.status == 202 && foreign.json["run"] != first.json["run"])
-    let waited = try await bench.send("POST", path, token, #"{"inputs":{"n":6}}"#, headers: ["Prefer": "wait=30"])
+    let waited = try await bench.send(
+      "POST", path, token, #"{"inputs":{"n":6}}"#, headers: ["Prefer": "wait=30"])
     #expect(waited.status == 200 && waited.json["outputs"]?["m"] == .int(7))
     #expect(waited.headers["Preference-Applied"] == "wait=30")
     let useless = try await bench.send("POST", "/api/v1/runs/last/pause", token, headers: key)
@@ -120,12 +136,165 @@ import Testing
     await bench.end()
   }
 
+  @Test func `a key makes one of a retry, a start out of turn, a backfill and an event`()
+    async throws
+  {
+    let bench = try await Bench()
+    try bench.program.write("steps: [{ fail: no paper }]", to: "recipes/broken.yaml")
+    _ = await bench.agent.line(with: "broken")
+    let token = try await bench.token(
+      "shop", "--scope", "read", "--scope", "start", "--scope", "steer")
+    let key: HTTPHeaders = ["Idempotency-Key": "2026-11"]
+    let failed = try await bench.send(
+      "POST", "/api/v1/recipes/broken/runs", token, "{}", headers: ["Prefer": "wait=30"])
+    let run = try #require(failed.json["id"]?.string)
+    let first = try await bench.send("POST", "/api/v1/runs/\(run)/retry", token, headers: key)
+    #expect(
+      first.status == 202 && first.json["isNew"] == .bool(true)
+        && first.json["retries"]?.string == run)
+    let again = try await bench.send("POST", "/api/v1/runs/\(run)/retry", token, headers: key)
+    #expect(
+      again.status == 202 && again.json["isNew"] == .bool(false)
+        && again.json["run"] == first.json["run"])
+    let other = try await bench.send(
+      "POST", "/api/v1/runs/\(run)/retry", token, #"{"output":1}"#, headers: key)
+    #expect(other.status == 422 && other.json["kind"]?.string == "inputs")
+    let trigger = "/api/v1/schedules/sum/trigger"
+    let started = try await bench.send("POST", trigger, token, headers: key)
+    let startedAgain = try await bench.send("POST", trigger, token, headers: key)
+    let slot = try #require(started.json["items"]?.list?.first?["run"])
+    #expect(startedAgain.json["items"]?.list?.first?["run"] == slot)
+    #expect(
+      try await bench.send("POST", trigger, token, #"{"inputs":{"n":2}}"#, headers: key).status
+        == 422)
+    let backfill = "/api/v1/schedules/sum/backfill"
+    let span = #"{"from":"2026-11-01T00:00:00Z","to":"2026-11-03T00:00:00Z","overlap":"allowAll"}"#
+    let filled = try await bench.send("POST", backfill, token, span, headers: key)
+    #expect(filled.json["items"]?.list?.count == 2, "\(filled.json)")
+    let filledAgain = try await bench.send("POST", backfill, token, span, headers: key)
+    #expect(filledAgain.status == 200 && filledAgain.json["items"] == .list([]))
+    let event = try await bench.send(
+      "POST", "/api/v1/events", token, #"{"name":"paid"}"#, headers: key)
+    #expect(event.status == 202 && event.json["event"]?.string == "2026-11")
+    let eventAgain = try await bench.send(
+      "POST", "/api/v1/events", token, #"{"name":"paid"}"#, headers: key)
+    #expect(eventAgain.status == 200 && eventAgain.json["isNew"] == .bool(false))
+    let cloud =
+      #"{"specversion":"1.0","id":"e-7","source":"/shop","type":"paid","subject":"x","data":{"n":1}}"#
+    let type: HTTPHeaders = ["Content-Type": "application/cloudevents+json; charset=utf-8"]
+    let sent = try await bench.send("POST", "/api/v1/events", token, cloud, headers: type)
+    #expect(sent.status == 202 && sent.json["event"]?.string == "e-7", "\(sent.json)")
+    let unfit = try await bench.send(
+      "POST", "/api/v1/events", token, #"{"id":"e","type":"t"}"#, headers: type)
+    #expect(
+      unfit.status == 400 && unfit.json["faults"]?.list?.first?["pointer"]?.string == "/specversion"
+    )
+    await bench.end()
+  }
+
+  @Test func `a stream reports what happens to all runs that its token sees`() async throws {
+    let (code, output) = try await Clients.run("watch.py", [Program.binary.path], with: Clients.systemPython)
+    #expect(code == 0, "\(output)")
+  }
+
+  @Test func `lists come in pages, each with a link to the next`() async throws {
+    let bench = try await Bench()
+    let token = try await bench.token(
+      "ada", "--scope", "read", "--scope", "start", "--scope", "steer")
+    for name in ["Ada", "Ben", "Cem"] {
+      _ = try await bench.send(
+        "POST", "/api/v1/recipes/ask/runs", token, "{\"inputs\":{\"name\":\"\(name)\"}}")
+      _ = try await bench.send(
+        "POST", "/api/v1/schedules/sum/trigger", token, #"{"overlap":"allowAll"}"#)
+    }
+    for (path, item, count) in [
+      ("runs?limit=2", "id", 6), ("slots?schedule=sum&limit=2", "run", 3),
+    ] {
+      var next: String? = "/api/v1/\(path)"
+      var found: [String] = []
+      var pages = 0
+      while let page = next {
+        let answer = try await bench.send("GET", page, token)
+        let items = answer.json["items"]?.list ?? []
+        #expect(answer.status == 200 && items.count <= 2, "\(answer.json)")
+        found += items.compactMap { $0[item]?.string }
+        let link = answer.headers["Link"]
+        #expect((link == nil) == (answer.json["next"] == nil))
+        next = link.map { String($0.dropFirst().prefix { $0 != ">" }) }
+        #expect(link?.hasSuffix("; rel=\"next\"") ?? true)
+        pages += 1
+        try #require(pages < 10)
+      }
+      #expect(Set(found).count == count && found.count == count, "\(path): \(found)")
+    }
+    await bench.end()
+  }
+
+  @Test func `what is asked, what can be used and what is wrong in a recipe is read over HTTP`()
+    async throws
+  {
+    let bench = try await Bench()
+    let token = try await bench.token("ada", "--scope", "read", "--scope", "start")
+    let whole = try await bench.token("eve", "--scope", "read", "--scope", "data")
+    let narrow = try await bench.token("narrow", "--scope", "read", "--recipe", "sum")
+    let started = try await bench.send(
+      "POST", "/api/v1/recipes/ask/runs", token, #"{"inputs":{"name":"Ada"}}"#)
+    let run = started.json["run"]
+    var asked = try await bench.send("GET", "/api/v1/approvals", token)
+    while asked.json["items"] == .list([]) {
+      asked = try await bench.send("GET", "/api/v1/approvals", token)
+    }
+    let question = try #require(asked.json["items"]?.list?.first)
+    #expect(
+      question["run"] == run && question["step"]?.string == "ask" && question["prompt"] == nil,
+      "\(question)")
+    let shown = try await bench.send("GET", "/api/v1/approvals", whole)
+    #expect(shown.json["items"]?.list?.first?["prompt"]?.string == "Greet Ada?")
+    #expect(try await bench.send("GET", "/api/v1/approvals", narrow).json["items"] == .list([]))
+    let actions = try await bench.send("GET", "/api/v1/actions", narrow)
+    let ids = actions.json["items"]?.list?.compactMap { $0["id"]?.string } ?? []
+    #expect(ids.contains("http.get") && ids.contains("shell.run"))
+    let good = try await bench.send(
+      "POST", "/api/v1/check", token, #"{"text":"steps: [{ let: { x: 1 } }]"}"#)
+    #expect(good.status == 200 && good.json["items"] == .list([]), "\(good.json)")
+    let text =
+      #"{"text":"steps:\n  - uses: shell.rum\n  - call: ../errand.yaml\n","file":"new.yaml"}"#
+    let bad = try await bench.send("POST", "/api/v1/check", token, text)
+    let first = bad.json["items"]?.list?.first
+    #expect(first?["message"]?.string?.contains("'shell.rum'") == true, "\(bad.json)")
+    #expect(
+      first?["file"]?.string == "new.yaml" && first?["line"] == .int(2)
+        && first?["endColumn"] == .int(20))
+    // No file is read but those of the recipes that are served.
+    #expect(!JSON.shown(bad.json).contains("listen"), "\(bad.json)")
+    #expect(try await bench.send("POST", "/api/v1/check", narrow, text).status == 403)
+    let large = "{\"text\":\"\(String(repeating: "#", count: 300_000))\"}"
+    let refused = try await bench.send("POST", "/api/v1/check", token, large)
+    #expect(
+      refused.json["detail"]?.string
+        == "a recipe of 300000 bytes isn't checked; it may have 256 KiB")
+    // The type of a problem leads to what to do.
+    #expect(refused.json["type"]?.string == "/problems/request")
+    for kind in Problem.Kind.all {
+      let page = try await HTTPClient().send(
+        HTTPRequest("GET", "\(bench.url)/problems/\(kind.name)"))
+      let text = String(decoding: page.body, as: UTF8.self)
+      #expect(
+        page.status == 200 && text.contains("<code>\(kind.name)</code>")
+          && text.contains("What to do"))
+    }
+    #expect(try await bench.send("GET", "/problems/nothing", nil).status == 303)
+    await bench.end()
+  }
+
   @Test func `a caller without the right token, scope, host or origin is refused`() async throws {
     let bench = try await Bench()
     let reader = try await bench.token("reader")
-    let narrow = try await bench.token("narrow", "--scope", "read", "--scope", "start", "--recipe", "sum")
+    let narrow = try await bench.token(
+      "narrow", "--scope", "read", "--scope", "start", "--recipe", "sum")
     let starter = try await bench.token("starter", "--scope", "start")
-    let started = try await bench.send("POST", "/api/v1/recipes/ask/runs", starter, #"{"inputs":{"name":"Ada"}}"#)
+    let started = try await bench.send(
+      "POST", "/api/v1/recipes/ask/runs", starter, #"{"inputs":{"name":"Ada"}}"#)
     let id = try #require(started.json["run"]?.string)
     func kind(
       _ method: String, _ path: String, _ token: String?, headers: HTTPHeaders = [:]
@@ -136,9 +305,12 @@ import Testing
     #expect(try await kind("GET", "/api/v1/runs", nil) == "401 unauthorized")
     #expect(try await kind("GET", "/api/v1/runs", "errand_0") == "401 unauthorized")
     #expect(try await kind("POST", "/api/v1/runs/\(id)/cancel", reader) == "403 forbidden")
-    #expect(try await kind("GET", "/api/v1/runs", reader, headers: ["Host": "evil.example"]) == "421 foreignHost")
     #expect(
-      try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": "http://evil.example"]) == "403 foreignOrigin")
+      try await kind("GET", "/api/v1/runs", reader, headers: ["Host": "evil.example"])
+        == "421 foreignHost")
+    #expect(
+      try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": "http://evil.example"])
+        == "403 foreignOrigin")
     #expect(try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": bench.url]) == "200 ")
     // What a token is not for is not there.
     #expect(try await kind("GET", "/api/v1/runs/\(id)", narrow) == "404 notFound")
@@ -165,12 +337,27 @@ import Testing
   }
 
   @Test(arguments: [
-    (#"{"inputs":{"n":"#, "application/json", "400 request", "the body isn't valid JSON in line 1, column 16"),
+    (
+      #"{"inputs":{"n":"#, "application/json", "400 request",
+      "the body isn't valid JSON in line 1, column 16"
+    ),
     ("[1]", "application/json", "400 request", "the body has to be a JSON object, not a list"),
-    (#"{"input":{}}"#, "application/json", "400 request", "there is no member 'input'; did you mean 'inputs'?"),
-    (#"{"inputs":{"n":"x"}}"#, "application/json", "422 inputs", "'inputs.n' must be an int, but found a string"),
-    (#"{"inputs":{"m":1}}"#, "application/json", "422 inputs", "recipe 'sum' has no input 'm'; it takes n"),
-    ("n=1", "application/x-www-form-urlencoded", "415 mediaType", "the body is 'application/x-www-form-urlencoded'"),
+    (
+      #"{"input":{}}"#, "application/json", "400 request",
+      "there is no member 'input'; did you mean 'inputs'?"
+    ),
+    (
+      #"{"inputs":{"n":"x"}}"#, "application/json", "422 inputs",
+      "'inputs.n' must be an int, but found a string"
+    ),
+    (
+      #"{"inputs":{"m":1}}"#, "application/json", "422 inputs",
+      "recipe 'sum' has no input 'm'; it takes n"
+    ),
+    (
+      "n=1", "application/x-www-form-urlencoded", "415 mediaType",
+      "the body is 'application/x-www-form-urlencoded'"
+    ),
   ])
   func `a body that doesn't fit is answered with what is wrong`(
     _ body: String, _ type: String, _ kind: String, _ detail: String
@@ -185,18 +372,24 @@ import Testing
     await bench.end()
   }
 
-  @Test func `the socket needs no token, and other machines need more than an address`() async throws {
+  @Test func `the socket needs no token, and other machines need more than an address`()
+    async throws
+  {
     let bench = try await Bench()
     let local = try await bench.program.shell(
       "curl -sS --unix-socket .errand/api.sock http://errand/api/v1/recipes || true")
     if local.out.isEmpty {
       print("skipped: curl isn't installed, so that the socket is not asked")
     } else {
-      #expect(try JSON.parse(local.out)["items"]?.list?.compactMap { $0["name"]?.string } == ["ask", "sum"])
+      #expect(
+        try JSON.parse(local.out)["items"]?.list?.compactMap { $0["name"]?.string } == [
+          "ask", "sum",
+        ])
     }
     let mode =
       try FileManager.default.attributesOfItem(
-        atPath: bench.program.folder.appending(path: ".errand/api.sock").path)[.posixPermissions] as? Int
+        atPath: bench.program.folder.appending(path: ".errand/api.sock").path)[.posixPermissions]
+      as? Int
     #expect(mode == 0o600)
     await bench.end()
     let program = try await Program()

@@ -20,25 +20,29 @@ import Testing
     .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k", plan: "00"),
     .plan(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], plan: "00"), .showPlan(digest: "00"),
     .resume(run: "r1", isDetached: true), .follow(run: "r1", withSnapshot: true),
-    .pause(run: "r1", reason: "later"), .cancel(run: "r1", reason: "no"), .retry(run: "r1"),
-    .retry(run: "r1", step: "a", output: .object(["id": .int(1)])),
+    .watch, .pause(run: "r1", reason: "later"), .cancel(run: "r1", reason: "no"), .retry(run: "r1"),
+    .retry(run: "r1", step: "a", output: .object(["id": .int(1)]), key: "k"),
     .resolve(run: "r1", step: "a/b", as: .done(.double(.infinity))),
     .resolve(run: "r1", step: "a", as: .retry), .resolve(run: "r1", step: "a", as: .fail("lost")),
     .decide(run: "r1", step: "ask", isApproved: true, comment: "fine"),
     .signal(SentEvent(id: "e1", name: "paid", data: .object(["$bytes": .string("!")]), run: "r1")),
     .delete(run: "r"),
-    .runs(RunListQuery(limit: 3, recipe: "r", statuses: [.failed], since: .earliest, until: .latest, after: "x")),
+    .runs(
+      RunListQuery(
+        limit: 3, recipe: "r", statuses: [.failed], since: .earliest, until: .latest, after: "x", isPaged: true)),
+    .approvals(limit: 3, after: "r1"),
     .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r"), .recipes,
-    .recipe(name: "r"), .tokens, .issueLink, .revokeToken(name: "phone"),
+    .recipe(name: "r"), .check(text: "steps: []", file: "r.yaml"), .actions, .tokens, .issueLink,
+    .revokeToken(name: "phone"),
     .issueToken(
       TokenIssued(
         at: instant, name: "phone", sha256: "00", scopes: [.read], recipes: ["r"], expiresAt: instant)),
     .value(BlobReference(sha256: String(repeating: "ab", count: 32), size: 7)),
     .logs(run: "r1", step: "a", from: 12),
     .why(RunFacts.Question(run: "r1", cause: RunCause(.retry, run: "r0"), group: "g", awaits: ["paid"])), .schedules,
-    .slots(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant)),
+    .slots(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant, after: "x")),
     .pauseSchedule(id: "tick", note: "holiday"), .resumeSchedule(id: "tick"), .resetSchedule(id: "tick"),
-    .trigger(id: "tick", overlap: .skip, inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"]),
+    .trigger(id: "tick", overlap: .skip, inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k"),
     .backfill(id: "tick", from: instant, to: instant, overlap: .bufferAll, isDry: true), .status, .yield,
   ]
 

@@ -112,8 +112,3 @@ extension RunRecord {
   /// Whether a step of it waits for a person's decision.
   var asksPerson: Bool { stepsInOrder.contains(where: \.asksPerson) }
 }
-
-extension StepRecord {
-  /// Whether it waits for a person's decision.
-  var asksPerson: Bool { status == .waiting && wait?.kind == .approval && decision == nil }
-}

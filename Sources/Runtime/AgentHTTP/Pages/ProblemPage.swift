@@ -1,7 +1,22 @@
 import HTTPServer
 
-/// A problem as a page.
+/// A problem as a page, and the page of a kind of problem, to which the type of each leads.
 enum ProblemPage {
+  /// Where the types of problems lead, before the name of the kind.
+  static let root = "/problems/"
+
+  /// The page of the kind with a name; nil if there is none.
+  static func response(ofKind name: String) -> HTTPServerResponse? {
+    guard let kind = Problem.Kind.all.first(where: { $0.name == name }) else { return nil }
+    return PageFrame(
+      title: kind.title, section: "", visitor: nil,
+      content: .element("h1", [:], Markup(kind.title))
+        + .element(
+          "p", [:], "Answers with the kind ", Part.code(kind.name), " and the status \(kind.status) say this.")
+        + .element("h2", [:], "What to do") + .element("p", [:], Markup(kind.remedy))
+    ).response()
+  }
+
   static func response(of problem: Problem) -> HTTPServerResponse {
     var response = PageFrame(
       title: problem.kind.title, section: "", visitor: problem.kind == .unauthorized ? nil : "",

@@ -1,0 +1,76 @@
+// What recipes can use, and what is found in one that isn't served.
+package import ActionKit
+package import Basics
+import Recipes
+import RunState
+
+extension RunService {
+  /// The most bytes of a recipe that is checked for a caller.
+  private static let mostChecked = 256 << 10
+
+  /// Checks the text of a recipe, which may use the files of recipes that are served, and no others. Nothing runs.
+  func check(_ text: String, _ file: String) async throws(RequestRefusedError) -> Value {
+    guard text.utf8.count <= RunService.mostChecked else {
+      throw RequestRefusedError(.request, "a recipe of \(text.utf8.count) bytes isn't checked; it may have 256 KiB")
+    }
+    let environment = await (try steered()).environmentOfTexts()
+    let checked = Recipe.check(Source(name: file, text: text), in: environment)
+    return .list(Diagnostics(checked.diagnostics).list.map(\.entry))
+  }
+
+  /// The actions that recipes can use.
+  func actions() async throws(RequestRefusedError) -> Value {
+    let catalog = await (try steered()).environmentOfTexts().catalog
+    return .list(catalog.actionIDs.compactMap { catalog.action($0)?.entry })
+  }
+}
+
+extension ScheduleHost {
+  /// What recipes are checked against that come from elsewhere: they see no files but those of served recipes.
+  func environmentOfTexts() -> RecipeEnvironment {
+    var texts = ValueMap()
+    for item in registry.items { for member in item.texts.members { texts[member.name ?? ""] = member.value } }
+    var environment = registry.environment
+    environment.read = Recipe.reader(of: .map(texts))
+    environment.hasFolder = { _ in nil }
+    return environment
+  }
+}
+
+extension ActionDescriptor {
+  /// The action as `errand actions --json` and the API show it.
+  package var entry: Value {
+    .object([
+      "id": .string(id), "summary": .string(summary), "effect": .string(effect.name),
+      "input": .map(input.jsonSchema(allowsExpressions: true)),
+      "output": .map(output.jsonSchema(allowsExpressions: false)),
+    ])
+  }
+}
+
+extension Diagnostic {
+  /// The fault as an object in JSON, with the place where it begins.
+  package var members: ValueMap {
+    var map = ValueMap()
+    map["severity"] = .string(severity.rawValue)
+    map["message"] = .string(message)
+    if let location {
+      let start = location.source.position(at: location.range.lowerBound)
+      map["file"] = .string(location.source.name)
+      map["line"] = .int(start.line)
+      map["column"] = .int(start.column)
+    }
+    return map
+  }
+
+  /// The fault as `errand check --format json` and the API show it.
+  package var entry: Value {
+    var map = members
+    if let location {
+      let end = location.source.position(at: location.range.upperBound)
+      map["endLine"] = .int(end.line)
+      map["endColumn"] = .int(end.column)
+    }
+    return .map(map)
+  }
+}
