@@ -226,7 +226,7 @@ package final class APIServer: Sendable {
       .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
       try await find(run, for: caller)
     case .schedules, .recipes, .status: break
-    case .submit, .value, .why, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
+    case .connections, .submit, .value, .why, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
       throw Problem(.forbidden, "the token is limited to some recipes")
     }
     return asked
@@ -338,6 +338,11 @@ package final class APIServer: Sendable {
     case .plan(let plan):
       if case .plan = asked { headers["Location"] = "\(apiRoot)/plans/\(plan.digest)" }
       answer = PlanAnswer(plan, withData: seesData)
+    case .connections(let connections, let secrets):
+      answer = filled(ConnectionListAnswer()) {
+        $0.connections = connections.map { ConnectionAnswer($0, withData: seesData) }
+        $0.secrets = secrets.map { SecretAnswer($0, withData: seesData) }
+      }
     case .status(let report):
       answer = filled(StatusAnswer()) {
         $0.program = report.program
