@@ -21,7 +21,7 @@ extension Pages {
     let places = connections.map { connection -> [Markup] in
       var row = [Part.code(connection.name), Markup(connection.plugin)]
       if seesData {
-        row.append(connection.address.map { Part.code($0) } ?? .element("span", ["class": "quiet"], "the default"))
+        row.append(connection.address.map { Part.code($0) } ?? .element("span", ["class": "quiet"], "not known"))
       }
       let until = connection.heldUntil.flatMap { $0 > request.clock.now ? $0 : nil }
       row.append(
