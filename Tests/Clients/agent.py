@@ -44,6 +44,14 @@ RECIPES = {
         steps: [{ let: { m: "${{ inputs.n + 1 }}" } }]
         outputs: { m: "${{ m }}" }
         """,
+    # Changes what is kept, so that a plan has something to show.
+    "keep": """
+        summary: Keeps some words.
+        inputs: { words: { type: string, summary: What is kept. } }
+        steps:
+          - { id: old, uses: store.get, with: { name: kept } }
+          - { id: put, uses: store.put, with: { name: kept, value: "${{ inputs.words }}" } }
+        """,
     # Fails.
     "broken": """
         summary: Fails after some steps.

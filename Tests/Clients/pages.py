@@ -256,6 +256,13 @@ class Content:
         decided = agent.ask("POST", f"/api/v1/runs/{ended}/decisions", token, {"approved": True, "comment": HOSTILE})
         expect(decided.status == 200, f"no decision: {decided}")
         agent.until_status(token, ended, "failed")
+        # What plans would change, and what comes from outside in one.
+        agent.until_status(token, agent.begin(token, "keep", words="before"), "succeeded")
+        self.plans = []
+        for recipe, inputs in [("keep", {"words": HOSTILE}), ("hostile", {"words": HOSTILE}), ("broken", {})]:
+            planned = agent.ask("POST", f"/api/v1/recipes/{recipe}/plans", token, {"inputs": inputs})
+            expect(planned.status == 201, f"no plan: {planned}")
+            self.plans.append(planned.json["digest"])
         triggered = agent.ask("POST", "/api/v1/schedules/hostile/trigger", token, {})
         expect(triggered.status in (200, 202), f"not triggered: {triggered}")
 
@@ -277,7 +284,8 @@ def kind(path):
 def pages(browser, content):
     """The pages that links lead to, from the first one on, some of each kind."""
     of_runs = [f"/runs/{run}" for run in content.runs.values()]
-    waiting = ["/", "/login", *of_runs, "/recipes/hostile", "/recipes/approve-averages", "/recipes/faulty",
+    of_plans = [f"/plans/{digest}" for digest in content.plans]
+    waiting = ["/", "/login", *of_runs, *of_plans, "/recipes/hostile", "/recipes/approve-averages", "/recipes/faulty",
                "/schedules/hostile", urllib.parse.quote("/recipes/<img src=x onerror=alert(1)>"), "/nothing"]
     found, counts, first = [], {}, set(waiting)
     while waiting:
@@ -345,18 +353,37 @@ def person(content, scripts):
         agent.until_status(token, run, "succeeded")
         browser.open(f"/runs/{run}")
         expect("Hello Grace" in browser.text, "the run's page doesn't show its output")
+        # Plans before running, and runs exactly that.
+        words = f"kept {'with' if scripts else 'without'} scripts"
+        browser.activate("the link to recipes", "nav a[href='/recipes']")
+        browser.activate("the recipe", "a[href='/recipes/keep']")
+        browser.enter("the field of the words", "[name='input.words']", words)
+        browser.activate("the button that plans", "button[formaction='/recipes/keep/plan']")
+        expect(browser.path.startswith("/plans/"), f"planning leads to {browser.path}")
+        plan = browser.path
+        old, new = (browser.driver.find_elements(By.CSS_SELECTOR, f"td .{side}") for side in ["before", "after"])
+        expect(old and new and words in new[0].text, f"the plan's page doesn't show what would change: {browser.text}")
+        browser.activate("the button that runs the plan", f"form[action='{plan}/run'] button")
+        expect(browser.path.startswith("/runs/"), f"running the plan leads to {browser.path}")
+        agent.until_status(token, browser.path.split("/")[2].split("?")[0], "succeeded")
+        # It can't be run again, because it has moved; planned again, nothing would change.
+        browser.open(plan)
+        browser.activate("the button that runs the plan", f"form[action='{plan}/run'] button")
+        expect("the plan no longer holds" in browser.text, f"the plan still holds: {browser.text}")
+        browser.activate("the button that plans again", f"form[action='{plan}/again'] button")
+        expect("No changes. Nothing was written." in browser.text, f"something would change: {browser.text}")
         # Resolves: what was written is looked at, and is done again, or was done with this output.
         uncertain = content.runs["uncertain"] if scripts else agent.uncertain(token)
         browser.log_in()
         browser.activate("the uncertain run", f"a[href^='/runs/{uncertain}']")
         browser.activate("the button that does it again", "button[name='as'][value='retry']")
         agent.until_status(token, uncertain, "succeeded")
-        print(f"pages: started, approved and resolved {'with' if scripts else 'without'} JavaScript, by keyboard")
+        print(f"pages: started, planned, approved and resolved {'with' if scripts else 'without'} JavaScript, by keyboard")
 
 
 # The pages that are no page: the status of the problem that is shown.
 REFUSED = {"/nothing": 404}
-START = "form[action='/recipes/{0}/start'] button"
+START = "form[action='/recipes/{0}/start'] button:not([formaction])"
 
 
 def pictures(content, folder):
@@ -368,8 +395,9 @@ def pictures(content, folder):
         shown = {
             "now": "/", "runs": "/runs", "run": f"/runs/{runs['averages']}", "run-failed": f"/runs/{runs['failed']}",
             "run-uncertain": f"/runs/{runs['uncertain']}", "recipes": "/recipes",
-            "recipe": "/recipes/approve-averages", "recipe-faulty": "/recipes/faulty", "schedules": "/schedules", "schedule": "/schedules/markbook-averages",
-            "state": "/state", "login": "/login",
+            "recipe": "/recipes/approve-averages", "recipe-faulty": "/recipes/faulty", "schedules": "/schedules",
+            "schedule": "/schedules/markbook-averages", "plan": f"/plans/{content.plans[0]}",
+            "connections": "/connections", "state": "/state", "login": "/login",
         }
         # Pages that have no place of their own are where links lead.
         browser.open(f"/runs/{runs['approval']}")

@@ -66,12 +66,7 @@ struct SecretsCommand: DispatchedCommand {
   /// What the recipe itself, its connections and the inputs of its schedules need; `open` are the secret inputs that
   /// only the caller of a run can give.
   private func needs(of recipe: Recipe, _ open: inout [(recipe: String, input: String)]) -> [NeededSecret] {
-    var needs = workspace.neededSecrets(of: recipe, inputs: .null)
-    for trigger in recipe.triggers {
-      if case .success(let inputs) = recipe.inputs(from: trigger.inputs) {
-        needs += workspace.neededSecrets(of: recipe, inputs: .map(inputs)).filter { $0.input != nil }
-      }
-    }
+    let needs = workspace.neededSecretsWithSchedules(of: recipe)
     for input in recipe.inputs where input.isSecret && !needs.contains(where: { $0.input == input.name }) {
       open.append((recipe.name, input.name))
     }

@@ -351,6 +351,61 @@ package struct PlanAnswer: FieldSet {
   }
 }
 
+/// A connection of errand.yaml.
+package struct ConnectionAnswer: FieldSet {
+  @Field("Its name.") package var name: String
+  @Field("Its plugin.") package var plugin: String
+  @Field("Where its service is, if errand.yaml says so; with the scope data.") package var address: String?
+  @Field("The most calls at once.") package var maxParallel: Int?
+  @Field("The most requests in the span `per`.") package var requests: Int?
+  @Field("The span of `requests` in seconds.") package var per: Double?
+  @Field("Until when its service asked to be left alone.") package var heldUntil: Timestamp?
+  @Field("The recipes that use it.") package var recipes: [String] = []
+
+  package init() {}
+
+  package init(_ record: ConnectionRecord, withData: Bool) {
+    name = record.name
+    plugin = record.plugin
+    address = withData ? record.address : nil
+    maxParallel = record.maxParallel
+    requests = record.requests
+    per = record.per?.inSeconds
+    heldUntil = record.heldUntil
+    recipes = record.recipes
+  }
+}
+
+/// A secret that is needed; nothing is said of its value.
+package struct SecretAnswer: FieldSet {
+  @Field("Its name.") package var name: String
+  @Field("found, missing, unavailable, or notAsked if a command gives it.") package var status: String
+  @Field("The source that gives it; with the scope data.") package var source: String?
+  @Field("Why its source can't be read; with the scope data.") package var fault: String?
+  @Field("The connections that need it.") package var connections: [String] = []
+  @Field("The recipes that need it.") package var recipes: [String] = []
+
+  package init() {}
+
+  package init(_ record: SecretRecord, withData: Bool) {
+    name = record.name
+    status = record.status.rawValue
+    source = withData ? record.source : nil
+    fault = withData ? record.fault : nil
+    connections = record.connections
+    recipes = record.recipes
+  }
+}
+
+/// The connections and the secrets that are needed.
+package struct ConnectionListAnswer: FieldSet {
+  @Field("The connections of errand.yaml.") package var connections: [ConnectionAnswer]
+  @Field("The secrets that recipes and connections need, in the order of their names.")
+  package var secrets: [SecretAnswer]
+
+  package init() {}
+}
+
 /// One slot of the ledger.
 package struct SlotAnswer: FieldSet {
   @Field("The schedule's id.") package var schedule: String

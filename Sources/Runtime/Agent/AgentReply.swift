@@ -51,6 +51,7 @@ package indirect enum AgentReply: Sendable {
   case tokens([TokenIssued])
   /// A link by which a browser logs in once.
   case link(String)
+  case connections([ConnectionRecord], secrets: [SecretRecord])
   case status(AgentReport)
   case yielded
   case refused(RequestRefusedError)

@@ -15,7 +15,7 @@
 ///     {"slots":[instant…],"hasMore":bool}       {"lines":[printed line…],"next":position,"isLast":bool}
 ///     {"steps":[step record…],"next":position?}  {"explained":id,"sentences":[…]}
 ///     {"recipes":[recipe…]}                     {"recipe":recipe}
-///     {"plan":plan}
+///     {"plan":plan}                             {"connections":[connection…],"secrets":[secret…]}
 ///     {"tokens":[token…]}                       {"link":URL}
 ///     {"yielded":true}                          {"failed":{"kind":…,"message":…}}
 ///     the members of `AgentReport`
@@ -246,6 +246,8 @@ extension AgentReply {
     case .plan(let plan): return object(["plan": plan.encoded()])
     case .link(let url): return object(["link": .string(url)])
     case .tokens(let tokens): return (ValueMap(), [List("tokens", tokens)])
+    case .connections(let connections, let secrets):
+      return (ValueMap(), [List("connections", connections), List("secrets", secrets)])
     case .status(let report): return (report.encoded().map ?? ValueMap(), [])
     case .yielded: return object(["yielded": .bool(true)])
     case .refused(let refusal):
@@ -320,6 +322,7 @@ extension AgentReply {
     case "plan", "showPlan": self = .plan(try PlanRecord(reading: answer["plan"] ?? .null))
     case "issueLink": self = .link(try text("link"))
     case "tokens", "issueToken", "revokeToken": self = .tokens(try list("tokens"))
+    case "connections": self = .connections(try list("connections"), secrets: try list("secrets"))
     case "status": self = .status(try AgentReport(reading: answer))
     case "yield": self = .yielded
     default:

@@ -68,6 +68,7 @@ package enum AgentRequest: Sendable {
   case revokeToken(name: String)
   case tokens
   case issueLink
+  case connections
   case status
   case yield
 }

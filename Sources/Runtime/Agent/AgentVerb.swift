@@ -507,6 +507,10 @@ extension AgentVerb {
         return (id, from, to, overlap, isDry)
       }),
     AgentVerb(
+      "connections", "Lists the connections, and the secrets that are needed; never a value.", .token(.steer),
+      at: .get("/connections", ConnectionListAnswer.self),
+      make: { .connections }, values: { if case .connections = $0 { () } else { nil } }),
+    AgentVerb(
       "status", "Reports the agent's process and how much it has to do.", .token(.read),
       at: .get("/status", StatusAnswer.self), on: "/state",
       make: { .status }, values: { if case .status = $0 { () } else { nil } }),

@@ -26,6 +26,8 @@ package struct LocalAgent: Sendable {
     package var explain: RunService.Explainer?
     /// Makes the plan of a run; nil where no plans are made.
     package var plan: RunService.Planner?
+    /// Looks at the connections and at the secrets that are needed.
+    package var survey: RunService.Survey?
     /// Why a recipe cannot be started with some inputs, as when a secret is missing.
     package var refusal: @Sendable (Recipe, _ inputs: Value) async -> String? = { _, _ in nil }
 
@@ -56,7 +58,7 @@ package struct LocalAgent: Sendable {
     schedules = served.map { ScheduleHost(host, store, time: time, program: status.version, serving: $0) }
     service = RunService(
       host: host, store: store, time: time, agent: status, schedules: schedules,
-      explain: served?.explain, planner: served?.plan)
+      explain: served?.explain, planner: served?.plan, survey: served?.survey)
   }
 
   /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.

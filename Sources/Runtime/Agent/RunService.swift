@@ -19,11 +19,16 @@ package struct RunService: Sendable {
   /// Nil where no plans are made.
   let planner: Planner?
   let plans = PlanBook()
+  /// Nil where there are no connections.
+  let survey: Survey?
   /// The browsers that are logged in.
   package let sessions = SessionBook()
 
   /// Says why a run is in its state.
   package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation
+
+  /// Looks at the connections and at the secrets that are needed.
+  package typealias Survey = @Sendable () async -> (connections: [ConnectionRecord], secrets: [SecretRecord])
 
   /// Answers a request; all answers have been sent when this returns.
   package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
@@ -96,6 +101,9 @@ package struct RunService: Sendable {
           )
         }
         replies.give(.link("\(base)/login?link=\(sessions.makeLink(for: .account(caller), at: time.now()))"))
+      case .connections:
+        let (connections, secrets) = await survey?() ?? ([], [])
+        await replies.giveInTurn(.connections(connections, secrets: secrets))
       case .status: replies.give(.status(await report()))
       case .yield: try await yield(replies)
       }

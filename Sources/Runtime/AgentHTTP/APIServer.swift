@@ -260,7 +260,7 @@ package final class APIServer: Sendable {
       if let schedule = question.subject.schedule { try check(schedule: schedule) }
       return .why(question.alone)
     // It may call the recipes that are served, and what is found says what they take.
-    case .check, .submit, .value, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
+    case .check, .connections, .submit, .value, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
       throw Problem(.forbidden, "the token is limited to some recipes")
     }
     return asked
@@ -398,6 +398,11 @@ package final class APIServer: Sendable {
     case .plan(let plan):
       if case .plan = asked { headers["Location"] = "\(apiRoot)/plans/\(plan.digest)" }
       answer = PlanAnswer(plan, withData: seesData)
+    case .connections(let connections, let secrets):
+      answer = filled(ConnectionListAnswer()) {
+        $0.connections = connections.map { ConnectionAnswer($0, withData: seesData) }
+        $0.secrets = secrets.map { SecretAnswer($0, withData: seesData) }
+      }
     case .status(let report):
       answer = filled(StatusAnswer()) {
         $0.program = report.program

@@ -220,6 +220,10 @@ package struct AgentAccess: Sendable {
     served.watched = .disk(workspace.root)
     served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2) }
     served.plan = { run throws(RequestRefusedError) in try await factory().plan(run, keptIn: store) }
+    served.survey = {
+      let factory = factory()
+      return await factory.workspace.survey(factory.secrets, store)
+    }
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
     served.secret = secret
     let agent = LocalAgent(

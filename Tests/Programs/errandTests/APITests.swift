@@ -287,6 +287,157 @@ import Testing
     await bench.end()
   }
 
+  /// Reads and changes a stored value.
+  static let keep = """
+    inputs: { words: { type: string } }
+    steps:
+      - { id: old, uses: store.get, with: { name: words } }
+      - { uses: store.put, with: { name: words, value: "${{ inputs.words }}" } }
+    """
+
+  @Test func `a run is planned, and started if it would still do what the plan says`() async throws {
+    let bench = try await Bench()
+    try bench.program.write(APITests.keep, to: "recipes/keep.yaml")
+    let token = try await bench.token("ada", "--scope", "read", "--scope", "data", "--scope", "start")
+    let starter = try await bench.token("starter", "--scope", "start")
+    let narrow = try await bench.token(
+      "narrow", "--scope", "read", "--scope", "data", "--scope", "start", "--recipe", "sum")
+    while try await bench.send("GET", "/api/v1/recipes/keep", token).status != 200 {}
+    let path = "/api/v1/recipes/keep/plans"
+    let made = try await bench.send("POST", path, token, #"{"inputs":{"words":"first"}}"#)
+    #expect(made.status == 201 && made.json["wouldFail"] == .bool(false))
+    let digest = try #require(made.json["digest"]?.string)
+    #expect(digest.count == 64 && made.headers["Location"] == "/api/v1/plans/\(digest)")
+    #expect(made.json["tally"]?["added"] == .int(1))
+    #expect(made.json["document"]?["writes"]?.list?.first?["changes"]?.list?.count == 1)
+    #expect(made.json["document"]?["inputs"]?["words"]?.string == "first")
+    // Nothing was started and nothing was written.
+    #expect(try await bench.program.call("runs", "list", "--json").json["finished"]?.list == [])
+    // The command says the same.
+    let command = try await bench.program.call("plan", "recipes/keep.yaml", "-i", "words=first", "--json")
+    for member in ["reads", "writes", "notes", "tally", "inputs"] {
+      #expect(command.json[member] == made.json["document"]?[member], "\(member)")
+    }
+    // Without the scope `data`, counts and names are all there is.
+    let counted = try await bench.send("POST", path, starter, #"{"inputs":{"words":"hidden"}}"#)
+    #expect(counted.status == 201 && counted.json["document"] == nil && !JSON.shown(counted.json).contains("hidden"))
+    #expect(counted.json["writes"]?.list?.first?["action"]?.string == "store.put")
+    // What a token is not for is not there.
+    #expect(try await bench.send("GET", "/api/v1/plans/\(digest)", token).json == made.json)
+    #expect(try await bench.send("GET", "/api/v1/plans/\(digest)", narrow).status == 404)
+    #expect(try await bench.send("POST", path, narrow, #"{"inputs":{"words":"x"}}"#).status == 404)
+    #expect(try await bench.send("GET", "/api/v1/plans/\(digest)", starter).status == 403)
+
+    let runs = "/api/v1/recipes/keep/runs"
+    let plan = #"{"plan":"\#(digest)"}"#
+    let other = try await bench.send("POST", runs, token, #"{"plan":"\#(digest)","inputs":{"words":"second"}}"#)
+    #expect(other.status == 422)
+    #expect(
+      other.json["detail"]?.string
+        == "the plan has other values of 'words'; leave the inputs out, or plan with these")
+    let elsewhere = try await bench.send("POST", "/api/v1/recipes/sum/runs", token, plan)
+    #expect(elsewhere.status == 404)
+    let key: HTTPHeaders = ["Idempotency-Key": "once", "Prefer": "wait=30"]
+    let run = try await bench.send("POST", runs, token, plan, headers: key)
+    #expect(run.status == 200 && run.json["status"]?.string == "succeeded", "\(run.json)")
+    #expect(run.json["inputs"]?["words"]?.string == "first")
+    // The same request again is the same run, though the plan no longer holds.
+    let again = try await bench.send("POST", runs, token, plan, headers: key)
+    #expect(again.status == 200 && again.json["id"] == run.json["id"])
+    let moved = try await bench.send("POST", runs, token, plan)
+    #expect(moved.status == 409 && moved.json["kind"]?.string == "moved", "\(moved.json)")
+    #expect(
+      moved.json["detail"]?.string
+        == "the plan no longer holds; nothing was started. Plan again and review the changes")
+    #expect(
+      moved.json["moves"]?.list?.first?.string?.hasPrefix("'old' (store.get) reads other values in ") == true,
+      "\(moved.json)")
+    let hidden = try await bench.send("POST", runs, starter, plan)
+    #expect(hidden.status == 409 && hidden.json["moves"] == nil, "\(hidden.json)")
+    // Planned again with the same inputs, it changes nothing.
+    let replanned = try await bench.send("POST", path, token, plan)
+    #expect(replanned.status == 201 && replanned.json["tally"]?["added"] == .int(0), "\(replanned.json)")
+    let unknown = try await bench.send("POST", runs, token, #"{"plan":"00"}"#)
+    #expect(unknown.status == 404)
+    #expect(
+      unknown.json["detail"]?.string
+        == "there is no plan '00' of 'keep'; plans are kept for an hour, and until the agent starts again; plan again")
+    await bench.end()
+  }
+
+  @Test func `a plan of a run that would fail starts none, and shows no secret`() async throws {
+    let bench = try await Bench()
+    try bench.program.write("TOKEN: planted-s3cret\n", to: "secrets.yaml")
+    #expect(try await bench.program.shell("chmod 600 secrets.yaml").code == 0)
+    try bench.program.write(
+      try bench.program.read("errand.yaml") + "secrets: { files: [secrets.yaml] }\n", to: "errand.yaml")
+    try bench.program.write(
+      "inputs: { note: { type: string } }\nsteps: [{ fail: \"It was ${{ inputs.note }}.\" }]\n",
+      to: "recipes/fails.yaml")
+    bench.agent.signal(SIGHUP)
+    _ = try #require(await bench.agent.line(with: "errand.yaml is read again: "))
+    let token = try await bench.token("ada", "--scope", "read", "--scope", "data", "--scope", "start")
+    let made = try await bench.send(
+      "POST", "/api/v1/recipes/fails/plans", token, #"{"inputs":{"note":"planted-s3cret"}}"#)
+    #expect(made.status == 201 && made.json["wouldFail"] == .bool(true), "\(made.json)")
+    #expect(!JSON.shown(made.json).contains("planted-s3cret"))
+    #expect(made.json["document"]?["error"]?["message"]?.string?.hasPrefix("It was •••") == true, "\(made.json)")
+    let digest = made.json["digest"]?.string ?? ""
+    let refused = try await bench.send("POST", "/api/v1/recipes/fails/runs", token, #"{"plan":"\#(digest)"}"#)
+    #expect(refused.status == 409)
+    #expect(refused.json["detail"]?.string == "the run would fail; nothing was started")
+    await bench.end()
+  }
+
+  @Test func `connections and secrets are listed by name, and only to those who steer`() async throws {
+    let bench = try await Bench()
+    try bench.program.write("SHOP: planted-s3cret\n", to: "secrets.yaml")
+    #expect(try await bench.program.shell("chmod 600 secrets.yaml").code == 0)
+    let shop = """
+      connections:
+        shop:
+          plugin: http
+          baseURL: https://shop.example/api
+          token: ${{ secrets.SHOP }}
+          limits: { maxParallel: 4, requests: 60, per: 1m }
+
+      """
+    let old = try bench.program.read("errand.yaml")
+    try bench.program.write(
+      "secrets: { files: [secrets.yaml] }\n" + shop + old.dropFirst("connections:\n".count), to: "errand.yaml")
+    try bench.program.write(
+      "steps: [{ uses: http.get, connection: shop, with: { url: /a, query: { key: \"${{ secrets.LOST }}\" } } }]\n",
+      to: "recipes/buy.yaml")
+    bench.agent.signal(SIGHUP)
+    _ = try #require(await bench.agent.line(with: "errand.yaml is read again: "))
+    let token = try await bench.token("ada", "--scope", "steer", "--scope", "data", "--scope", "read")
+    let steerer = try await bench.token("steerer", "--scope", "steer")
+    let reader = try await bench.token("reader")
+    let narrow = try await bench.token("narrow", "--scope", "steer", "--recipe", "sum")
+    func shown(_ answer: Value, _ list: String, _ name: String) -> String {
+      answer[list]?.list?.first { $0["name"]?.string == name }.map { JSON.shown($0) } ?? "none"
+    }
+    let seen = try await bench.send("GET", "/api/v1/connections", token)
+    #expect(!JSON.shown(seen.json).contains("planted-s3cret"))
+    #expect(
+      shown(seen.json, "connections", "shop")
+        == #"{"name":"shop","plugin":"http","address":"https://shop.example/api","maxParallel":4,"requests":60,"per":60.0,"recipes":["buy"]}"#
+    )
+    #expect(
+      shown(seen.json, "secrets", "LOST") == #"{"name":"LOST","status":"missing","connections":[],"recipes":["buy"]}"#)
+    #expect(
+      shown(seen.json, "secrets", "SHOP")
+        == #"{"name":"SHOP","status":"found","source":"'secrets.yaml'","connections":["shop"],"recipes":["buy"]}"#)
+    let names = try await bench.send("GET", "/api/v1/connections", steerer)
+    #expect(names.status == 200 && !JSON.shown(names.json).contains("shop.example"))
+    #expect(
+      shown(names.json, "secrets", "SHOP")
+        == #"{"name":"SHOP","status":"found","connections":["shop"],"recipes":["buy"]}"#)
+    #expect(try await bench.send("GET", "/api/v1/connections", reader).status == 403)
+    #expect(try await bench.send("GET", "/api/v1/connections", narrow).status == 403)
+    await bench.end()
+  }
+
   @Test func `a caller without the right token, scope, host or origin is refused`() async throws {
     let bench = try await Bench()
     let reader = try await bench.token("reader")

@@ -105,6 +105,43 @@ import Testing
     await bench.end()
   }
 
+  @Test func `a person plans before a run, and runs exactly that`() async throws {
+    let bench = try await APITests.Bench()
+    try bench.program.write(APITests.keep, to: "recipes/keep.yaml")
+    let browser = try await Browser(bench)
+    var recipe = try await browser.get("/recipes/keep")
+    while recipe.status != 200 { recipe = try await browser.get("/recipes/keep") }
+    #expect(recipe.text.contains("<button class=\"main\" formaction=\"/recipes/keep/plan\""))
+    let refused = try await browser.post("/recipes/keep/plan", [:])
+    #expect(refused.status == 422 && refused.text.contains("id=\"input-words-wrong\""))
+    let planned = try await browser.post("/recipes/keep/plan", ["input.words": "<b>first</b>"])
+    #expect(planned.status == 303)
+    let path = try #require(planned.headers["Location"])
+    #expect(path.hasPrefix("/plans/"))
+    let page = try await browser.get(path)
+    #expect(page.text.contains("1 added. Nothing was written."))
+    #expect(page.text.contains("<span class=\"after\">") && page.text.contains("&lt;b&gt;first"))
+    #expect(page.text.contains("action=\"\(path)/run\"") && page.text.contains("errand plan "))
+    #expect(try await bench.program.call("runs", "list", "--json").json["finished"]?.list == [])
+    let started = try await browser.post("\(path)/run", ["key": "plan-1"])
+    let run = try #require(started.headers["Location"])
+    #expect(started.status == 303 && run.hasPrefix("/runs/"))
+    while !(try await browser.get(run).text.contains("s-succeeded")) {}
+    // A second click starts nothing; a new start finds that things have moved.
+    #expect(try await browser.post("\(path)/run", ["key": "plan-1"]).headers["Location"] == run)
+    let moved = try await browser.post("\(path)/run", ["key": "plan-2"])
+    #expect(moved.status == 409 && moved.text.contains("the plan no longer holds"))
+    #expect(moved.text.contains("<li>&#39;old&#39; (store.get) reads other values in "))
+    #expect(!moved.text.contains("action=\"\(path)/run\""))
+    let again = try await browser.post("\(path)/again", [:])
+    #expect(again.status == 303 && again.headers["Location"]?.hasPrefix("/plans/") == true)
+    #expect(try await browser.get(again.headers["Location"] ?? "").text.contains("No changes. Nothing was written."))
+    #expect(try await browser.get("/plans/00").status == 404)
+    let connections = try await browser.get("/connections")
+    #expect(connections.status == 200 && connections.text.contains("Connections and secrets"))
+    await bench.end()
+  }
+
   @Test func `a form of another site does nothing, and a token shows only what it may`() async throws {
     let bench = try await APITests.Bench()
     let browser = try await Browser(bench)

@@ -43,7 +43,7 @@ import Testing
     .slots(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant, after: "x")),
     .pauseSchedule(id: "tick", note: "holiday"), .resumeSchedule(id: "tick"), .resetSchedule(id: "tick"),
     .trigger(id: "tick", overlap: .skip, inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k"),
-    .backfill(id: "tick", from: instant, to: instant, overlap: .bufferAll, isDry: true), .status, .yield,
+    .backfill(id: "tick", from: instant, to: instant, overlap: .bufferAll, isDry: true), .connections, .status, .yield,
   ]
 
   @Test func `a request of each verb is read as it was written`() throws {

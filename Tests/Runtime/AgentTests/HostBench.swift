@@ -26,12 +26,13 @@ final class HostBench: Sendable {
   /// - Parameter folder: Where the recipes are; each with an `on` is a schedule.
   init(
     _ store: MemoryStateStore = MemoryStateStore(), time: TestTime = TestTime(), isServing: Bool = true,
-    folder: String = "/nowhere", watched: WatchedFolder? = nil
+    folder: String = "/nowhere", watched: WatchedFolder? = nil, plan: RunService.Planner? = nil
   ) async {
     self.store = store
     self.time = time
     var served = LocalAgent.Served([folder], in: HostBench.environment)
     served.watched = watched
+    served.plan = plan
     served.refusal = { recipe, _ in recipe.summary.isEmpty ? nil : "not here: \(recipe.summary)" }
     let status = AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state")
     agent = LocalAgent(status, on: store, time: time, serving: served) { [census] record throws(RunRefusedError) in

@@ -57,6 +57,7 @@ enum Pages {
     case ("plans", 2): return try await plan(request, parts[1])
     case ("schedules", 1): return try await schedules(request)
     case ("schedules", 2): return try await schedule(request, parts[1])
+    case ("connections", 1): return try await connections(request)
     case ("state", 1): return try await state(request)
     case ("help", 1): return help(request)
     default: return nil

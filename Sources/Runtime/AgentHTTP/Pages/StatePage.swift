@@ -24,6 +24,10 @@ extension Pages {
       ]), .element("h2", ["id": "faults"], "Faults of recipes"),
       faults.isEmpty ? .element("p", ["class": "none"], "None.") : Markup(faults),
       Part.heading("Elsewhere"),
+      request.may(.steer)
+        ? .element(
+          "p", [:], Part.link("Connections and secrets", to: "/connections"), ": what is there and what is missing.")
+        : .nothing,
       .element(
         "p", [:], "What programs can ask is described in ", Part.link("the document of the API", to: "/openapi.json"),
         "; ", Part.link("what the words and keys mean", to: "/help"), "."))
