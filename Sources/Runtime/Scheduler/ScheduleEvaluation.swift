@@ -322,7 +322,8 @@ struct ScheduleEvaluation {
       .runCreated(
         RunCreated(
           run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: prepared.inputs,
-          overrides: plan.overrides, program: plan.program, language: plan.language, cause: cause,
+          overrides: plan.overrides, sandbox: plan.isSandbox, program: plan.program, language: plan.language,
+          cause: cause,
           group: plan.group, zone: plan.zone)))
     effects.append(.start(run: run))
     current.open.append(run)
