@@ -134,11 +134,13 @@ private let serveCommand = Command(
     .option(
       "log-format", "FORMAT", "How the log is written: text, json or github.",
       .choice(ProgressDisplay.Format.allCases.map(\.rawValue))),
+    .flag("sandbox", "Serves against made-up services, with a state and files that are thrown away at the end."),
     .flag("systemd-unit", "Prints a systemd unit with this folder's paths and exits."),
     .flag("user", "With --systemd-unit: a unit of your own systemd, without a sandbox."),
   ],
   examples: [
     .init("serve", "Serves the recipes of the folders that errand.yaml names, or of 'recipes'."),
+    .init("serve --sandbox", "Tries the recipes and the pages out, without the real services."),
     .init("serve --systemd-unit", "Prints what to save as errand.service, for systemd to keep it running."),
   ])
 

@@ -67,9 +67,10 @@ struct Dispatch {
   }
 
   /// The workspace of a command.
-  func workspace(besides recipe: String? = nil) throws(RuntimeError) -> Workspace {
+  func workspace(besides recipe: String? = nil, inState state: String? = nil) throws(RuntimeError) -> Workspace {
     let workspace = try Workspace(
-      catalog: catalog, configurationPath: parsed["config"].text, stateFolder: parsed["state"].text, besides: recipe,
+      catalog: catalog, configurationPath: parsed["config"].text, stateFolder: state ?? parsed["state"].text,
+      besides: recipe,
       show: console.show)
     let keepsState = ["run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "open"].contains(
       parsed.command.first)

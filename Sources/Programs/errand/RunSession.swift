@@ -34,6 +34,8 @@ struct RunSession: Sendable {
       switch notice {
       case .state(let text):
         console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(text)")
+      case .madeUp(let secret, let text):
+        console.error("the secret '\(secret.safe)' of a webhook is made up here; sign deliveries with \(text)")
       case .waitsForFolder:
         console.say("waiting for the run that holds the folder to finish what is in flight and hand it over")
       }

@@ -22,16 +22,37 @@ struct ServeCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let workspace = try dispatch.workspace()
+    let isSandbox = parsed["sandbox"].isGiven
+    if isSandbox, let other = ["state", "systemd-unit"].first(where: { parsed[$0].isGiven }) {
+      throw RuntimeError(.usage, "--sandbox has a state that is thrown away; leave out --\(other)")
+    }
     if parsed["systemd-unit"].isGiven {
-      console.out(systemdUnit(for: workspace, isUsers: parsed["user"].isGiven))
+      console.out(systemdUnit(for: try dispatch.workspace(), isUsers: parsed["user"].isGiven))
       return .done
     }
     if parsed["user"].isGiven { throw RuntimeError(.usage, "--user belongs to --systemd-unit") }
+    guard isSandbox else { return try await serve(try dispatch.workspace()) }
+    let sandboxes = try ServedSandboxes(time: SystemTime())
+    let result: Result<ExitCode, RuntimeError>
+    do throws(RuntimeError) {
+      result = .success(
+        try await serve(try dispatch.workspace(inState: sandboxes.state).inSandbox, in: sandboxes))
+    } catch {
+      result = .failure(error)
+    }
+    await sandboxes.stop()
+    return try result.get()
+  }
+
+  private func serve(
+    _ workspace: Workspace, in sandboxes: ServedSandboxes? = nil
+  ) async throws(RuntimeError) -> ExitCode {
     let time = SystemTime()
-    let secrets = try await workspace.soundSecretSources()
-    let current = Current(
-      RunFactory(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time))
+    let secrets = sandboxes == nil ? try await workspace.soundSecretSources() : workspace.secretSources()
+    var factory = RunFactory(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time)
+    factory.sandboxes = sandboxes
+    factory.folder = sandboxes?.folder
+    let current = Current(factory)
     let session = RunSession(workspace, secrets, console, time: time)
     let connection = try await session.access.serve { current.value }
     let log = ServeLog(
@@ -81,7 +102,7 @@ private struct Service {
       if case .failed(let error) = news { sink.yield(.fail(error)) }
     }
     await schedules.observe { [log] in log.say($0) }
-    let inbox = InboxWatch(current.value.workspace.root, schedules)
+    let inbox = InboxWatch(current.value.folder ?? current.value.workspace.root, schedules)
     await schedules.observeFolders { inbox.watch($0) }
     defer { inbox.stop() }
     (agent.store as? FileStateStore)?.observeMaintenance { [log] error in
@@ -111,6 +132,7 @@ private struct Service {
     for run in left { log.say(.stands(run)) }
     tellFailureRecipe()
     api.becomeReady()
+    if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }
     notice.ready(await summary())
     Service.giveBackMemory()
     let failure = await attend(events, sink)
@@ -149,7 +171,7 @@ private struct Service {
       for descriptor in handed { try api.listen(on: descriptor) }
       // systemd holds the addresses, so that no client is refused while the agent starts again.
       for address in handed.isEmpty ? settings.listen : [] {
-        let port = try api.listen(on: address)
+        let port = try listen(api, on: address)
         log.say("listening", "listens on http://\(ServerSettings.Address(host: address.host, port: port).text)")
       }
     } catch let error as HTTPServerError {
@@ -160,6 +182,26 @@ private struct Service {
       throw RuntimeError(.unavailable, "\(error)")
     }
     return api
+  }
+
+  /// Listens on an address; in a sandbox on any free port, if the agent itself has that one.
+  private func listen(_ api: APIServer, on address: ServerSettings.Address) throws(HTTPServerError) -> Int {
+    do throws(HTTPServerError) { return try api.listen(on: address) } catch {
+      guard current.value.sandboxes != nil, address.port != 0 else { throw error }
+      return try api.listen(on: ServerSettings.Address(host: address.host, port: 0))
+    }
+  }
+
+  /// Says that everything is made up, and how to look at it.
+  private func tell(of sandboxes: ServedSandboxes) {
+    log.say(
+      "sandbox",
+      "everything is made up: the services, the state and the files, which are in \(sandboxes.folder) until this ends")
+    guard let base = agent.service.sessions.base else { return }
+    let caller = AgentCaller(account: geteuid())
+    let link = agent.service.sessions.makeLink(for: .account(caller), at: time.now())
+    let again = "errand --state \(sandboxes.state.shellQuoted) open"
+    log.say("link", "open \(base)/login?link=\(link) (good once, for a minute; another: \(again))")
   }
 
   /// Handles the events until the end, and returns the failure that caused it.
@@ -211,6 +253,7 @@ private struct Service {
   }
 
   private func tellFailureRecipe() {
+    if current.value.sandboxes != nil { return }
     if let fault = current.value.workspace.failureRecipeFault { log.show([fault]) }
   }
 
@@ -222,7 +265,9 @@ private struct Service {
   private func reload() async -> Bool {
     let old = current.value
     do throws(RuntimeError) {
-      let workspace = try dispatch.workspace()
+      let sandboxes = old.sandboxes
+      let found = try dispatch.workspace(inState: sandboxes?.state)
+      let workspace = sandboxes == nil ? found : found.inSandbox
       guard workspace.stateFolder.hasSameScalars(as: old.workspace.stateFolder) else {
         throw RuntimeError(
           .configuration,
@@ -230,7 +275,7 @@ private struct Service {
       }
       var new = old
       new.workspace = workspace
-      new.secrets = try await workspace.soundSecretSources()
+      new.secrets = sandboxes == nil ? try await workspace.soundSecretSources() : workspace.secretSources()
       current.value = new
       log.use(LocalZone(of: workspace))
       agent.store.secrets.learn(await workspace.knownSecrets(new.secrets))

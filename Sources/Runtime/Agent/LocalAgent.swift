@@ -55,7 +55,9 @@ package struct LocalAgent: Sendable {
       store: store, time: time, activity: activity, walkers: walkers,
       chance: chance ?? { Double.random(in: 0..<1) }, prepare: prepare)
     self.host = host
-    schedules = served.map { ScheduleHost(host, store, time: time, program: status.version, serving: $0) }
+    schedules = served.map {
+      ScheduleHost(host, store, time: time, program: status.version, isSandbox: status.isSandbox, serving: $0)
+    }
     service = RunService(
       host: host, store: store, time: time, agent: status, schedules: schedules,
       explain: served?.explain, planner: served?.plan, survey: served?.survey)

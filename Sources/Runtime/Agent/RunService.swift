@@ -142,6 +142,7 @@ package struct RunService: Sendable {
     _ run: RunCreated, reading secrets: [String]
   ) async throws(RequestRefusedError) -> RunRecord? {
     var run = run
+    if agent.isSandbox { run.sandbox = true }
     await store.secrets.learn(named: secrets)
     if let known = try await holder(ofKeyOf: run) { return known }
     do throws(StateError) {
@@ -482,7 +483,13 @@ package struct AgentStatus: Sendable {
   /// The folder of the state.
   package var folder: String
 
-  package init(pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String) {
+  /// Whether every service is made up.
+  package var isSandbox: Bool
+
+  package init(
+    pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String, isSandbox: Bool = false
+  ) {
+    self.isSandbox = isSandbox
     self.pid = pid
     self.version = version
     self.isServing = isServing

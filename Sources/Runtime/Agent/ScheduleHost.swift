@@ -40,6 +40,8 @@ package actor ScheduleHost {
   private let host: RunHost
   let time: any TimeSource
   let program: String
+  /// Whether every service is made up.
+  private let isSandbox: Bool
   let refusal: @Sendable (Recipe, _ inputs: Value) async -> String?
   private let newID: @Sendable (Timestamp) -> String
   var registry: RecipeRegistry
@@ -78,8 +80,10 @@ package actor ScheduleHost {
   private(set) var isServing = false
 
   init(
-    _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, serving served: LocalAgent.Served
+    _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, isSandbox: Bool = false,
+    serving served: LocalAgent.Served
   ) {
+    self.isSandbox = isSandbox
     self.store = store
     self.host = host
     self.time = time
@@ -355,8 +359,8 @@ package actor ScheduleHost {
       if reason == nil { reason = await refusal(recipe, inputs) }
       let plan = SchedulePlan(
         recipe: recipe.name, file: item.file, texts: texts, language: item.language, inputs: inputs,
-        starting: StartingInputs(trigger, of: recipe), group: recipe.group, zone: recipe.folderZone, program: program,
-        trigger: trigger, refusal: reason)
+        starting: StartingInputs(trigger, of: recipe), isSandbox: isSandbox, group: recipe.group,
+        zone: recipe.folderZone, program: program, trigger: trigger, refusal: reason)
       if let reason { tell(.refuses(schedule: ScheduleEntry(plan).id, reason: reason)) }
       plans.append(plan)
     }

@@ -29,6 +29,8 @@ package struct AgentAccess: Sendable {
     case state(String)
     /// The process that holds the folder finishes what is in flight, and then hands the folder over.
     case waitsForFolder
+    /// Deliveries to a webhook are verified with a secret that was made up, in a sandbox.
+    case madeUp(secret: String, text: String)
   }
 
   package init(
@@ -188,9 +190,10 @@ package struct AgentAccess: Sendable {
 
   private var caller: AgentCaller { AgentCaller(name: person) }
 
-  private func status(isServing: Bool) -> AgentStatus {
+  private func status(isServing: Bool, isSandbox: Bool = false) -> AgentStatus {
     AgentStatus(
-      pid: Int(getpid()), version: version, isServing: isServing, since: time.now(), folder: workspace.stateFolder)
+      pid: Int(getpid()), version: version, isServing: isServing, since: time.now(), folder: workspace.stateFolder,
+      isSandbox: isSandbox)
   }
 
   /// Makes this process the agent of the folder whose lock it has; without a lock, it only reads and doesn't listen.
@@ -211,13 +214,15 @@ package struct AgentAccess: Sendable {
     for notice in store.notices { tell(.state(notice)) }
     CrashMark.arm(in: workspace.stateFolder)
     let workspace = workspace
+    let sandboxes = factory().sandboxes
+    let tell = tell
     let secret: SecretBook.Source = { name, isFresh in
       await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : factory().secrets)
     }
     store.secrets.ask(secret)
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
-    served.watched = .disk(workspace.root)
+    served.watched = .disk(sandboxes?.folder ?? workspace.root)
     served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2) }
     served.plan = { run throws(RequestRefusedError) in try await factory().plan(run, keptIn: store) }
     served.survey = {
@@ -225,9 +230,15 @@ package struct AgentAccess: Sendable {
       return await factory.workspace.survey(factory.secrets, store)
     }
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
-    served.secret = secret
+    served.secret = { name, isFresh in
+      if let text = await secret(name, isFresh) { return text }
+      guard let text = sandboxes?.secret(named: name) else { return nil }
+      tell(.madeUp(secret: name, text: text))
+      return text
+    }
     let agent = LocalAgent(
-      status(isServing: isServing), on: store, time: time, walkers: isServing ? TaskThreads.walkers : nil,
+      status(isServing: isServing, isSandbox: sandboxes != nil), on: store, time: time,
+      walkers: isServing ? TaskThreads.walkers : nil,
       serving: served
     ) { record throws(RunRefusedError) in
       try await factory().prepared(record, from: store)

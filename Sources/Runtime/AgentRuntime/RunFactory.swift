@@ -15,6 +15,8 @@ package struct RunFactory: Sendable {
   package let time: any TimeSource
   /// The settings that replace those of connections, by connection: of sandboxes, or of a recording.
   package var standIns: [String: Value] = [:]
+  /// The sandboxes that replace every service, if the whole agent is made up.
+  package var sandboxes: ServedSandboxes?
   /// Where the paths of recipes start; nil for the folder of errand.yaml.
   package var folder: String?
   /// Intercepts requests between services and the network.
@@ -62,24 +64,32 @@ package struct RunFactory: Sendable {
         """)
     }
     do throws(RuntimeError) {
+      var standIns = standIns
+      // A setting of a connection could lead a run out of the sandboxes.
+      if let sandboxes {
+        standIns = try await sandboxes.settings(of: recipe, in: workspace)
+        overrides = [:]
+      }
       let inputs = record.origin.inputs
+      let isApart = sandboxes != nil || !standIns.isEmpty
       let secrets =
-        standIns.isEmpty
+        !isApart
         ? try await workspace.secrets(of: recipe, inputs: inputs, overrides: overrides, from: secrets)
-        : Secrets(environment: await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets))
+        : Secrets(environment: await secretsApart(of: recipe, inputs: inputs))
       // Sandboxes and recordings need no rest.
-      let names = Set(standIns.isEmpty && calls == nil ? recipe.connectionNames : [])
+      let names = Set(!isApart && calls == nil ? recipe.connectionNames : [])
       let limiters = await pool.limiters(
         workspace.configuration.limits.filter { names.contains($0.key) }, keptIn: store)
       let services = try workspace.services(
         for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
         limiters: limiters,
-        interceptor: interceptor, calls: calls, recorder: recorder, from: record.origin.folder)
+        interceptor: sandboxes?.interceptor ?? interceptor, calls: calls, recorder: recorder, from: record.origin.folder
+      )
       recorder?.note(folder: folder ?? workspace.root)
       recorder?.hide(store.secrets)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)
       run.instants = instants?(record)
-      if standIns.isEmpty, interceptor == nil, workspace.configuration.onFailure != nil {
+      if !isApart, interceptor == nil, workspace.configuration.onFailure != nil {
         let handler = FailureHandler(workspace: workspace, time: time, program: record.origin.program)
         run.failureRun = { run, event, store throws(RunRefusedError) in
           try await handler.run(after: run, event, in: store)
@@ -90,6 +100,16 @@ package struct RunFactory: Sendable {
     } catch {
       throw RunRefusedError(error.message)
     }
+  }
+
+  /// The secrets of a run against sandboxes.
+  private func secretsApart(of recipe: Recipe, inputs: Value) async -> [String: String] {
+    var values = await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets)
+    guard let sandboxes else { return values }
+    for secret in workspace.neededSecrets(of: recipe, inputs: inputs, isApart: true) where values[secret.name] == nil {
+      values[secret.name] = sandboxes.secret(named: secret.name)
+    }
+    return values
   }
 
   private func checkedRecipe(of record: RunRecord, among texts: Value) throws(Diagnostics) -> Recipe {
@@ -114,6 +134,7 @@ package struct RunFactory: Sendable {
   ///
   /// No command is run to find out.
   package func refusal(of recipe: Recipe, inputs: Value) async -> String? {
+    if sandboxes != nil { return nil }
     do throws(RuntimeError) {
       _ = try await workspace.secrets(of: recipe, inputs: inputs, overrides: [:], from: secrets, runsCommands: false)
       return nil

@@ -11,7 +11,7 @@ package import SecretSources
 /// A program's surroundings: the configuration, the folders, and the available actions.
 package struct Workspace: Sendable {
   package let catalog: ActionCatalog
-  package let configuration: Configuration
+  package internal(set) var configuration: Configuration
   /// The path of `errand.yaml`, if there is one.
   package let configurationPath: String?
   /// The folder that relative paths in recipes and in the configuration start from.

@@ -325,7 +325,8 @@ struct ScheduleEvaluation {
     settle(slot, cause, .started, nil, run: run, lateBy: late.flatMap { $0 > .seconds(1) ? $0 : nil })
     var created = RunCreated(
       run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: prepared.inputs,
-      overrides: plan.overrides, program: plan.program, language: plan.language, cause: cause, group: plan.group,
+      overrides: plan.overrides, sandbox: plan.isSandbox, program: plan.program, language: plan.language, cause: cause,
+      group: plan.group,
       zone: plan.zone)
     created.key = prepared.key
     events.append(.runCreated(created))

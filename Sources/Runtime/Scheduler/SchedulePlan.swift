@@ -20,6 +20,8 @@ package final class SchedulePlan: Sendable {
   /// Computes the inputs of each run; nil if none are, and a person can give none.
   package let starting: StartingInputs?
   package let overrides: [String: Value]
+  /// Whether its runs are against sandboxes.
+  package let isSandbox: Bool
   package let group: RunGroup?
   /// The zone of recipes that name none.
   package let zone: String?
@@ -31,7 +33,8 @@ package final class SchedulePlan: Sendable {
 
   package init(
     recipe: String, file: String, texts: StoredValue, language: Int = LanguageVersion.current, inputs: Value,
-    starting: StartingInputs? = nil, overrides: [String: Value] = [:], group: RunGroup? = nil, zone: String? = nil,
+    starting: StartingInputs? = nil, overrides: [String: Value] = [:], isSandbox: Bool = false, group: RunGroup? = nil,
+    zone: String? = nil,
     program: String, trigger: Trigger, refusal: String? = nil
   ) {
     self.recipe = recipe
@@ -43,6 +46,7 @@ package final class SchedulePlan: Sendable {
     self.overrides = overrides
     self.group = group
     self.zone = zone
+    self.isSandbox = isSandbox
     self.program = program
     self.trigger = trigger
     self.refusal = refusal
