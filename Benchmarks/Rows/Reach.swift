@@ -33,6 +33,7 @@ struct Reach {
     inputs: { n: { type: int } }
     on:
       - webhook: { verify: { standard: "${{ secrets.HOOK }}" }, type: { n: int } }
+        overlap: allowAll
         inputs: { n: "${{ event.data.n }}" }
     steps: [{ let: { m: "${{ inputs.n }}" } }]
 
@@ -219,6 +220,7 @@ struct Reach {
       ]
       made.currentDirectoryURL = home
       made.standardOutput = out
+      made.standardError = FileHandle.nullDevice
       try made.run()
       let text = String(decoding: out.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
       made.waitUntilExit()

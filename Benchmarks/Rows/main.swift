@@ -31,9 +31,9 @@ let groups = [
   Group("entries", .whole) { try Serving(folder).entries() },
   Group("idle", .whole) { try Serving(folder).idle() },
   Group("lateness", .whole) { [try Serving(folder).lateness(), try Serving(folder).latenessBesideRunaways()] },
-  Group("reach", .whole) {
-    try await Reach(folder).programs() + (try await Reach(folder).webhooks()) + (try Reach(folder).rest())
-  },
+  Group("reach", .whole) { try await Reach(folder).programs() },
+  Group("hooks", .whole) { try await Reach(folder).webhooks() },
+  Group("rest", .whole) { try Reach(folder).rest() },
   Group("dashboard", .whole) { try await Reach(folder).history() },
   Group("memory", .whole) { try await Serving(folder).growth() + [try Serving(folder).cases()] },
   Group("chain", .inProcess) { [try await Durability(folder).chain()] },

@@ -5,7 +5,8 @@ import Synchronization
 
 /// The connections whose next request is still arriving, each with the instant until which it may.
 ///
-/// libmicrohttpd's own limit is on silence, and begins anew with each byte. A connection that is late is shut down
+/// libmicrohttpd's own limit is on silence, and begins anew with each byte; a client that sends one now and then would
+/// keep its place among the connections for ever. A connection that is late is shut down
 /// here, which libmicrohttpd takes for the client's end. Its socket can't be another's then: it is closed only after
 /// `end`.
 final class Arrivals: Sendable {
@@ -15,10 +16,14 @@ final class Arrivals: Sendable {
     var isWatching = false
   }
 
-  private let state = Mutex(State())
-  private let limits: HTTPServerLimits
+  /// How long the head of a request may take after its first line, and then its body, beside a second for each 16 KiB.
+  private static let longest = TimeSpan.seconds(15)
 
-  init(_ limits: HTTPServerLimits) { self.limits = limits }
+  private let state = Mutex(State())
+  /// How long a connection may be silent.
+  private let idle: TimeSpan
+
+  init(idle: TimeSpan) { self.idle = idle }
 
   private static var now: Int {
     var time = timespec()
@@ -27,10 +32,10 @@ final class Arrivals: Sendable {
   }
 
   /// Notes that a connection waits for a request, which may be silent for as long as connections may.
-  func expect(_ socket: Int32) { set(socket, limits.idle) }
+  func expect(_ socket: Int32) { set(socket, idle) }
 
   /// Notes that the next part of a request may arrive: its head, or its body.
-  func begin(_ socket: Int32) { set(socket, limits.arrival) }
+  func begin(_ socket: Int32) { set(socket, Arrivals.longest) }
 
   private func set(_ socket: Int32, _ limit: TimeSpan) {
     let deadline = Arrivals.now + Int(limit.inSeconds * 1000)
@@ -54,7 +59,7 @@ final class Arrivals: Sendable {
   }
 
   private func watch() async {
-    repeat { try? await SystemTime().sleep(for: .milliseconds(Int(limits.arrival.inSeconds * 250))) } while cutLateOnes()
+    repeat { try? await SystemTime().sleep(for: .seconds(4)) } while cutLateOnes()
   }
 
   /// Shuts down the connections that are late; false if none is left to watch.

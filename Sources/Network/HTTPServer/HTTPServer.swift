@@ -10,20 +10,15 @@ package struct HTTPServerLimits: Sendable {
   package var bodyBytes: Int
   /// How long a connection may be silent while the server waits for it, in whole seconds.
   package var idle: TimeSpan
-  /// How long the head of a request may take to arrive after its first line, and then its body, beside a second for
-  /// each 16 KiB; a client that sends a byte now and then would keep its place among the connections for ever.
-  package var arrival: TimeSpan
   /// How many connections there may be; more aren't accepted meanwhile.
   package var connections: Int
 
   package init(
-    headBytes: Int = 16 << 10, bodyBytes: Int = 8 << 20, idle: TimeSpan = .seconds(30),
-    arrival: TimeSpan = .seconds(15), connections: Int = 1000
+    headBytes: Int = 16 << 10, bodyBytes: Int = 8 << 20, idle: TimeSpan = .seconds(30), connections: Int = 1000
   ) {
     self.headBytes = headBytes
     self.bodyBytes = bodyBytes
     self.idle = idle
-    self.arrival = arrival
     self.connections = connections
   }
 }

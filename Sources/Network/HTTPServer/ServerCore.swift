@@ -36,7 +36,7 @@ final class ServerCore: Sendable {
 
   init(limits: HTTPServerLimits, isLocal: Bool, handler: @escaping HTTPServer.Handler) {
     self.limits = limits
-    arrivals = Arrivals(limits)
+    arrivals = Arrivals(idle: limits.idle)
     self.isLocal = isLocal
     self.handler = handler
   }
