@@ -32,7 +32,12 @@ public final class NotifyClient: Notifying {
   var ntfyHost: String { HTTPURL(settings.ntfyURL)?.host ?? settings.ntfyURL }
 
   /// Posts a value as JSON to the webhook.
-  public func post(_ body: Value) async throws(NotifyError) -> WebhookAnswer {
+  public func post(_ body: Value) async throws(NotifyError) -> WebhookAnswer { try await post(body, signedAs: nil) }
+
+  /// Posts a value as JSON to the webhook, signed as Standard Webhooks do if it has an id.
+  ///
+  /// - Parameter id: What the receiver tells messages apart by: the same for one that is sent again.
+  public func post(_ body: Value, signedAs id: String?) async throws(NotifyError) -> WebhookAnswer {
     guard let address = settings.webhookURL else {
       throw NotifyError(.invalid, "The connection has no webhook; give it a 'webhookURL' in errand.yaml.")
     }
@@ -41,6 +46,21 @@ public final class NotifyClient: Notifying {
     }
     var headers = HTTPHeaders()
     for (name, value) in settings.webhookHeaders { headers[name] = value }
+    if let id {
+      guard let secret = settings.signingSecret else {
+        throw NotifyError(.invalid, "The connection has no 'signingSecret'; give it one in errand.yaml.")
+      }
+      let bytes: [UInt8]
+      do throws(JSONError) { bytes = try JSON.write(body) } catch {
+        throw NotifyError(.invalid, "The message cannot be written as JSON: \(error).")
+      }
+      guard let fields = StandardSignature.fields(of: bytes, id: id, at: time.now().seconds, secret: secret) else {
+        throw NotifyError(
+          .invalid, "The connection's 'signingSecret' isn't 'whsec_' and a key in Base64, as Standard Webhooks have it."
+        )
+      }
+      headers.fields += fields.fields
+    }
     let response = try await send(body, to: address, headers, hidesPath: true, as: "the webhook at \(url.host)")
     let text = String(validating: response.body, as: UTF8.self) ?? ""
     return WebhookAnswer(status: response.status, text: text.trimmed)

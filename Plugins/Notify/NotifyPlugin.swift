@@ -17,6 +17,9 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     var webhookURL: Secret<String>?
     @Field("Header fields that are sent to the webhook, such as Authorization.")
     var webhookHeaders: [String: Secret<String>] = [:]
+    @Field(
+      "Secret that messages to the webhook are signed with, if a step says so: whsec_ and a key in Base64.", .notEmpty)
+    var signingSecret: Secret<String>?
     @Field("Where the ntfy server is.", .pattern(.baseURL)) var ntfyURL = NotifySettings().ntfyURL
     @Field(
       "The ntfy topic; on a server without tokens, everyone who knows it can read there.", .notEmpty,
@@ -37,6 +40,7 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     var settings = NotifySettings()
     settings.webhookURL = configuration.webhookURL?.reveal()
     settings.webhookHeaders = configuration.webhookHeaders.mapValues { $0.reveal() }
+    settings.signingSecret = configuration.signingSecret?.reveal()
     settings.ntfyURL = configuration.ntfyURL
     settings.topic = configuration.topic
     settings.token = configuration.token?.reveal()

@@ -34,6 +34,7 @@ final class NotifySandbox: ServedSandbox {
   var configuration: Value {
     .object([
       "webhookURL": .string("\(baseURL)/hook"), "ntfyURL": .string(baseURL), "topic": .string("sandbox-topic"),
+      "signingSecret": .string("whsec_bWFkZSB1cCBmb3IgdGhlIHNhbmRib3g="),
     ])
   }
 

@@ -6,12 +6,18 @@ enum Webhook: PreviewingAction, SettingsAction {
   static let effect = Effect.write
   static let examples = [
     Example("A text, as {\"text\": …}", "text: The backup is done."),
+    Example("A text that the receiver can verify", "text: The backup is done.\nsign: standard"),
     Example("What another service wants", "body: { content: The backup is done., username: errand }"),
   ]
 
   struct Input: ValidatedFieldSet {
     @Field("What is sent, as JSON.") var body: Value?
     @Field("A text, which is sent as {\"text\": …}.", .notEmpty) var text: String?
+
+    @Field(
+      "Signs what is sent with the connection's 'signingSecret', as Standard Webhooks do; a repeated step has the same id."
+    )
+    var sign: WebhookSigning?
 
     func conflicts() -> [Conflict] {
       (body == nil) == (text == nil) ? [Conflict("needs either 'body' or 'text'")] : []
@@ -26,10 +32,12 @@ enum Webhook: PreviewingAction, SettingsAction {
     @Field("The answer, as far as it is text; often 'ok', or nothing.") var answer: String
   }
 
-  static func neededSettings(for input: Value) -> [String] { ["webhookURL"] }
+  static func neededSettings(for input: Value) -> [String] {
+    input["sign"] == nil ? ["webhookURL"] : ["webhookURL", "signingSecret"]
+  }
 
   static func run(_ input: Input, on client: NotifyClient, in context: ActionContext) async throws -> Output {
-    let answer = try await client.post(input.value)
+    let answer = try await client.post(input.value, signedAs: input.sign == nil ? nil : context.idempotencyKey)
     return try Output {
       $0.status = answer.status
       $0.answer = answer.text
@@ -41,3 +49,5 @@ enum Webhook: PreviewingAction, SettingsAction {
     return [Change("The webhook at \(client.webhookHost ?? "no address")", from: nil, to: text.excerpt(300))]
   }
 }
+
+enum WebhookSigning: String, Choice { case standard }

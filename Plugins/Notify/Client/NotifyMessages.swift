@@ -6,6 +6,8 @@ public struct NotifySettings: Sendable {
   public var webhookURL: String?
   /// Header fields that are sent to the webhook.
   public var webhookHeaders: [String: String] = [:]
+  /// The secret that messages to the webhook are signed with, such as `whsec_…`.
+  public var signingSecret: String?
   /// Where the ntfy server is, without a slash at the end.
   public var ntfyURL = "https://ntfy.sh"
   /// The topic of messages that name none.

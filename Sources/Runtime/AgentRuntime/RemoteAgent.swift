@@ -73,20 +73,25 @@ package final class RemoteAgent: Sendable {
     request.limits = HTTPLimits(attempt: nil, stall: .seconds(60), maxBodyBytes: .max)
     let response: HTTPResponse
     do throws(HTTPError) { response = try await http.send(request, into: sink) } catch {
+      try throwFault(of: sink)
       // What came until then has been passed on.
       if sink.hasBegun { return }
       throw RuntimeError(.unavailable, "the agent can't be reached: \(error.message)")
     }
-    if let fault = sink.fault {
-      guard let other = response.headers["Errand-Program"], other != program else {
-        throw RuntimeError(.unavailable, "the answer of the agent at \(url) can't be read: \(fault)")
-      }
-      throw RuntimeError(
-        .unavailable,
-        "the agent at \(url) is \(other.safe), and this is \(program), which reads its answer otherwise (\(fault)); use one version on both sides"
-      )
-    }
+    try throwFault(of: sink)
     if !sink.hasBegun { throw refusal(of: response) }
+  }
+
+  /// Throws if a line couldn't be read.
+  private func throwFault(of sink: AnswerSink) throws(RuntimeError) {
+    guard let fault = sink.fault else { return }
+    guard let other = sink.program, other != program else {
+      throw RuntimeError(.unavailable, "the answer of the agent at \(url) can't be read: \(fault)")
+    }
+    throw RuntimeError(
+      .unavailable,
+      "the agent at \(url) is \(other.safe), and this is \(program), which reads its answer otherwise (\(fault)); use one version on both sides"
+    )
   }
 
   /// What an answer that isn't lines means.
@@ -166,6 +171,7 @@ package final class RemoteAgent: Sendable {
 private final class AnswerSink: HTTPBodySink {
   private struct Content {
     var hasBegun = false
+    var program: String?
     var rest: [UInt8] = []
     var answers = AnswerAssembler()
     var fault: String?
@@ -182,18 +188,24 @@ private final class AnswerSink: HTTPBodySink {
 
   /// Whether the agent answers with lines.
   var hasBegun: Bool { content.withLock { $0.hasBegun } }
+  /// The agent's program, as it names itself.
+  var program: String? { content.withLock { $0.program } }
   /// Why a line can't be read.
   var fault: String? { content.withLock { $0.fault } }
 
   func accepts(_ head: HTTPResponse) -> Bool {
     let areLines = head.status == 200 && head.headers["Content-Type"] == "application/jsonl"
-    if areLines { content.withLock { $0.hasBegun = true } }
+    if areLines {
+      content.withLock { content in
+        content.hasBegun = true
+        content.program = head.headers["Errand-Program"]
+      }
+    }
     return areLines
   }
 
   func receive(_ bytes: RawSpan) throws(HTTPError) {
-    content.withLock { content in
-      guard content.fault == nil else { return }
+    let fault = content.withLock { content -> String? in
       bytes.withUnsafeBytes { bytes in
         for part in bytes.split(separator: ASCII.newline, omittingEmptySubsequences: false).enumerated() {
           if part.offset > 0 {
@@ -203,7 +215,10 @@ private final class AnswerSink: HTTPBodySink {
           content.rest += part.element
         }
       }
+      return content.fault
     }
+    // Nothing after it can be understood.
+    if let fault { throw HTTPError(.malformedResponse, fault, sent: .maybe) }
   }
 
   private func take(_ line: [UInt8], _ content: inout Content) {

@@ -80,6 +80,43 @@ private func withSandbox(_ body: (NotifySandbox) async throws -> Void) async thr
     #expect(transport.requests.allSatisfy { $0.headers["Content-Type"] == "application/json" })
   }
 
+  @Test func `a signature is that of Standard Webhooks`() throws {
+    // The vector of the specification's own libraries.
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    let fields = try #require(
+      StandardSignature.fields(
+        of: Array(#"{"test": 2432232314}"#.utf8), id: "msg_p5jXN8AQM9LWM0D4loKWxJek", at: 1_614_265_330, secret: secret)
+    )
+    #expect(fields["webhook-id"] == "msg_p5jXN8AQM9LWM0D4loKWxJek")
+    #expect(fields["webhook-timestamp"] == "1614265330")
+    #expect(fields["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
+    #expect(StandardSignature.fields(of: [], id: "a", at: 0, secret: "whsec_*") == nil)
+  }
+
+  @Test func `a step signs with its key, so that a second attempt has the same id`() async throws {
+    let transport = ScriptedTransport([
+      .on("POST", "https://chat.example/hook", "ok"), .on("POST", "https://chat.example/hook", "ok"),
+    ])
+    var settings = NotifySettings()
+    settings.webhookURL = "https://chat.example/hook"
+    let action = try #require(ActionCatalog([NotifyPlugin.self]).action("notify.webhook"))
+    let input = Value.object(["text": .string("hi"), "sign": .string("standard")])
+    let unsigned = NotifyClient(settings, http: HTTPClient(transport: transport), time: TestTime())
+    await #expect(throws: ActionError.self) { try await action.run(input, on: unsigned, in: .testing()) }
+    #expect(transport.requests.isEmpty)
+    settings.signingSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    let client = NotifyClient(settings, http: HTTPClient(transport: transport), time: TestTime())
+    for _ in 1...2 { _ = try await action.run(input, on: client, in: .testing()) }
+    let ids = transport.requests.map { $0.headers["webhook-id"] }
+    #expect(ids.count == 2 && ids[0] == ids[1] && ids[0]?.contains(".") == false)
+    for request in transport.requests {
+      let expected = StandardSignature.fields(
+        of: request.body ?? [], id: ids[0] ?? "", at: TestTime.start.seconds, secret: settings.signingSecret ?? "")
+      #expect(request.headers["webhook-signature"] == expected?["webhook-signature"])
+      #expect(request.headers["webhook-timestamp"] == "\(TestTime.start.seconds)")
+    }
+  }
+
   @Test func `the priorities are the numbers of ntfy`() {
     #expect(NtfyPriority.allCases.map(\.priority.rawValue) == [1, 2, 3, 4, 5])
   }

@@ -35,6 +35,11 @@ import Testing
     try await Self.expectSuccess("api_client.py", with: try #require(Clients.python))
   }
 
+  @Test(.enabled(if: Clients.python != nil, Clients.reason))
+  func `what a step signs is verified by the library of Standard Webhooks`() async throws {
+    try await Self.expectSuccess("signed_post.py", with: try #require(Clients.python))
+  }
+
   @Test func `killed at random between a request and its answer, the agent starts each run once`() async throws {
     try await Self.expectSuccess("kills.py", Self.count("ERRAND_POST_KILLS", 50))
   }

@@ -1,0 +1,27 @@
+import ActionKit
+import HTTPClient
+
+/// Signs messages as Standard Webhooks do (standardwebhooks.com, "Signature scheme"): HMAC with SHA-256 of
+/// `id.timestamp.body`, by the key that is Base64 after `whsec_`.
+enum StandardSignature {
+  /// The fields of the head for a message; nil if the secret isn't one, or the machine lacks libcrypto.
+  static func fields(of body: [UInt8], id: String, at seconds: Int, secret: String) -> HTTPHeaders? {
+    let prefix = "whsec_"
+    let text = secret.trimmed
+    guard let key = [UInt8](base64: text.hasPrefix(prefix) ? String(text.dropFirst(prefix.utf8.count)) : text),
+      !key.isEmpty
+    else { return nil }
+    let id = sound(id)
+    guard let code = MessageAuthentication.code(of: Array("\(id).\(seconds).".utf8) + body, key: key) else {
+      return nil
+    }
+    return ["webhook-id": id, "webhook-timestamp": "\(seconds)", "webhook-signature": "v1,\(code.base64)"]
+  }
+
+  /// The id, or its hash where it has what an id may not: a full stop, which separates it from the time, and what no
+  /// field of a head has.
+  private static func sound(_ id: String) -> String {
+    let isSound = id.utf8.count <= 256 && id.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != ASCII.dot }
+    return isSound ? id : SHA256.digest(of: Array(id.utf8)) ?? ""
+  }
+}
