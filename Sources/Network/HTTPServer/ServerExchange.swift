@@ -180,11 +180,13 @@ final class ServerExchange: @unchecked Sendable {
     return reply
   }
 
+  /// Its buffer is small, because each of many streams that are idle has one.
+  ///
   /// - Parameter size: The size of the body, or the largest number if it is unknown.
   private func makeStream(_ size: UInt64) -> OpaquePointer? {
     let context = Unmanaged.passRetained(self)
     let reply = cmicrohttpd.create_response_from_callback(
-      size, 32 << 10,
+      size, 4 << 10,
       { context, _, buffer, room in
         guard let context, let buffer else { return -2 }
         let exchange = Unmanaged<ServerExchange>.fromOpaque(context).takeUnretainedValue()
