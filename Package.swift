@@ -153,13 +153,13 @@ let package = Package(
         .target(
           name: "AgentHTTP",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "CPageAssets", "HTTPServer", "Recipes", "RunState", "Runs",
+            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "HTTPServer", "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentRuntime",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
-            "Threads",
+            "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "Recipes", "Recordings", "RunState", "Runs",
+            "SecretSources", "Threads",
           ]),
         .tests(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs", "Scheduler"),

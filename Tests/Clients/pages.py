@@ -343,7 +343,7 @@ def person(content, scripts):
 
 
 # The pages that are no page: the status of the problem that is shown.
-REFUSED = {"/nothing": 404, "/recipes/faulty": 422}
+REFUSED = {"/nothing": 404}
 START = "form[action='/recipes/{0}/start'] button"
 
 
@@ -356,7 +356,7 @@ def pictures(content, folder):
         shown = {
             "now": "/", "runs": "/runs", "run": f"/runs/{runs['averages']}", "run-failed": f"/runs/{runs['failed']}",
             "run-uncertain": f"/runs/{runs['uncertain']}", "recipes": "/recipes",
-            "recipe": "/recipes/approve-averages", "schedules": "/schedules", "schedule": "/schedules/markbook-averages",
+            "recipe": "/recipes/approve-averages", "recipe-faulty": "/recipes/faulty", "schedules": "/schedules", "schedule": "/schedules/markbook-averages",
             "state": "/state", "login": "/login",
         }
         # Pages that have no place of their own are where links lead.

@@ -65,7 +65,8 @@ public final class HTTPClient: Sendable {
     try await send(request, into: nil)
   }
 
-  func send(
+  /// Sends a request, and passes the body on as it arrives, if the sink accepts it.
+  package func send(
     _ original: HTTPRequest, into sink: (any HTTPBodySink)?
   ) async throws(HTTPError) -> HTTPResponse {
     try original.validate()

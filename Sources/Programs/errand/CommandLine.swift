@@ -8,6 +8,13 @@ let program = Command(
   options: [
     .option("config", "FILE", "The configuration, instead of the errand.yaml found upward from the recipe.", .file),
     .option("state", "DIR", "The folder of the state, instead of the one the configuration names.", .folder),
+    .option(
+      "remote", "URL", "Asks the agent at an address, with a token, instead of the folder's ($ERRAND_REMOTE).", .text),
+    .option(
+      "token-file", "FILE", "With --remote: a file with the token, which only you may read ($ERRAND_TOKEN_FILE).", .file
+    ),
+    .option(
+      "token-secret", "NAME", "With --remote: the secret that is the token, from the sources of errand.yaml.", .text),
     .flag("quiet", short: "q", "Prints only results and errors."),
     .flag("verbose", short: "v", "Prints more."),
     .flag("no-color", "Uses no colours."),
@@ -41,7 +48,9 @@ let runKey = Command.Option.option(
 
 private let runCommand = Command(
   "run", "Runs a recipe and shows its progress.",
-  arguments: [.required("recipe", "The recipe's file.", .file)],
+  arguments: [
+    .required("recipe", "The recipe's file; with --remote, the name of a recipe that is served there.", .file)
+  ],
   options: inputOptions + [
     .flag("sandbox", "Runs against made-up services in this process, with a state that is thrown away."),
     overrides,
@@ -62,6 +71,7 @@ private let runCommand = Command(
   examples: [
     .init("run recipes/markbook-averages.yaml -i markbook=1207731 -i into=Average", "Runs with two inputs."),
     .init("run report.yaml --inputs inputs.json --json", "For other programs."),
+    .init("run report --remote https://errand.example.org --token-file token", "Starts and follows it elsewhere."),
     .init("run report.yaml -i month=2026-11 --key 2026-11", "Starts one run for the month, however often repeated."),
   ])
 

@@ -19,6 +19,7 @@ struct Dispatch {
 
   func run() async -> ExitCode {
     do throws(RuntimeError) {
+      try refuseRemote()
       switch parsed.command.first {
       case "run": return try await RunCommand(dispatch: self).run()
       case "plan": return try await RunCommand(dispatch: self).plan()

@@ -11,7 +11,7 @@ extension Dispatch {
   func drawGraph() async throws(RuntimeError) -> ExitCode {
     let subject = parsed["subject"].text ?? ""
     let drawing =
-      Files.exists(subject) || subject.hasSuffix(".yaml") || subject.hasSuffix(".yml") || subject.contains("/")
+      isRecipeFile(subject)
       ? try drawing(ofRecipe: subject) : try await drawing(ofRun: subject)
     switch parsed["format"].text ?? "text" {
     case "mermaid": console.out(drawing.mermaid)
@@ -22,6 +22,11 @@ extension Dispatch {
     return .done
   }
 
+  /// Whether the subject of a drawing is a recipe, and not a run.
+  func isRecipeFile(_ subject: String) -> Bool {
+    Files.exists(subject) || subject.hasSuffix(".yaml") || subject.hasSuffix(".yml") || subject.contains("/")
+  }
+
   private func drawing(ofRecipe path: String) throws(RuntimeError) -> GraphDrawing {
     let recipe = try workspace(besides: path).recipe(at: path, show: console.show)
     let title = recipe.summary.isEmpty ? recipe.name : "\(recipe.name): \(recipe.summary)"
@@ -29,7 +34,7 @@ extension Dispatch {
   }
 
   private func drawing(ofRun subject: String) async throws(RuntimeError) -> GraphDrawing {
-    let session = try session()
+    let session = try await session()
     let facts = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       try await requests.facts(about: try await requests.shown(subject)).0
     }

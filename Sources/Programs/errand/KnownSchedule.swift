@@ -50,6 +50,8 @@ struct KnownSchedule: Sendable {
   static func all(
     _ requests: AgentRequests, _ workspace: Workspace
   ) async throws(RuntimeError) -> (known: [KnownSchedule], broken: [BrokenRecipe]) {
+    var workspace = workspace
+    if workspace.isElsewhere { workspace.zone = try await requests.zone() }
     // Only the first schedule of a file has its texts; a recipe is read once, however many schedules it has.
     var triggers: [String: [String: Trigger]] = [:]
     var known = try await requests.schedules().map { record in
@@ -64,7 +66,7 @@ struct KnownSchedule: Sendable {
     var ids = Set(known.map(\.record.id))
     var broken: [BrokenRecipe] = []
     let now = SystemTime().now()
-    for path in (try? workspace.recipeFiles()) ?? [] {
+    for path in workspace.isElsewhere ? [] : (try? workspace.recipeFiles()) ?? [] {
       let (recipe, fault) = workspace.recipe(path, among: .null)
       guard let recipe else {
         broken.append(BrokenRecipe(file: path, fault: fault ?? ""))
@@ -128,13 +130,14 @@ struct KnownSchedule: Sendable {
         requests, limit: 50, from: slot, before: Timestamp(seconds: slot.seconds + 1) ?? .latest)
     }
     if let missed = facts.ledger.first(where: { [.missedWindow, .missedPolicy, .superseded].contains($0.outcome) }) {
-      facts.lastSign = try await requests.slots(.slots(SlotQuery(limit: 1, before: missed.slot))).first?.at
+      // A token that is limited to some recipes isn't told.
+      facts.lastSign = try? await requests.slots(.slots(SlotQuery(limit: 1, before: missed.slot))).first?.at
     }
     for id in Set(facts.ledger.compactMap(\.run) + record.openRuns.prefix(1)) {
       // Of a run that the history no longer holds, only the id is shown.
       if let run = try? await requests.run(id) { facts.runs.append(run) }
     }
-    facts.fault = workspace.recipe(record.file, among: .null).fault
+    if !workspace.isElsewhere { facts.fault = workspace.recipe(record.file, among: .null).fault }
     return facts
   }
 

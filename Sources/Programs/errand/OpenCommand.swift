@@ -9,7 +9,7 @@ struct OpenCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let session = try dispatch.session()
+    let session = try await dispatch.session()
     let link = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       guard try await requests.isServed() else {
         throw RuntimeError(.unavailable, "no agent serves this folder; start one with: errand serve")

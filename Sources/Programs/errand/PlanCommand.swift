@@ -4,7 +4,6 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import Recipes
-import Recordings
 import RunState
 import Runs
 
@@ -19,124 +18,28 @@ extension RunCommand {
     }
   }
 
-  /// A plan with the document that a file keeps.
-  private struct Made {
-    var plan: Plan
-    var recipe: String
-    var document: Value
-
-    /// When its clock began.
-    var instant: Timestamp? { document["plannedAt"]?.string.flatMap { Timestamp($0) } }
-  }
-
   private func plan(
     _ request: Request, in sandboxes: Sandboxes? = nil, at instant: Timestamp? = nil
-  ) async throws(RuntimeError) -> Made {
-    let (session, workspace) = (request.session, request.session.workspace)
-    let factory = session.access.factory(standIns: sandboxes?.settings ?? [:])
-    let texts = Value.map(request.recipe.texts)
-    // Checked again, so that its expressions can handle values that are not known yet.
-    guard
-      let recipe = factory.check(
-        request.path, among: texts, zone: request.recipe.folderZone, isForPlan: true
-      ).recipe
-    else {
-      throw RuntimeError(.invalid, "'\(request.path)' cannot be planned")
-    }
-    let snapshot = Snapshot()
-    let book = await workspace.secretBook(session.secrets)
-    let services = try workspace.services(
-      for: recipe, secrets: request.secrets, hiding: book.all, overrides: request.overrides,
-      standIns: factory.standIns, time: session.time, pool: factory.pool,
-      interceptor: { snapshot.transport(of: $0, over: $1) })
-    let inputs = Value.map(request.inputs)
-    var values: [String: Value] = [:]
-    let isLocal = { (connection: String) in
-      workspace.catalog.plugin(workspace.configuration.plugins[connection] ?? connection)?.isLocal ?? false
-    }
-    if !request.isSandbox, recipe.connectionNames.contains(where: isLocal) {
-      // Read from the folder, whichever process holds it.
-      do throws(StateError) { values = try ValuesOnDisk.read(in: workspace.stateFolder, program: version) } catch {
-        throw RuntimeError(.unavailable, error.message)
-      }
-      for (name, value) in values {
-        // A value that cannot be restored can be replaced and removed, but not read.
-        values[name] = (try? await book.restored(value, as: "the stored value '\(name)'")) ?? value
-      }
-    }
-    let now = instant ?? session.time.now()
-    let plan = await Planner.plan(
-      recipe, inputs: inputs, secrets: request.secrets, services: services, values: values,
-      time: session.time, start: now, folder: sandboxes?.folder ?? workspace.root)
-    var heading = ValueMap()
-    heading["recipe"] = .string(recipe.name)
-    heading["file"] = .string(request.path)
-    do {
-      heading["sha256"] = .string(try sha256(JSON.write(texts)))
-    } catch {
-      throw RuntimeError(.unavailable, "the recipe's hash cannot be computed: \(error)")
-    }
-    heading["plannedAt"] = .timestamp(now)
-    heading["program"] = .string(version)
-    heading["sandbox"] = .bool(request.isSandbox)
-    let overrides = ValueMap(request.overrides.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
-    do throws(StateError) {
-      // By reference, so that a run can take them from the plan.
-      heading["inputs"] = try withoutSecrets(inputs, book)
-      heading["overrides"] = try withoutSecrets(.map(overrides), book)
-    } catch {
-      throw RuntimeError(.invalid, error.message)
-    }
-    do throws(JSONError) {
-      // As a file holds it, so that two plans can be compared.
-      let document = try JSON.parse(JSON.write(plan.document(heading), .pretty))
-      return Made(plan: plan, recipe: recipe.name, document: document)
-    } catch {
-      throw RuntimeError(.failed, "the plan cannot be written as JSON: \(error.message)")
-    }
+  ) async throws(RuntimeError) -> MadePlan {
+    var factory = request.session.access.factory(standIns: sandboxes?.settings ?? [:])
+    factory.folder = sandboxes?.folder
+    var run = PlannedRun(
+      request.path, texts: .map(request.recipe.texts), zone: request.recipe.folderZone, inputs: request.inputs,
+      secrets: request.secrets, program: version)
+    run.overrides = request.overrides
+    run.isSandbox = request.isSandbox
+    let book = await request.session.workspace.secretBook(request.session.secrets)
+    return try await factory.plan(run, hiding: book, at: instant)
   }
 
-  /// Each member as it is, or by reference if it holds a secret.
-  private func withoutSecrets(_ members: Value, _ book: SecretBook) throws(StateError) -> Value {
-    var map = members.map ?? ValueMap()
-    for member in map.members {
-      let masked = try book.masked(member.value)
-      if masked.isMasked { map[member.key] = .object([RunCommand.reference: StoredValue.inline(masked).encoded()]) }
-    }
-    return .map(map)
-  }
-
-  /// The member of a plan in place of an input that holds a secret.
-  private static let reference = "$withSecret"
-
-  /// The inputs of a plan, with the secrets restored that it holds by reference.
-  func inputs(of plan: Value, in workspace: Workspace) async throws(RuntimeError) -> ValueMap {
-    var inputs = plan["inputs"]?.map ?? ValueMap()
-    var book: SecretBook?
-    for member in inputs.members {
-      guard let kept = member.value.map, kept.count == 1, let reference = kept[RunCommand.reference],
-        case .inline(let masked)? = try? StoredValue(reading: reference)
-      else { continue }
-      // The files are read once, and only if an input needs them.
-      let known = if let book { book } else { await workspace.secretBook(workspace.secretSources()) }
-      book = known
-      do throws(StateError) {
-        inputs[member.key] = try await known.restored(masked, as: "the input '\(member.name ?? "")' of the plan")
-      } catch {
-        throw RuntimeError(error)
-      }
-    }
-    return inputs
-  }
-
-  private func report(_ made: Made, _ request: Request) -> PlanReport {
+  private func report(_ made: MadePlan, _ request: Request) -> PlanReport {
     PlanReport(
       plan: made.plan, recipe: made.recipe, console: console,
       clock: request.session.workspace.wallClock(time.now()))
   }
 
-  private func show(_ made: Made, _ request: Request) throws(RuntimeError) -> ExitCode {
-    let text = JSON.shown(made.document, .pretty)
+  private func show(_ made: MadePlan, _ request: Request) throws(RuntimeError) -> ExitCode {
+    let text = made.text
     if asJSON {
       console.out(text)
     } else {
@@ -194,7 +97,7 @@ extension RunCommand {
     try refuseMoves(from: made.document, to: try await plan(request, in: sandboxes, at: made.instant))
   }
 
-  private func refuseMoves(from agreed: Value, to made: Made) throws(RuntimeError) {
+  private func refuseMoves(from agreed: Value, to made: MadePlan) throws(RuntimeError) {
     let moves = Plan.moves(from: agreed, to: made.document)
     for move in moves { console.error("\(Style.yellow.applied(to: "moved", console.colourError)): \(move.safe)") }
     guard moves.isEmpty else {

@@ -29,6 +29,7 @@ struct RunCommand: DispatchedCommand {
   }
 
   func run() async throws(RuntimeError) -> ExitCode {
+    if let remote = try await dispatch.remoteAgent() { return try await run(at: remote) }
     if parsed["sandbox"].isGiven, parsed["detach"].isGiven {
       throw RuntimeError(.usage, "--sandbox cannot be detached: its services and its state end with this process")
     }
@@ -100,7 +101,7 @@ struct RunCommand: DispatchedCommand {
     let path = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: path)
     let recipe = try workspace.recipe(at: path, show: console.show)
-    let planned = if let agreed { try await self.inputs(of: agreed, in: workspace) } else { ValueMap() }
+    let planned = if let agreed { try await MadePlan.inputs(of: agreed, in: workspace) } else { ValueMap() }
     let inputs = try inputs(of: recipe, planned)
     let overrides = try overrides(for: recipe, in: workspace)
     let isSandbox = parsed["sandbox"].isGiven
@@ -184,11 +185,7 @@ struct RunCommand: DispatchedCommand {
   private func inputs(of recipe: Recipe, _ planned: ValueMap) throws(RuntimeError) -> ValueMap {
     var given: [(name: String, input: GivenInput)] = []
     if parsed["inputs"].text == nil, parsed["input"].texts.isEmpty {
-      for member in planned.members {
-        guard let name = member.name, let input = recipe.inputs.first(where: { $0.name == name }) else { continue }
-        let secret = input.isSecret ? member.value["secret"]?.string : nil
-        given.append((name, secret.map { .secret(name: $0) } ?? .value(member.value, Source(name: "plan", text: ""))))
-      }
+      given = recipe.given(byPlan: planned)
     }
     given += try dispatch.givenInputs()
     switch recipe.inputs(from: given) {

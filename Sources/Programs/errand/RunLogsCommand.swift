@@ -159,6 +159,12 @@ struct RunLogsCommand: DispatchedCommand {
       await watch.leave()
       if let code = Signals.shared.received { return code }
       guard let ended = try result.get(), ended.isEnded else {
+        if let remote = session.access.remote {
+          throw RuntimeError(
+            .unavailable,
+            "the agent at \(remote.url) can't be reached any more; the run goes on as soon as it is served. See more then with: \(remote.command) runs logs \(run.id) --follow"
+          )
+        }
         throw RuntimeError(
           .waiting, "the run \(run.id) isn't over, and nothing is running it; resume it: errand runs resume \(run.id)")
       }

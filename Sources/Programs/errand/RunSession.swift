@@ -262,6 +262,7 @@ struct RunSession: Sendable {
 
   /// Follows a run that a process is running, or reports that none is; of a run that has ended it shows the end.
   func follow(_ run: String, isOver: Bool) async throws(RuntimeError) -> ExitCode {
+    if let remote = access.remote { return try await follow(run, at: remote) }
     let connection = try await access.connection()
     guard isOver || !connection.isAgent else {
       await connection.leave()
@@ -280,6 +281,7 @@ struct RunSession: Sendable {
   private func follow(
     _ run: String, asking request: AgentRequest, isOneOfAll: Bool = false, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
+    if let remote = access.remote { return try await follow(run, at: remote, asking: request, asJSON: asJSON) }
     var request = request
     let followed = FollowedRun(run)
     while true {
@@ -313,6 +315,51 @@ struct RunSession: Sendable {
       }
       console.say("the agent ended; this process takes over")
       request = RunSession.again(request)
+    }
+  }
+
+  /// How often a connection that was cut is made again before the command gives up.
+  private static let mostReconnections = 5
+
+  /// Sends a request to an agent elsewhere, and follows the run until it ends, also where the connection is cut.
+  func follow(
+    _ run: String, at remote: RemoteAgent, asking first: AgentRequest? = nil, asJSON: Bool = false
+  ) async throws(RuntimeError) -> ExitCode {
+    let connection = AgentConnection.remote(remote)
+    var request = first ?? .follow(run: run)
+    let followed = FollowedRun(run)
+    var failures = 0
+    var heard = 0
+    while true {
+      var following = Following.lost
+      do throws(RuntimeError) { following = try await self.following(connection, request, followed) } catch {
+        // Until the agent has answered once, it is the address or the token that is wrong.
+        guard error.kind == .unavailable, followed.answers > 0 else { throw error }
+      }
+      switch following {
+      case .interrupted(let code):
+        console.error("The agent is still running it. Follow it with: \(remote.command) runs follow \(run)")
+        return code
+      case .ended(let record, let outputs):
+        // An agent that ends says where its runs are.
+        guard [.queued, .running, .waiting].contains(record.status) else {
+          return report(record, outputs, asJSON: asJSON)
+        }
+      case .lost: break
+      }
+      if followed.answers > heard { failures = 0 }
+      heard = followed.answers
+      guard failures < RunSession.mostReconnections else {
+        throw RuntimeError(
+          .unavailable,
+          "the agent at \(remote.url) can't be reached any more; the run goes on as soon as it is served. Follow it then with: \(remote.command) runs follow \(run)"
+        )
+      }
+      if failures == 0 { console.say("the connection to the agent at \(remote.url) was cut; connecting again") }
+      failures += 1
+      try? await time.sleep(for: .milliseconds(250 << failures))
+      if let code = Signals.shared.received { return code }
+      request = .follow(run: run, withSnapshot: true)
     }
   }
 
@@ -372,7 +419,9 @@ struct RunSession: Sendable {
     var accepted: String?
     do {
       for try await answer in answers {
+        followed?.hear()
         switch answer {
+        case .run(let record): console.say("connected again; the run is \(record.status.rawValue)")
         case .accepted(let run, _, let known):
           accepted = run
           followed?.note(run)
@@ -428,13 +477,16 @@ struct RunSession: Sendable {
 
 /// The run that a command follows: its own, or the one that has its key.
 private final class FollowedRun: Sendable {
-  private let content: Mutex<String>
+  private let content: Mutex<(id: String, answers: Int)>
 
-  init(_ id: String) { content = Mutex(id) }
+  init(_ id: String) { content = Mutex((id, 0)) }
 
-  var id: String { content.withLock { $0 } }
+  var id: String { content.withLock { $0.id } }
+  /// How many answers came.
+  var answers: Int { content.withLock { $0.answers } }
 
-  func note(_ id: String) { content.withLock { $0 = id } }
+  func note(_ id: String) { content.withLock { $0.id = id } }
+  func hear() { content.withLock { $0.answers += 1 } }
 }
 
 extension RunStatus {

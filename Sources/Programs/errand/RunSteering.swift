@@ -174,8 +174,9 @@ struct RunSteering: DispatchedCommand {
   }
 
   private func decide(isApproved: Bool) async throws(RuntimeError) -> ExitCode {
+    let remote = session.access.remote
     let by = session.access.person
-    guard !by.trimmed.isEmpty else {
+    guard remote != nil || !by.trimmed.isEmpty else {
       throw RuntimeError(.usage, "say who decides with --by NAME; $USER isn't set")
     }
     let (record, step, isAgent) = try await session.access.asking { requests throws(RuntimeError) in
@@ -185,7 +186,8 @@ struct RunSteering: DispatchedCommand {
       let step = try await requests.ask(decision) { if case .decided(let step, _) = $0 { step } else { nil } }
       return (try await requests.run(run), step, requests.connection.isAgent)
     }
-    console.say("\(isApproved ? "approved" : "rejected") '\(step)' of \(record.id) as \(by)")
+    console.say(
+      "\(isApproved ? "approved" : "rejected") '\(step)' of \(record.id) as \(remote == nil ? by : "the token")")
     sayWhoGoesOn(with: record, isAgent: isAgent)
     return .done
   }

@@ -9,7 +9,7 @@ struct RunsCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let session = try dispatch.session()
+    let session = try await dispatch.session()
     switch parsed.command.last {
     case "show": return try await show(session)
     case "delete": return try await delete(session)
@@ -64,7 +64,9 @@ struct RunsCommand: DispatchedCommand {
     }
     guard !rows.isEmpty else {
       let isFiltered = query.recipe != nil || !query.statuses.isEmpty || query.since != nil || query.until != nil
-      console.say("no \(isFiltered ? "such " : "")runs in \(session.workspace.stateFolder)")
+      console.say(
+        "no \(isFiltered ? "such " : "")runs \(session.access.remote.map { "at \($0.url)" } ?? "in \(session.workspace.stateFolder)")"
+      )
       return .done
     }
     console.out(
@@ -177,11 +179,19 @@ struct RunsCommand: DispatchedCommand {
 
 extension Dispatch {
   /// A session on the state folder that shows and steers runs.
-  func session() throws(RuntimeError) -> RunSession {
-    let workspace = try self.workspace()
+  func session(format: ProgressDisplay.Format = .text) async throws(RuntimeError) -> RunSession {
+    let asksElsewhere = !["token", "open"].contains(parsed.command.first)
+    let remote = asksElsewhere ? try await remoteAgent() : nil
+    let workspace = remote == nil ? try self.workspace() : Workspace(ofAgentElsewhere: catalog)
     let decides = ["approve", "reject"].contains(parsed.command.last)
-    return RunSession(
-      workspace, workspace.secretSources(), console, time: SystemTime(), person: decides ? parsed["by"].text : nil)
+    if decides, remote != nil, parsed["by"].isGiven {
+      throw RuntimeError(.usage, "an agent elsewhere records decisions under the name of the token; leave out --by")
+    }
+    var session = RunSession(
+      workspace, workspace.secretSources(), console, time: SystemTime(), format: format,
+      person: decides ? parsed["by"].text : nil)
+    session.access.remote = remote
+    return session
   }
 }
 

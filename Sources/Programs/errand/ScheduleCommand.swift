@@ -12,7 +12,7 @@ struct ScheduleCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let session = try dispatch.session()
+    let session = try await dispatch.session()
     let isReading = ["list", "next", "log"].contains(parsed.command.last ?? "list")
     return try await session.access.asking(isReading: isReading) { requests throws(RuntimeError) in
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
@@ -45,6 +45,10 @@ struct ScheduleCommand: DispatchedCommand {
         "\(warning): '\(recipe.file)' is broken: \(recipe.fault.safe); see: errand check \(recipe.file.shellQuoted)")
     }
     guard !all.isEmpty else {
+      guard !workspace.isElsewhere else {
+        console.say("no recipe that is served there has an 'on:'")
+        return .done
+      }
       let folders = joined(workspace.configuration.recipeFolders.map { "'\($0)'" })
       console.say("no recipe in \(folders) has an 'on:'")
       return .done

@@ -12,7 +12,7 @@ struct TokenCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let session = try dispatch.session()
+    let session = try await dispatch.session()
     let isReading = parsed.command.last == "list"
     return try await session.access.asking(isReading: isReading) { requests throws(RuntimeError) in
       switch parsed.command.last {

@@ -12,7 +12,7 @@ struct WhyCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let session = try dispatch.session()
+    let session = try await dispatch.session()
     let subject = parsed["subject"].text ?? ""
     let stories = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       let now = session.time.now()
@@ -66,6 +66,9 @@ struct WhyCommand: DispatchedCommand {
     do throws(RuntimeError) { record = try await requests.shown(subject) } catch {
       guard error.kind == .noInput, !subject.couldBeRunID else { throw error }
       throw unknown(subject, schedules, "has a schedule or ever ran")
+    }
+    if workspace.isElsewhere {
+      return Story(kind: "run", id: record.id, explanation: try await requests.explanation(of: record.id))
     }
     let (facts, holder) = try await requests.facts(about: record)
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone

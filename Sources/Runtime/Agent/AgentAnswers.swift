@@ -270,6 +270,7 @@ package struct RecipeAnswer: FieldSet {
   @Field("The ids of its schedules.") package var schedules: [String] = []
   @Field("The effects of the actions that it may call, by their names.") package var actions: [String: String] = [:]
   @Field("The text of the file.") package var text: String?
+  @Field("What the check says of it, errors or not.") package var findings: [FindingAnswer] = []
 
   package init() {}
 
@@ -281,6 +282,22 @@ package struct RecipeAnswer: FieldSet {
     schedules = record.schedules
     actions = record.actions
     text = record.text
+    findings = record.findings.map { FindingAnswer($0) }
+  }
+}
+
+/// What the check says of a place in a recipe's file.
+package struct FindingAnswer: FieldSet {
+  @Field("error, warning or hint.") package var severity: String
+  @Field("What is wrong, and the fix.") package var message: String
+  @Field("The line, from 1; left out if it is about the whole file.") package var line: Int?
+
+  package init() {}
+
+  init(_ record: FindingRecord) {
+    severity = record.severity
+    message = record.message
+    line = record.line
   }
 }
 
@@ -289,6 +306,49 @@ package struct RecipeListAnswer: FieldSet {
   @Field("The recipes, in the order of their names.") package var items: [RecipeAnswer]
 
   package init() {}
+}
+
+/// A step that a plan has.
+package struct PlannedStepAnswer: FieldSet {
+  @Field("The step's path.") package var path: String
+  @Field("The action.") package var action: String
+  @Field("The connection.") package var connection: String
+  @Field("How many changes it would make, if that is known.") package var changes: Int?
+
+  package init() {}
+
+  init(_ step: Value) {
+    path = step["path"]?.string ?? ""
+    action = step["action"]?.string ?? ""
+    connection = step["connection"]?.string ?? ""
+    changes = step["changes"]?.list?.count
+  }
+}
+
+/// What a run would do.
+package struct PlanAnswer: FieldSet {
+  @Field("The plan's digest, by which a run is started with it.") package var digest: String
+  @Field("The recipe's name.") package var recipe: String
+  @Field("When it was made.") package var madeAt: Timestamp
+  @Field("Whether a run would fail; then none can be started with it.") package var wouldFail: Bool
+  @Field("How many things would be added, changed, removed and so on.") package var tally: [String: Int] = [:]
+  @Field("What was read for it.") package var reads: [PlannedStepAnswer] = []
+  @Field("What would be written.") package var writes: [PlannedStepAnswer] = []
+  @Field("The whole plan, as `errand plan --json` prints it; with the scope data.") package var document: Value?
+
+  package init() {}
+
+  package init(_ plan: PlanRecord, withData: Bool) {
+    let document = plan.document
+    digest = plan.digest
+    recipe = plan.recipe
+    madeAt = plan.madeAt
+    wouldFail = plan.wouldFail
+    for member in document["tally"]?.map?.members ?? [] { tally[member.name ?? ""] = member.value.int }
+    reads = (document["reads"]?.list ?? []).map { PlannedStepAnswer($0) }
+    writes = (document["writes"]?.list ?? []).map { PlannedStepAnswer($0) }
+    self.document = withData ? document : nil
+  }
 }
 
 /// One slot of the ledger.
@@ -329,11 +389,27 @@ package struct SlotListAnswer: FieldSet {
   package init() {}
 }
 
+/// A slot that is to come.
+package struct UpcomingAnswer: FieldSet {
+  @Field("The schedule's id.") package var schedule: String
+  @Field("The slot.") package var slot: Timestamp
+
+  package init() {}
+}
+
+/// Slots that are to come, earliest first.
+package struct UpcomingListAnswer: FieldSet {
+  @Field("The slots.") package var items: [UpcomingAnswer]
+
+  package init() {}
+}
+
 /// One schedule.
 package struct ScheduleAnswer: FieldSet {
   @Field("The recipe's name, and the entry's id after a slash if it has one.") package var id: String
   @Field("The recipe's name.") package var recipe: String
   @Field("The recipe's file.") package var file: String
+  @Field("When it is due, in words.") package var when: String?
   @Field("When it was found first.") package var createdAt: Timestamp
   @Field("The instant up to which its slots are decided.") package var processedUntil: Timestamp
   @Field("Since when it is paused.") package var pausedAt: Timestamp?
@@ -347,8 +423,9 @@ package struct ScheduleAnswer: FieldSet {
 
   package init() {}
 
-  package init(_ record: ScheduleRecord, withData: Bool) {
+  package init(_ record: ScheduleRecord, when words: String?, withData: Bool) {
     id = record.id
+    when = words
     recipe = record.recipe
     file = record.file
     createdAt = record.createdAt

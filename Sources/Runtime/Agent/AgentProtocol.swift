@@ -16,7 +16,7 @@
 ///
 /// A line of more than a mebibyte is sent in pieces, each a line of its own: all but the last begin with `+`, the last
 /// with `=`, and the text follows these signs. Lines of other answers never come between the pieces.
-import Basics
+package import Basics
 
 /// The identity of an agent or a client.
 package struct AgentIdentity: Sendable, Equatable {
@@ -31,9 +31,11 @@ package struct AgentIdentity: Sendable, Equatable {
   }
 }
 
-enum AgentProtocol {
-  static let version = 1
-  static let limits = JSON.Limits(depth: JSON.deepest)
+package enum AgentProtocol {
+  /// The version of the lines.
+  package static let version = 1
+  /// How deep and how long a line may be.
+  package static let limits = JSON.Limits(depth: JSON.deepest)
 
   /// The maximum length of a line that isn't sent in pieces.
   static let piece = 1 << 20

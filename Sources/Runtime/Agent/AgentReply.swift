@@ -36,8 +36,10 @@ package indirect enum AgentReply: Sendable {
   /// Some lines that programs of a run printed.
   case printed(PrintedPiece)
   case facts(RunFacts.Answer)
-  case schedules([ScheduleRecord])
+  /// - Parameter words: When each is due; known only to an agent that serves.
+  case schedules([ScheduleRecord], words: [String: String] = [:])
   case slots([SlotRecord])
+  case upcoming([UpcomingSlot])
   /// The slots that a backfill would start.
   case dueSlots([Timestamp], hasMore: Bool)
   /// - Parameter next: How many steps come before the next page, if there is one.
@@ -45,6 +47,7 @@ package indirect enum AgentReply: Sendable {
   case explained(run: String, Explanation)
   case recipes([RecipeRecord])
   case recipe(RecipeRecord)
+  case plan(PlanRecord)
   case tokens([TokenIssued])
   /// A link by which a browser logs in once.
   case link(String)
@@ -72,6 +75,22 @@ package struct RunWait: Record, Equatable {
   }
 }
 
+/// A slot that is to come.
+package struct UpcomingSlot: Record, Equatable {
+  package var schedule: String
+  package var slot: Timestamp
+
+  init(schedule: String, slot: Timestamp) {
+    self.schedule = schedule
+    self.slot = slot
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    schedule = try member("schedule", record?.schedule)
+    slot = try member("slot", record?.slot)
+  }
+}
+
 /// The agent's identity and workload.
 package struct AgentReport: Record, Equatable {
   package var pid: Int
@@ -91,6 +110,8 @@ package struct AgentReport: Record, Equatable {
     package var nextSlot: Timestamp?
     /// The faults of recipes, each as people see it.
     package var faults: [String]
+    /// The zone of recipes that name none, if errand.yaml names one.
+    package var zone: String?
   }
 
   init(of agent: AgentStatus, runs: [String: Int]) {
@@ -113,8 +134,9 @@ package struct AgentReport: Record, Equatable {
     let schedules: Int? = try member("schedules", record?.served?.schedules)
     let nextSlot: Timestamp? = try member("nextSlot", record?.served?.nextSlot)
     let faults = try member("faults", record?.served?.faults, default: [])
+    let zone: String? = try member("zone", record?.served?.zone)
     if let recipes, let schedules {
-      served = Served(recipes: recipes, schedules: schedules, nextSlot: nextSlot, faults: faults)
+      served = Served(recipes: recipes, schedules: schedules, nextSlot: nextSlot, faults: faults, zone: zone)
     }
   }
 }

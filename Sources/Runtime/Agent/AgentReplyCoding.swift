@@ -11,26 +11,33 @@
 ///     {"open":[record, as lists show it…],"finished":[summary…],"next":id?}
 ///     {"run":reference,"open":record?}          {"value":…}
 ///     {"facts":…,"others":[…],"events":[…],"holder":pid?}
-///     {"schedules":[record with its texts…]}    {"slots":[slot record…]}
+///     {"schedules":[record with its texts…],"words":{id:text…}}    {"slots":[slot record…]}
 ///     {"slots":[instant…],"hasMore":bool}       {"lines":[printed line…],"next":position,"isLast":bool}
 ///     {"steps":[step record…],"next":position?}  {"explained":id,"sentences":[…]}
 ///     {"recipes":[recipe…]}                     {"recipe":recipe}
+///     {"plan":plan}
 ///     {"tokens":[token…]}                       {"link":URL}
 ///     {"yielded":true}                          {"failed":{"kind":…,"message":…}}
 ///     the members of `AgentReport`
 ///
 /// A large answer comes in parts (`AnswerParts`).
-import Basics
-import RunState
+package import Basics
+package import RunState
 import Runs
 
 /// The answers to a client on the socket.
 struct SocketReplies: AgentReplies {
   private let line: RequestLine
+  private let sees: @Sendable (_ recipe: String) -> Bool
   private let newID: @Sendable () -> String
 
-  init(to line: RequestLine, newID: @escaping @Sendable () -> String) {
+  /// - Parameter sees: Whether the client sees what belongs to a recipe, in lists of all.
+  init(
+    to line: RequestLine, sees: @escaping @Sendable (String) -> Bool = { _ in true },
+    newID: @escaping @Sendable () -> String
+  ) {
     self.line = line
+    self.sees = sees
     self.newID = newID
   }
 
@@ -44,8 +51,9 @@ struct SocketReplies: AgentReplies {
   }
 
   func giveInTurn(_ reply: AgentReply) async {
+    if case .notice(let notice) = reply, let run = notice.run, !sees(run.recipe) { return }
     var answer = PartedAnswer(to: line, id: newID())
-    var (rest, lists) = reply.parts
+    var (rest, lists) = reply.narrowed(sees).parts
     for list in lists { rest[list.name] = await send(list, of: &answer) }
     await answer.end(rest)
   }
@@ -158,6 +166,20 @@ extension RunRecord {
 }
 
 extension AgentReply {
+  /// The answer without the recipes, and the schedules of recipes, that a client doesn't see.
+  fileprivate func narrowed(_ sees: (String) -> Bool) -> AgentReply {
+    switch self {
+    case .schedules(let schedules, let words):
+      .schedules(
+        schedules.filter { sees($0.recipe) },
+        words: words.filter { name, _ in schedules.contains { $0.id == name && sees($0.recipe) } })
+    case .recipes(let recipes): .recipes(recipes.filter { sees($0.name) })
+    case .runs(let open, let finished, let next):
+      .runs(open: open.filter { sees($0.recipe) }, finished: finished.filter { sees($0.recipe) }, next: next)
+    default: self
+    }
+  }
+
   /// A member of an answer that may have many items.
   fileprivate struct List {
     var name: String
@@ -206,7 +228,10 @@ extension AgentReply {
     case .facts(let facts):
       let (members, _) = object(["facts": facts.around.encoded(), "holder": facts.holder.map { .int($0) }])
       return (members, [List("others", facts.others), List("events", facts.events)])
-    case .schedules(let schedules): return (ValueMap(), [List("schedules", schedules)])
+    case .schedules(let schedules, let words):
+      let (members, _) = object(["words": words.isEmpty ? nil : words.encoded()])
+      return (members, [List("schedules", schedules)])
+    case .upcoming(let slots): return (ValueMap(), [List("slots", slots)])
     case .slots(let slots): return (ValueMap(), [List("slots", slots)])
     case .dueSlots(let slots, let hasMore):
       return object(["slots": .list(slots.map { $0.encoded() }), "hasMore": .bool(hasMore)])
@@ -219,6 +244,7 @@ extension AgentReply {
       return object(["explained": .string(run), "sentences": explanation.value])
     case .recipes(let recipes): return (ValueMap(), [List("recipes", recipes)])
     case .recipe(let recipe): return object(["recipe": recipe.encoded()])
+    case .plan(let plan): return object(["plan": plan.encoded()])
     case .link(let url): return object(["link": .string(url)])
     case .tokens(let tokens): return (ValueMap(), [List("tokens", tokens)])
     case .status(let report): return (report.encoded().map ?? ValueMap(), [])
@@ -231,7 +257,7 @@ extension AgentReply {
   }
 
   /// Reads a whole answer to a request with a verb.
-  init(reading answer: Value, to verb: String) throws(RecordError) {
+  package init(reading answer: Value, to verb: String) throws(RecordError) {
     func list<Item: Recordable>(_ name: String, of _: Item.Type = Item.self) throws(RecordError) -> [Item] {
       var items: [Item] = []
       for item in answer[name]?.list ?? [] { items.append(try Item(reading: item)) }
@@ -267,7 +293,7 @@ extension AgentReply {
       self = .found(
         try RunReference(reading: answer["run"] ?? .null),
         open: try open.map { value throws(RecordError) in try RunRecord(reading: value) })
-    case "show": self = .run(try RunRecord(reading: answer["run"] ?? .null))
+    case "show", "follow": self = .run(try RunRecord(reading: answer["run"] ?? .null))
     case "value", "check", "actions": self = .value(try Value(reading: answer["value"] ?? .null))
     case "logs":
       self = .printed(
@@ -279,7 +305,10 @@ extension AgentReply {
         RunFacts.Answer(
           around: try RunFacts.Surroundings(reading: answer["facts"] ?? .null), others: try list("others"),
           events: try list("events"), holder: answer["holder"]?.int))
-    case "schedules": self = .schedules(try list("schedules"))
+    case "schedules":
+      let words = try answer["words"].map { value throws(RecordError) in try [String: String](reading: value) }
+      self = .schedules(try list("schedules"), words: words ?? [:])
+    case "upcoming": self = .upcoming(try list("slots"))
     case "backfill" where answer["hasMore"] != nil:
       self = .dueSlots(try list("slots"), hasMore: answer["hasMore"]?.bool ?? false)
     case "slots", "pauseSchedule", "resumeSchedule", "resetSchedule", "trigger", "backfill":
@@ -289,6 +318,7 @@ extension AgentReply {
       self = .explained(run: try text("explained"), try Explanation(reading: answer["sentences"] ?? .null))
     case "recipes": self = .recipes(try list("recipes"))
     case "recipe": self = .recipe(try RecipeRecord(reading: answer["recipe"] ?? .null))
+    case "plan", "showPlan": self = .plan(try PlanRecord(reading: answer["plan"] ?? .null))
     case "issueLink": self = .link(try text("link"))
     case "tokens", "issueToken", "revokeToken": self = .tokens(try list("tokens"))
     case "status": self = .status(try AgentReport(reading: answer))

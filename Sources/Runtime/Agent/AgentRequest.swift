@@ -12,7 +12,11 @@ package enum AgentRequest: Sendable {
   ///   - key: The caller's key; the run that has it already is the answer in place of this one.
   case submit(
     RunCreated, secrets: [String] = [], isDetached: Bool = false, isAgain: Bool = false, key: String? = nil)
-  case start(recipe: String, inputs: ValueMap, texts: [String: String], key: String? = nil)
+  /// - Parameter plan: The digest of a plan that must still hold, whose inputs are taken.
+  case start(recipe: String, inputs: ValueMap, texts: [String: String], key: String? = nil, plan: String? = nil)
+  /// - Parameter plan: The digest of an earlier plan, whose inputs are taken.
+  case plan(recipe: String, inputs: ValueMap, texts: [String: String], plan: String? = nil)
+  case showPlan(digest: String)
   /// - Parameter isDetached: Whether the answer ends once the run goes on.
   case resume(run: String, isDetached: Bool = false)
   /// - Parameter withSnapshot: Whether the record of the run comes first.
@@ -48,6 +52,7 @@ package enum AgentRequest: Sendable {
   case why(RunFacts.Question)
   case schedules
   case slots(SlotQuery)
+  case upcoming(SlotQuery)
   case pauseSchedule(id: String, note: String?)
   case resumeSchedule(id: String)
   case resetSchedule(id: String)

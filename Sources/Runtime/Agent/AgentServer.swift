@@ -11,7 +11,7 @@ package struct RequestLine: Sendable {
   private let room: @Sendable () async -> Bool
   private let behind: @Sendable () -> Bool
 
-  init(
+  package init(
     _ value: Value, from caller: AgentCaller, send: @escaping @Sendable (Value) -> Bool,
     room: @escaping @Sendable () async -> Bool = { true }, behind: @escaping @Sendable () -> Bool = { false }
   ) {

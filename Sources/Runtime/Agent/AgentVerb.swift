@@ -184,7 +184,7 @@ extension AgentRequest {
   }
 
   /// The object that a client sends, and the verb's name.
-  func encoded() -> (line: Value, verb: String) {
+  package func encoded() -> (line: Value, verb: String) {
     let (verb, line) = written
     return (.map(line), verb.name)
   }
@@ -210,6 +210,10 @@ extension AgentVerb {
   private static let key = Member<String?>.optional(
     "key", "A key of the caller's choice: a run of the recipe that has it already is the answer, and none is started.")
   private static let scheduleID = Member<String>.required("id", "The schedule's id.")
+  private static let recipe = Member<String>.required("recipe", "The recipe's name.")
+  private static let inputs = Member<PlainMap?>.optional("inputs", "The inputs' values by their names.")
+  private static let texts = Member<[String: String]>.optional(
+    "texts", or: [:], "More inputs, as texts that are read as the input's type wants.")
   private static let overlap = Member<Trigger.Overlap?>.optional(
     "overlap", "What to do while a run is open, in place of what the recipe says.")
 
@@ -230,16 +234,31 @@ extension AgentVerb {
     AgentVerb(
       "start", "Starts a run of a served recipe by its name.", .token(.start),
       at: .post("/recipes/{recipe}/runs", AcceptedAnswer.self, status: 202), by: "runs start", on: "/recipes/{recipe}",
-      refusals: [.notFound, .inputs, .configuration, .ended, .notServing],
-      Member<String>.required("recipe", "The recipe's name."),
-      Member<PlainMap?>.optional("inputs", "The inputs' values by their names."),
-      Member<[String: String]>.optional(
-        "texts", or: [:], "More inputs, as texts that are read as the input's type wants."), key,
-      make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, key: $3) },
+      refusals: [.notFound, .inputs, .configuration, .ended, .notServing, .moved, .busy, .timeout],
+      recipe, inputs, texts, key,
+      Member<String?>.optional(
+        "plan", "The digest of a plan: the run starts only if it would still do what the plan says, with its inputs."),
+      make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, key: $3, plan: $4) },
       values: {
-        guard case .start(let recipe, let inputs, let texts, let key) = $0 else { return nil }
-        return (recipe, PlainMap(map: inputs), texts, key)
+        guard case .start(let recipe, let inputs, let texts, let key, let plan) = $0 else { return nil }
+        return (recipe, PlainMap(map: inputs), texts, key, plan)
       }),
+    AgentVerb(
+      "plan", "Plans a run of a served recipe: reads what the run would read, and writes nothing.", .token(.start),
+      at: .post("/recipes/{recipe}/plans", PlanAnswer.self, status: 201), by: "plan", on: "/recipes/{recipe}",
+      refusals: [.notFound, .inputs, .configuration, .notServing, .busy, .timeout],
+      recipe, inputs, texts,
+      Member<String?>.optional("plan", "The digest of an earlier plan, whose inputs are taken."),
+      make: { .plan(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, plan: $3) },
+      values: {
+        guard case .plan(let recipe, let inputs, let texts, let plan) = $0 else { return nil }
+        return (recipe, PlainMap(map: inputs), texts, plan)
+      }),
+    AgentVerb(
+      "showPlan", "Shows a plan of the last hour.", .token(.read), at: .get("/plans/{digest}", PlanAnswer.self), on: "/plans/{digest}",
+      refusals: [.notFound],
+      Member<String>.required("digest", "The plan's digest."),
+      make: { .showPlan(digest: $0) }, values: { if case .showPlan(let digest) = $0 { digest } else { nil } }),
     AgentVerb(
       "resume", "Resumes an interrupted or paused run, and follows it.", .token(.steer),
       at: .post("/runs/{run}/resume", AcceptedAnswer.self, status: 202), by: "runs resume", on: "/runs/{run}",
@@ -386,8 +405,7 @@ extension AgentVerb {
     AgentVerb(
       "recipe", "Shows a recipe that is served: its text, what it takes and what it may do.", .token(.read),
       at: .get("/recipes/{recipe}", RecipeAnswer.self), on: "/recipes/{recipe}", refusals: [.notFound, .configuration],
-      Member<String>.required("recipe", "The recipe's name."),
-      make: { .recipe(name: $0) }, values: { if case .recipe(let name) = $0 { name } else { nil } }),
+      recipe, make: { .recipe(name: $0) }, values: { if case .recipe(let name) = $0 { name } else { nil } }),
     AgentVerb(
       "check", "Finds the faults in the text of a recipe; nothing runs.", .token(.read),
       at: .post("/check", FindingListAnswer.self), by: "check",
@@ -431,6 +449,18 @@ extension AgentVerb {
       values: {
         guard case .slots(let query) = $0 else { return nil }
         return (query.schedule, query.limit, query.from, query.before, query.after)
+      }),
+    AgentVerb(
+      "upcoming", "Lists the coming slots of the schedules, earliest first.", .token(.read),
+      at: .get("/upcoming", UpcomingListAnswer.self), by: "schedule next", on: "/schedules",
+      Member<String?>.optional("schedule", "Only slots of that schedule."),
+      Member<Int>.optional("limit", or: 20, "The most slots to list."),
+      Member<Timestamp?>.optional("from", "Only slots from that instant on."),
+      Member<Timestamp?>.optional("before", "Only slots before that instant."),
+      make: { .upcoming(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3)) },
+      values: {
+        guard case .upcoming(let query) = $0 else { return nil }
+        return (query.schedule, query.limit, query.from, query.before)
       }),
     AgentVerb(
       "pauseSchedule", "Pauses a schedule: it starts nothing until it is resumed.", .token(.steer),

@@ -24,6 +24,8 @@ package struct LocalAgent: Sendable {
     package var newID = ScheduleHost.newID
     /// Says why a run is in its state; without it, as far as that can be told without the run's recipe.
     package var explain: RunService.Explainer?
+    /// Makes the plan of a run; nil where no plans are made.
+    package var plan: RunService.Planner?
     /// Why a recipe cannot be started with some inputs, as when a secret is missing.
     package var refusal: @Sendable (Recipe, _ inputs: Value) async -> String? = { _, _ in nil }
 
@@ -54,7 +56,7 @@ package struct LocalAgent: Sendable {
     schedules = served.map { ScheduleHost(host, store, time: time, program: status.version, serving: $0) }
     service = RunService(
       host: host, store: store, time: time, agent: status, schedules: schedules,
-      explain: served?.explain)
+      explain: served?.explain, planner: served?.plan)
   }
 
   /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.

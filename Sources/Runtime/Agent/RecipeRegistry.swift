@@ -92,6 +92,14 @@ package struct RecipeRegistry {
     files.sorted { $0.key.precedesByScalars($1.key) }.flatMap { $0.value.faults.filter { $0.severity == .error } }
   }
 
+  /// What the check says of a file, errors or not.
+  func findings(of file: String) -> [Diagnostic] { files[file]?.faults ?? [] }
+
+  /// The faulty files of which no version is in force.
+  var broken: [String] {
+    files.filter { $0.value.item == nil && !$0.value.faults.isEmpty }.keys.sorted { $0.precedesByScalars($1) }
+  }
+
   /// Whether a file is missing that may be back at the next look; that look should be soon.
   package var hasMissingFile: Bool { files.values.contains { $0.isMissing } }
 

@@ -20,12 +20,18 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     case inputs
     /// The recipe, its connections or its secrets can't be used here.
     case configuration
+    /// What a run would do is no longer what its plan says, or the run would fail.
+    case moved
     /// Another request changed the same thing at the same moment.
     case conflict
     /// Only an agent that serves can do this.
     case notServing
     /// Another agent serves the folder already.
     case serving
+    /// As much as the agent does at once is under way.
+    case busy
+    /// It took longer than the agent allows.
+    case timeout
     /// The state can't be read or written.
     case state
   }

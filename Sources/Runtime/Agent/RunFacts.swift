@@ -171,6 +171,19 @@ extension RunFacts {
 }
 
 extension RunFacts.Question {
+  /// The run that it is about, and the schedule that started it.
+  package var subject: (run: String, schedule: String?) { (run, cause.schedule) }
+
+  /// The question for a caller who sees only some recipes: without the other runs, and the events of any.
+  package var alone: RunFacts.Question {
+    var question = self
+    question.cause.run = nil
+    question.cause.event = nil
+    question.group = nil
+    question.awaits = []
+    return question
+  }
+
   package init(about run: RunRecord) {
     self.run = run.id
     cause = run.origin.cause

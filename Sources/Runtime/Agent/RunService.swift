@@ -16,6 +16,9 @@ package struct RunService: Sendable {
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
   let explain: Explainer?
+  /// Nil where no plans are made.
+  let planner: Planner?
+  let plans = PlanBook()
   /// The browsers that are logged in.
   package let sessions = SessionBook()
 
@@ -29,8 +32,11 @@ package struct RunService: Sendable {
       case .submit(var run, let secrets, let isDetached, let isAgain, let key):
         run.key = try runKey(key, of: caller)
         try await submit(run, secrets, isDetached: isDetached, isAgain: isAgain, replies)
-      case .start(let recipe, let inputs, let texts, let key):
-        replies.give(try await start(recipe, inputs, texts, try runKey(key, of: caller)))
+      case .start(let recipe, let inputs, let texts, let key, let plan):
+        replies.give(try await start(recipe, given(inputs, texts), try runKey(key, of: caller), asPlanned: plan))
+      case .plan(let recipe, let inputs, let texts, let plan):
+        await replies.giveInTurn(.plan(try await self.plan(recipe, given(inputs, texts), likePlan: plan)))
+      case .showPlan(let digest): await replies.giveInTurn(.plan(try planned(digest).plan))
       case .resume(let run, let isDetached):
         let id = try await find(run).id
         if isDetached { replies.give(try await resumeAlone(id)) } else { try await resume(id, replies) }
@@ -66,6 +72,7 @@ package struct RunService: Sendable {
       case .schedules: await replies.giveInTurn(try await listSchedules())
       case .slots(let query):
         await replies.giveInTurn(.slots(try await slots(query)))
+      case .upcoming(let query): replies.give(.upcoming(try await steered().upcoming(query)))
       case .pauseSchedule(let id, let note): replies.give(.slots(try await steered().pause(id, note: note)))
       case .resumeSchedule(let id): replies.give(.slots(try await steered().resume(id)))
       case .resetSchedule(let id): replies.give(.slots(try await steered().reset(id)))
@@ -187,7 +194,7 @@ package struct RunService: Sendable {
   }
 
   /// The run that has the key of a new run; refused unless both have the same inputs.
-  private func holder(ofKeyOf run: RunCreated) async throws(RequestRefusedError) -> RunRecord? {
+  func holder(ofKeyOf run: RunCreated) async throws(RequestRefusedError) -> RunRecord? {
     guard let key = run.key else { return nil }
     let (found, inputs, overrides) = try await kept { () async throws(StateError) in
       let id = try await store.run(ofKey: key, of: run.recipe, at: time.now())
@@ -217,6 +224,15 @@ package struct RunService: Sendable {
     return record
   }
 
+  /// The run that has a key, whatever its inputs.
+  func run(ofKey key: RunKey, of recipe: String) async throws(RequestRefusedError) -> RunRecord? {
+    let id = try await kept { () async throws(StateError) in
+      try await store.run(ofKey: key, of: recipe, at: time.now())
+    }
+    guard let id else { return nil }
+    return try await keptRun(id)
+  }
+
   /// Continues a run whose caller left; an agent that does not serve leaves it in the state.
   private func carryOnIfServing(_ run: String) async throws(RequestRefusedError) {
     guard agent.isServing, store.run(run) != nil else { return }
@@ -239,16 +255,22 @@ package struct RunService: Sendable {
 
   /// Starts a run of a recipe that is served.
   private func start(
-    _ name: String, _ inputs: ValueMap, _ texts: [String: String], _ key: RunKey?
+    _ name: String, _ given: [(name: String, input: GivenInput)], _ key: RunKey?, asPlanned plan: String?
   ) async throws(RequestRefusedError) -> AgentReply {
-    var prepared = try await steered().startingRun(of: name, given: given(inputs, texts), as: newID())
+    if let plan { return try await start(name, given, key, asPlanned: plan) }
+    var prepared = try await steered().startingRun(of: name, given: given, as: newID())
     prepared.run.key = key
-    if let known = try await accept(prepared.run, reading: prepared.secrets) {
+    return try await begin(prepared.run, reading: prepared.secrets)
+  }
+
+  /// Records a run and carries it on.
+  func begin(_ run: RunCreated, reading secrets: [String]) async throws(RequestRefusedError) -> AgentReply {
+    if let known = try await accept(run, reading: secrets) {
       return .accepted(run: known.id, isServing: agent.isServing, known: known.status)
     }
     // The run is on disk; the reason why it cannot continue is recorded with it.
-    do throws(RequestRefusedError) { try await carryOnIfServing(prepared.run.run) } catch {}
-    return .accepted(run: prepared.run.run, isServing: agent.isServing)
+    do throws(RequestRefusedError) { try await carryOnIfServing(run.run) } catch {}
+    return .accepted(run: run.run, isServing: agent.isServing)
   }
 
   private func carryOn(
@@ -399,7 +421,8 @@ package struct RunService: Sendable {
     if let schedules, agent.isServing {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
-        faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults)
+        faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults,
+        zone: await schedules.zone)
     }
     return report
   }
@@ -407,7 +430,7 @@ package struct RunService: Sendable {
 
 extension Value {
   /// The names of the members that the two maps don't share with the same value.
-  fileprivate func namesOfDifferences(to other: Value) -> [String] {
+  func namesOfDifferences(to other: Value) -> [String] {
     var names: [String] = []
     for member in map?.members ?? [] {
       if let name = member.name, other[name] != member.value { names.append(name) }
@@ -428,6 +451,15 @@ extension RunService {
     } catch {
       replies.give(.refused(error))
     }
+  }
+
+  /// Serves a request that was read from a line.
+  ///
+  /// - Parameter sees: Whether the caller sees what belongs to a recipe, in lists of all.
+  package func handle(
+    _ request: AgentRequest, to line: RequestLine, sees: @escaping @Sendable (_ recipe: String) -> Bool
+  ) async {
+    await handle(request, from: line.caller, to: SocketReplies(to: line, sees: sees) { newID() })
   }
 }
 

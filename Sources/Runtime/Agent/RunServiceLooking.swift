@@ -171,7 +171,7 @@ extension RunService {
       }
       records.append(schedule)
     }
-    return .schedules(records)
+    return .schedules(records, words: agent.isServing ? await schedules?.words ?? [:] : [:])
   }
 }
 

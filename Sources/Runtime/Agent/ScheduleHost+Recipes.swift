@@ -7,6 +7,9 @@ import Scheduler
 
 // The recipes that are served: what they are, and runs of them by their names.
 extension ScheduleHost {
+  /// The zone of recipes that name none, if errand.yaml names one.
+  package var zone: String? { registry.environment.zone }
+
   /// The recipe that a name means; refused with the names that there are.
   private func served(recipe name: String) throws(RequestRefusedError) -> (item: RecipeRegistry.Item, recipe: Recipe) {
     let items = registry.items
@@ -33,9 +36,11 @@ extension ScheduleHost {
 
   /// Makes a run of a served recipe, with the names of the secrets that it reads.
   ///
-  /// - Parameter given: The inputs.
+  /// - Parameters:
+  ///   - given: The inputs.
+  ///   - planned: The inputs of a plan, which count if none are given.
   package func startingRun(
-    of name: String, given: [(name: String, input: GivenInput)], as id: String
+    of name: String, given: [(name: String, input: GivenInput)], planned: ValueMap? = nil, as id: String
   ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
     guard isServing else {
       throw RequestRefusedError(
@@ -44,7 +49,7 @@ extension ScheduleHost {
     }
     let (item, recipe) = try served(recipe: name)
     let inputs: ValueMap
-    switch recipe.inputs(from: given) {
+    switch recipe.inputs(from: given.isEmpty ? planned.map(recipe.given(byPlan:)) ?? [] : given) {
     case .success(let values): inputs = values
     case .failure(let faults):
       throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
@@ -59,13 +64,37 @@ extension ScheduleHost {
 
   // MARK: What they are
 
-  /// The recipes that are served, in the order of their names.
+  /// The recipes that are served, and those that have errors and aren't, in the order of their names.
   func servedRecipes() -> [RecipeRecord] {
-    registry.items.map { RecipeRecord(name: $0.name, file: $0.file) }.sorted { $0.name.precedesByScalars($1.name) }
+    let served = registry.items.map { RecipeRecord(name: $0.name, file: $0.file) }
+    let broken = registry.broken.map { file in
+      var record = RecipeRecord(name: ScheduleHost.stem(of: file), file: file)
+      record.findings = findings(of: file)
+      return record
+    }
+    return (served + broken).sorted { $0.name.precedesByScalars($1.name) }
   }
 
-  /// One recipe, with its text and what it takes and does.
+  /// The name of a recipe whose file can't be read, unless the file declares another.
+  private static func stem(of file: String) -> String {
+    file.split(separator: "/").last.map { String($0.prefix { $0 != "." }) } ?? file
+  }
+
+  private func findings(of file: String) -> [FindingRecord] {
+    registry.findings(of: file).map { FindingRecord($0, of: file) { store.secrets.finder.redact($0) } }
+  }
+
+  /// One recipe, with its text and what it takes and does; of one that has errors, the text and these.
   func servedRecipe(named name: String) throws(RequestRefusedError) -> RecipeRecord {
+    if let file = registry.broken.first(where: { ScheduleHost.stem(of: $0).hasSameScalars(as: name) }),
+      !registry.items.contains(where: { $0.name.hasSameScalars(as: name) })
+    {
+      var record = RecipeRecord(name: name, file: file)
+      record.findings = findings(of: file)
+      let source = registry.findings(of: file).lazy.compactMap(\.location?.source).first { $0.name == file }
+      record.text = source.map { store.secrets.finder.redact(String(decoding: $0.bytes, as: UTF8.self)) }
+      return record
+    }
     let (item, recipe) = try served(recipe: name)
     var record = RecipeRecord(name: item.name, file: item.file)
     record.summary = recipe.summary.isEmpty ? nil : recipe.summary
@@ -76,8 +105,23 @@ extension ScheduleHost {
       if case .action(let call) = step.kind { actions[call.action.id] = call.action.effect.name }
     }
     record.actions = actions
+    record.steps = StepOutline.list(of: RecipeGraph(recipe))
+    record.findings = findings(of: item.file)
     record.text = item.texts[item.file]?.string.map { store.secrets.finder.redact($0) }
     return record
+  }
+}
+
+extension Recipe {
+  /// The inputs of a plan as what is given to a run; those that the recipe no longer takes are left out.
+  package func given(byPlan planned: ValueMap) -> [(name: String, input: GivenInput)] {
+    planned.members.compactMap { member in
+      guard let name = member.name, let input = inputs.first(where: { $0.name.hasSameScalars(as: name) }) else {
+        return nil
+      }
+      let secret = input.isSecret ? member.value["secret"]?.string : nil
+      return (name, secret.map { .secret(name: $0) } ?? .value(member.value, Source(name: "plan", text: "")))
+    }
   }
 }
 
@@ -92,6 +136,13 @@ package struct RecipeRecord: Record {
   /// The effects of the actions that it may call, by their names.
   package var actions: [String: String] = [:]
   package var text: String?
+  /// What the check says of it, errors or not.
+  package var findings: [FindingRecord] = []
+  /// Its steps, each before those inside it.
+  package var steps: [StepOutline] = []
+
+  /// Whether it has errors, so that it isn't served.
+  package var isFaulty: Bool { inputs == nil && findings.contains { $0.severity == "error" } }
 
   init(name: String, file: String) {
     self.name = name
@@ -106,5 +157,78 @@ package struct RecipeRecord: Record {
     schedules = try member("schedules", record?.schedules, default: [])
     actions = try member("actions", record?.actions, default: [:])
     text = try member("text", record?.text)
+    findings = try member("findings", record?.findings, default: [])
+    steps = try member("steps", record?.steps, default: [])
+  }
+}
+
+/// What the check says of a place in a recipe's file.
+package struct FindingRecord: Record, Equatable {
+  /// `error`, `warning` or `hint`.
+  package var severity: String
+  package var message: String
+  /// From 1; nil if it is about the whole file, or about another.
+  package var line: Int?
+
+  init(_ finding: Diagnostic, of file: String, _ redact: (String) -> String) {
+    severity = finding.severity.rawValue
+    message = redact(finding.message)
+    line = finding.location.flatMap { place in
+      place.source.name == file ? place.source.position(at: place.range.lowerBound).line : nil
+    }
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    severity = try member("severity", record?.severity)
+    message = try member("message", record?.message)
+    line = try member("line", record?.line)
+  }
+}
+
+/// A step of a recipe in an outline of it, or a heading of steps.
+package struct StepOutline: Record, Equatable {
+  /// How many steps it is inside.
+  package var depth: Int
+  /// The step's name; of a heading, what the steps below it are: a branch's name, `on error`, `finally`.
+  package var title: String
+  package var isHeading: Bool
+  /// What it does and around what: an action's id, `if …`, `for each …`.
+  package var words: [String]
+  /// The type of what it gives; nil if that is nothing.
+  package var gives: String?
+
+  /// The outline of a recipe.
+  static func list(of graph: RecipeGraph) -> [StepOutline] {
+    var list: [StepOutline] = []
+    func add(_ section: RecipeGraph.Section, _ depth: Int) {
+      if let label = section.label {
+        list.append(StepOutline(depth: depth, title: label, isHeading: true, words: [], gives: nil))
+      }
+      let depth = section.label == nil ? depth : depth + 1
+      for number in section.nodes {
+        let node = graph.nodes[number]
+        list.append(
+          StepOutline(depth: depth, title: node.title, isHeading: false, words: node.words, gives: node.gives))
+        for section in node.sections { add(section, depth + 1) }
+      }
+    }
+    for section in graph.sections { add(section, 0) }
+    return list
+  }
+
+  init(depth: Int, title: String, isHeading: Bool, words: [String], gives: String?) {
+    self.depth = depth
+    self.title = title
+    self.isHeading = isHeading
+    self.words = words
+    self.gives = gives
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    depth = try member("depth", record?.depth)
+    title = try member("title", record?.title)
+    isHeading = try member("isHeading", record?.isHeading, default: false)
+    words = try member("words", record?.words, default: [])
+    gives = try member("gives", record?.gives)
   }
 }

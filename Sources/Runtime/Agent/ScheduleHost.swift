@@ -114,6 +114,16 @@ package actor ScheduleHost {
   /// How many schedules there are, and when the first of them is due.
   package var count: Int { scheduler.count }
   package var nextDue: Timestamp? { scheduler.nextDue }
+  /// When each schedule is due, in words.
+  package var words: [String: String] { scheduler.words }
+
+  /// The coming slots, earliest first.
+  package func upcoming(_ query: SlotQuery) -> [UpcomingSlot] {
+    let now = time.now()
+    let found = scheduler.upcoming(
+      of: query.schedule, from: max(query.from ?? now, now), before: query.before ?? .latest, limit: query.limit)
+    return found.map { UpcomingSlot(schedule: $0.schedule, slot: $0.slot) }
+  }
 
   /// Reads the recipes that have changed, and applies the changes.
   package func look() async -> [RecipeRegistry.News] {

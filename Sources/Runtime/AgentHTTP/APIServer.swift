@@ -137,6 +137,7 @@ package final class APIServer: Sendable {
     if let asset = PageAssets.answer(path) { return asset }
     try gate.checkOrigin(request)
     guard path.hasPrefix("\(apiRoot)/") else { return try await page(request) }
+    if path == RequestDoor.path { return try await lines(request) }
     let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
     let caller = try await gate.caller(of: request)
     try check(routed.verb.scope, for: caller)
@@ -205,7 +206,7 @@ package final class APIServer: Sendable {
     await service.handle(
       asked, from: caller.caller, to: LocalReplies { reply in first.withLock { $0 = $0 ?? reply } })
     switch first.withLock({ $0 }) {
-    case .refused(let refusal)?: throw Problem(refusal)
+    case .refused(let refusal)?: throw Problem(refusal, withData: caller.seesData)
     case let reply?: return reply
     case nil: throw Problem(.refusal(.state), "the agent ends", headers: ["Retry-After": "5"])
     }
@@ -223,7 +224,12 @@ package final class APIServer: Sendable {
       try check(recipe: String(Substring(id.utf8.prefix { $0 != ASCII.slash })), "schedule")
     }
     switch asked {
-    case .start(let recipe, _, _, _), .recipe(let recipe): try check(recipe: recipe, "recipe")
+    case .start(let recipe, _, _, _, _), .plan(let recipe, _, _, _), .recipe(let recipe):
+      try check(recipe: recipe, "recipe")
+    case .showPlan(let digest):
+      guard case .plan(let plan) = try await reply(to: .showPlan(digest: digest), from: caller),
+        caller.sees(recipe: plan.recipe)
+      else { throw Problem(.refusal(.notFound), "there is no such plan") }
     case .runs(var query):
       if let recipe = query.recipe {
         try check(recipe: recipe, "recipe")
@@ -231,7 +237,7 @@ package final class APIServer: Sendable {
         query.recipe = try onlyRecipe(of: caller, "recipe")
       }
       return .runs(query)
-    case .slots(let query):
+    case .slots(let query), .upcoming(let query):
       guard let schedule = query.schedule else {
         throw Problem(.forbidden, "the token is limited to some recipes: name one of their schedules in 'schedule'")
       }
@@ -249,8 +255,12 @@ package final class APIServer: Sendable {
       .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
       try await find(run, for: caller)
     case .schedules, .recipes, .status, .approvals, .actions, .watch: break
+    case .why(let question):
+      try await find(question.subject.run, for: caller)
+      if let schedule = question.subject.schedule { try check(schedule: schedule) }
+      return .why(question.alone)
     // It may call the recipes that are served, and what is found says what they take.
-    case .check, .submit, .value, .why, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
+    case .check, .submit, .value, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
       throw Problem(.forbidden, "the token is limited to some recipes")
     }
     return asked
@@ -324,9 +334,20 @@ package final class APIServer: Sendable {
         answer = RunListAnswer.page(open, finished, next, withData: seesData)
       }
     case .run(let record), .ended(let record): answer = RunAnswer(record, withData: seesData)
-    case .schedules(let schedules):
+    case .schedules(let schedules, let words):
       answer = filled(ScheduleListAnswer()) {
-        $0.items = schedules.filter { caller.sees(recipe: $0.recipe) }.map { ScheduleAnswer($0, withData: seesData) }
+        $0.items = schedules.filter { caller.sees(recipe: $0.recipe) }.map {
+          ScheduleAnswer($0, when: words[$0.id], withData: seesData)
+        }
+      }
+    case .upcoming(let slots):
+      answer = filled(UpcomingListAnswer()) {
+        $0.items = slots.map { slot in
+          filled(UpcomingAnswer()) {
+            $0.schedule = slot.schedule
+            $0.slot = slot.slot
+          }
+        }
       }
     case .slots(var slots):
       var next: String?
@@ -374,6 +395,9 @@ package final class APIServer: Sendable {
         $0.items = recipes.filter { caller.sees(recipe: $0.name) }.map { RecipeAnswer($0) }
       }
     case .recipe(let recipe): answer = RecipeAnswer(recipe)
+    case .plan(let plan):
+      if case .plan = asked { headers["Location"] = "\(apiRoot)/plans/\(plan.digest)" }
+      answer = PlanAnswer(plan, withData: seesData)
     case .status(let report):
       answer = filled(StatusAnswer()) {
         $0.program = report.program
@@ -421,7 +445,18 @@ package final class APIServer: Sendable {
 
   // MARK: Streams
 
-  private func stream(_ asked: AgentRequest, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
+  /// Answers a request of the command line as lines.
+  private func lines(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
+    let door = RequestDoor(service: service, program: program, time: time)
+    let caller = try await gate.caller(of: request)
+    let given = try door.asked(request, by: caller)
+    try check(given.verb.scope, for: caller)
+    let asked = try await narrowed(given, for: caller)
+    return door.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
+  }
+
+  /// A place among the streams.
+  private func lease() throws(Problem) -> StreamLease {
     let hasRoom = content.withLock { content in
       guard content.streams < APIServer.mostStreams else { return false }
       content.streams += 1
@@ -431,7 +466,11 @@ package final class APIServer: Sendable {
       throw Problem(
         .tooMany, "\(APIServer.mostStreams) streams are open, which is the most", headers: ["Retry-After": "15"])
     }
-    let lease = StreamLease { [self] in content.withLock { $0.streams -= 1 } }
+    return StreamLease { [self] in content.withLock { $0.streams -= 1 } }
+  }
+
+  private func stream(_ asked: AgentRequest, for caller: APICaller) throws(Problem) -> HTTPServerResponse {
+    let lease = try lease()
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])
@@ -462,7 +501,7 @@ package final class APIServer: Sendable {
 }
 
 /// A place among the streams, which is given back when nothing of the answer is left.
-private final class StreamLease: Sendable {
+final class StreamLease: Sendable {
   private let giveBack: @Sendable () -> Void
 
   init(_ giveBack: @escaping @Sendable () -> Void) { self.giveBack = giveBack }

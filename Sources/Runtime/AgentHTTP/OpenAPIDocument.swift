@@ -193,6 +193,10 @@ package enum OpenAPIDocument {
       "kind": .object([
         "enum": .list(Problem.Kind.all.map { .string($0.name) }), "description": .string("The kind, for programs."),
       ]),
+      "moves": .object([
+        "type": .string("array"), "items": .object(["type": .string("string")]),
+        "description": .string("What differs from the plan; with the kind moved."),
+      ]),
       "faults": .object([
         "type": .string("array"),
         "items": .object([

@@ -29,7 +29,9 @@ package struct Problem: Error, Sendable {
       switch self {
       case .refusal(.request): 400
       case .refusal(.notFound), .noSuchPath: 404
-      case .refusal(.ambiguous), .refusal(.ended), .refusal(.notAsked), .refusal(.conflict), .refusal(.serving): 409
+      case .refusal(.ambiguous), .refusal(.ended), .refusal(.notAsked), .refusal(.conflict), .refusal(.serving),
+        .refusal(.moved):
+        409
       case .refusal(.notAllowed), .forbidden, .foreignOrigin: 403
       case .refusal(.inputs), .refusal(.configuration): 422
       case .refusal(.notServing), .refusal(.state): 503
@@ -38,7 +40,8 @@ package struct Problem: Error, Sendable {
       case .method: 405
       case .mediaType: 415
       case .tooLarge: 413
-      case .tooMany: 429
+      case .tooMany, .refusal(.busy): 429
+      case .refusal(.timeout): 504
       case .fault: 500
       }
     }
@@ -53,6 +56,9 @@ package struct Problem: Error, Sendable {
       case .refusal(.notAllowed): "Other people are asked to decide."
       case .refusal(.inputs): "The inputs don't fit."
       case .refusal(.configuration): "The recipe, its connections or its secrets can't be used here."
+      case .refusal(.moved): "The run would do something else than its plan says, or fail."
+      case .refusal(.busy): "That is more than the agent does at once."
+      case .refusal(.timeout): "It took too long."
       case .refusal(.conflict): "Another request changed the same thing."
       case .refusal(.notServing): "Only an agent that serves can do this."
       case .refusal(.serving): "The agent serves already."
@@ -86,6 +92,10 @@ package struct Problem: Error, Sendable {
         "Compare the inputs with GET /api/v1/recipes/{recipe}. An Idempotency-Key with other inputs than before is refused too: use another key for another request."
       case .refusal(.configuration):
         "Run 'errand check' and 'errand doctor' on the agent's machine. The detail names the connection or the secret."
+      case .refusal(.moved):
+        "Make a new plan, look at it, and start the run with its digest. 'moves' says what is different now."
+      case .refusal(.busy): "Wait as long as Retry-After says, and repeat the request."
+      case .refusal(.timeout): "Repeat the request, or do the same with errand on the agent's machine, which waits longer."
       case .refusal(.conflict): "Look at it again, and repeat the request if it is still wanted."
       case .refusal(.notServing): "Start 'errand serve', or wait as long as Retry-After says."
       case .refusal(.serving): "Ask the agent that serves, or stop it first."
@@ -118,6 +128,8 @@ package struct Problem: Error, Sendable {
   /// What is wrong and what to do, for people.
   package var detail: String
   package var faults: [Fault] = []
+  /// What has moved since a plan was made.
+  package var moves: [String] = []
   /// More fields of the head, such as `Allow`.
   package var headers: HTTPHeaders = [:]
 
@@ -128,9 +140,19 @@ package struct Problem: Error, Sendable {
     self.headers = headers
   }
 
-  package init(_ refusal: RequestRefusedError) {
+  /// - Parameter withData: Whether the caller may see what runs are about.
+  package init(_ refusal: RequestRefusedError, withData: Bool = true) {
     self.init(.refusal(refusal.kind), refusal.message)
-    if refusal.kind == .state || refusal.kind == .notServing { headers["Retry-After"] = "5" }
+    if [.state, .notServing, .busy].contains(refusal.kind) { headers["Retry-After"] = "5" }
+    if refusal.kind == .moved {
+      var lines = refusal.message.split(separator: "\n").map { String($0) }
+      detail = lines.removeFirst()
+      if withData {
+        moves = lines
+      } else if !lines.isEmpty {
+        detail += ". \(counted(lines.count, "difference")) can be seen with the scope 'data'"
+      }
+    }
   }
 
   /// The answer to the request.
@@ -143,6 +165,7 @@ package struct Problem: Error, Sendable {
       body["faults"] = .list(
         faults.map { .object(["message": .string($0.message), "pointer": .string($0.pointer)]) })
     }
+    if !moves.isEmpty { body["moves"] = .list(moves.map { .string($0) }) }
     var response = HTTPServerResponse.text(
       JSON.shown(.map(body)), status: kind.status, type: "application/problem+json")
     response.headers.fields += headers.fields

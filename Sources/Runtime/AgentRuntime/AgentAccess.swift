@@ -19,6 +19,8 @@ package struct AgentAccess: Sendable {
   package var person: String
   /// Records the exchanges of services.
   package var recorder: Recorder?
+  /// The agent elsewhere that is asked in place of the folder's.
+  package var remote: RemoteAgent?
   private let tell: @Sendable (Notice) -> Void
 
   /// A remark for the user.
@@ -52,6 +54,7 @@ package struct AgentAccess: Sendable {
 
   /// The folder's agent: this process, or the one that already holds the folder.
   package func connection() async throws(RuntimeError) -> AgentConnection {
+    if let remote { return .remote(remote) }
     let factory = factory()
     let folder = try madeFolder()
     // An agent that is starting or ending can't be reached for a moment.
@@ -94,7 +97,7 @@ package struct AgentAccess: Sendable {
   package func asking<Output>(
     isReading: Bool = false, _ body: (AgentRequests) async throws(RuntimeError) -> Output
   ) async throws(RuntimeError) -> Output {
-    let isReadOnly = isReading && access(workspace.stateFolder, W_OK) != 0 && errno == EROFS
+    let isReadOnly = remote == nil && isReading && access(workspace.stateFolder, W_OK) != 0 && errno == EROFS
     let connection = isReadOnly ? try await readingConnection() : try await self.connection()
     let result: Result<Output, RuntimeError>
     do throws(RuntimeError) { result = .success(try await body(AgentRequests(connection: connection))) } catch {
@@ -216,6 +219,7 @@ package struct AgentAccess: Sendable {
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(workspace.root)
     served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2) }
+    served.plan = { run throws(RequestRefusedError) in try await factory().plan(run, keptIn: store) }
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
     served.secret = secret
     let agent = LocalAgent(

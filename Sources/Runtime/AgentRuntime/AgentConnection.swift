@@ -2,13 +2,14 @@ package import Agent
 import Basics
 import RunState
 
-/// A command's connection to a state folder: its own agent, or a client of another process's agent.
+/// A command's connection to a state folder: its own agent, or a client of another process's agent, here or elsewhere.
 ///
-/// Both take the same requests, so that a command doesn't depend on which it is.
+/// All take the same requests, so that a command doesn't depend on which it is.
 package enum AgentConnection: Sendable {
   /// This process is the folder's agent. The lock and the server are nil if no other process can use the state.
   case agent(LocalAgent, caller: AgentCaller, lock: FolderLock? = nil, server: AgentServer? = nil)
   case client(AgentClient)
+  case remote(RemoteAgent)
 
   /// Sends a request; the stream of answers ends after the last one.
   package func ask(_ request: AgentRequest) throws(AgentError) -> AsyncThrowingStream<AgentReply, any Error> {
@@ -23,6 +24,7 @@ package enum AgentConnection: Sendable {
       continuation.onTermination = { _ in task.cancel() }
       return stream
     case .client(let client): return try client.ask(request)
+    case .remote(let remote): return remote.ask(request)
     }
   }
 
@@ -35,6 +37,7 @@ package enum AgentConnection: Sendable {
       try? await agent.store.close()
       lock?.release()
     case .client(let client): await client.close()
+    case .remote: break
     }
   }
 

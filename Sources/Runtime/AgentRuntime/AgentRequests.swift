@@ -28,6 +28,8 @@ package struct AgentRequests: Sendable {
       first = try await replies.next()
     } catch let error as RecordError {
       throw RuntimeError(.unavailable, "the answer cannot be read: \(error.message)")
+    } catch let error as RuntimeError {
+      throw error
     } catch {
       return nil
     }
@@ -74,7 +76,7 @@ package struct AgentRequests: Sendable {
   }
 
   package func schedules() async throws(RuntimeError) -> [ScheduleRecord] {
-    try await ask(.schedules) { if case .schedules(let schedules) = $0 { schedules } else { nil } }
+    try await ask(.schedules) { if case .schedules(let schedules, _) = $0 { schedules } else { nil } }
   }
 
   /// The slots in the answer to a request about schedules.
@@ -86,6 +88,16 @@ package struct AgentRequests: Sendable {
   package func isServed() async throws(RuntimeError) -> Bool {
     if connection.isAgent { return false }
     return try await ask(.status) { if case .status(let report) = $0 { report.isServing } else { nil } }
+  }
+
+  /// The zone of recipes that name none, if the agent's errand.yaml names one.
+  package func zone() async throws(RuntimeError) -> String? {
+    try await ask(.status) { if case .status(let report) = $0 { .some(report.served?.zone) } else { nil } }
+  }
+
+  /// Why a run is in its state, as the agent explains it.
+  package func explanation(of run: String) async throws(RuntimeError) -> Explanation {
+    try await ask(.explain(run: run)) { if case .explained(_, let explanation) = $0 { explanation } else { nil } }
   }
 
   /// The run that a text names.
@@ -124,13 +136,13 @@ extension RuntimeError {
     let kind: Kind =
       switch refusal.kind {
       case .notFound, .ambiguous, .notAsked: .noInput
-      case .notAllowed, .ended: .failed
+      case .notAllowed, .ended, .moved: .failed
       case .request: .usage
       case .inputs: .invalid
       case .state: .cannotCreate
       case .configuration: .configuration
       case .serving: .locked
-      case .conflict, .notServing: .unavailable
+      case .conflict, .notServing, .busy, .timeout: .unavailable
       }
     self.init(kind, refusal.message)
   }

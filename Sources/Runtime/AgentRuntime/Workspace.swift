@@ -18,8 +18,22 @@ package struct Workspace: Sendable {
   package let root: String
   /// Empty if neither errand.yaml nor the environment names the state's folder.
   package let stateFolder: String
+  /// Whether the recipes and the state are on another machine, so that no file is read here.
+  package var isElsewhere = false
+  /// The zone of recipes that name none, in place of that of errand.yaml.
+  package var zone: String?
   /// The recipes of runs that were checked here.
   package let checkedRecipes = CheckedRecipes()
+
+  /// The surroundings of a command that asks an agent elsewhere: no file here belongs to what it shows.
+  package init(ofAgentElsewhere catalog: ActionCatalog) {
+    self.catalog = catalog
+    configuration = Configuration()
+    configurationPath = nil
+    root = Workspace.workingFolder
+    stateFolder = ""
+    isElsewhere = true
+  }
 
   /// Finds and reads `errand.yaml`, upward from a recipe's folder or from the working folder.
   ///
@@ -73,8 +87,12 @@ package struct Workspace: Sendable {
   /// What recipes are checked against.
   package var environment: RecipeEnvironment {
     var environment = RecipeEnvironment(
-      catalog: catalog, connections: configurationPath == nil ? nil : configuration.plugins, zone: configuration.zone
-    ) { path throws(FileError) in Source(name: path, bytes: try Files.read(path, limit: 4 << 20)) }
+      catalog: catalog, connections: configurationPath == nil ? nil : configuration.plugins,
+      zone: zone ?? configuration.zone
+    ) { [isElsewhere] path throws(FileError) in
+      if isElsewhere { throw FileError(.read, path, .system(ENOENT)) }
+      return Source(name: path, bytes: try Files.read(path, limit: 4 << 20))
+    }
     environment.limits = configuration.limits
     if configurationPath != nil {
       environment.hasFolder = { [root] in (try? Files.kind(of: Workspace.absolute($0, in: root))) == .folder }

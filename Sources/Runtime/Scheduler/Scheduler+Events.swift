@@ -263,18 +263,43 @@ extension Scheduler {
     }
   }
 
-  /// The next slots that would start a run, each with the instant at which it would, jitter included; nil if there is
-  /// no such schedule.
+  /// The coming slots of all schedules, or of one, from one instant up to before another, earliest first.
+  ///
+  /// Those of schedules that are paused or used up aren't included, because they start no run.
   package func upcoming(
-    _ id: String, count: Int, after now: Timestamp
-  ) -> [(slot: Timestamp, due: Timestamp)]? {
-    guard let index = indexes[id], let plan = schedules[Int(index)].plan else { return nil }
-    var found: [(slot: Timestamp, due: Timestamp)] = []
-    var after = max(schedules[Int(index)].mark, now)
-    while found.count < min(count, states[index]?.remaining ?? count), let slot = plan.recurrence?.next(after: after) {
-      found.append((slot, plan.due(slot, of: id)))
-      after = slot
+    of id: String? = nil, from: Timestamp, before: Timestamp, limit: Int
+  ) -> [(schedule: String, slot: Timestamp)] {
+    var heads = Heap<DueItem>()
+    var left: [Int32: Int] = [:]
+    func add(_ index: Int32, after instant: Timestamp?) {
+      let schedule = schedules[Int(index)]
+      let start = from.justBefore ?? from
+      guard let slot = schedule.plan?.recurrence?.next(after: max(schedule.mark, instant ?? start)), slot < before
+      else { return }
+      heads.insert(DueItem(slot, index))
+    }
+    let indexes = id.map { id in self.indexes[id].map { [$0] } ?? [] } ?? schedules.indices.map { Int32($0) }
+    for index in indexes where schedules[Int(index)].isQueued && schedules[Int(index)].mark < before {
+      if let remaining = states[index]?.remaining { left[index] = remaining }
+      add(index, after: nil)
+    }
+    var found: [(schedule: String, slot: Timestamp)] = []
+    while found.count < limit, let head = heads.first {
+      heads.removeFirst()
+      if let remaining = left[head.index] {
+        guard remaining > 0 else { continue }
+        left[head.index] = remaining - 1
+      }
+      found.append((schedules[Int(head.index)].id, head.due))
+      add(head.index, after: head.due)
     }
     return found
+  }
+
+  /// When each schedule is due, in words.
+  package var words: [String: String] {
+    var words: [String: String] = [:]
+    for schedule in schedules { words[schedule.id] = schedule.plan?.trigger.words }
+    return words
   }
 }

@@ -1,5 +1,5 @@
 import Agent
-package import Basics
+import Basics
 
 /// The outcomes of test files for other programs.
 package struct TestReport: Sendable {

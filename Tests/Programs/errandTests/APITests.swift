@@ -44,7 +44,9 @@ import Testing
       _ = await agent.line(with: " serves ")
     }
 
-    func token(_ name: String, _ arguments: String...) async throws -> String {
+    func token(_ name: String, _ arguments: String...) async throws -> String { try await token(name, arguments) }
+
+    func token(_ name: String, _ arguments: [String]) async throws -> String {
       let made = try await program.call(["token", "new", name] + arguments)
       #expect(made.code == 0, "\(made.error)")
       return made.out.trimmingCharacters(in: .newlines)

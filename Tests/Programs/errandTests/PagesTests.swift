@@ -85,6 +85,26 @@ import Testing
     await bench.end()
   }
 
+  @Test func `the calendar shows each day's slots, and where the clock changes`() async throws {
+    let bench = try await APITests.Bench()
+    try bench.program.write(
+      "on: [{ id: early, cron: '0 5 * * *' }, { id: often, cron: '*/5 * * * *' }]\nsteps: [{ let: { a: 1 } }]\n",
+      to: "recipes/daily.yaml")
+    let browser = try await Browser(bench)
+    // Any day of a week names it; the clocks of Berlin change on the last Sunday of March.
+    var page = try await browser.get("/schedules?week=2126-03-29")
+    while !page.text.contains("/schedules/daily") { page = try await browser.get("/schedules?week=2126-03-29") }
+    #expect(page.text.contains("From 2126-03-25 to 2126-03-31"))
+    #expect(page.text.contains("The clock goes forward: 02:00 is 03:00."))
+    let slot = #"<li><time datetime="2126-03-25T04:00:00Z">05:00</time><span class="status s-upcoming">to come</span>"#
+    #expect(page.text.contains(slot + #"<a href="/schedules/daily%2Fearly">daily/early</a></li>"#))
+    // Clocks skip an hour of Sunday.
+    #expect(page.text.contains(#"00:00 to 23:55</time><span class="status s-upcoming">276 to come"#))
+    #expect(page.text.contains(#"<a class="button" rel="next" href="/schedules?week=2126-04-01">"#))
+    #expect(try await browser.get("/schedules?week=9999-12-31").status == 400)
+    await bench.end()
+  }
+
   @Test func `a form of another site does nothing, and a token shows only what it may`() async throws {
     let bench = try await APITests.Bench()
     let browser = try await Browser(bench)

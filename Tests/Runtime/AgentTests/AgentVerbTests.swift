@@ -17,7 +17,8 @@ import Testing
       RunCreated(
         run: "r1", at: instant, recipe: "r", file: "r.yaml", texts: .inline(.object(["r.yaml": .string("steps: []")])),
         inputs: .object([:]), program: "test"), secrets: ["TOKEN"], isDetached: true, isAgain: true, key: "k"),
-    .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k"),
+    .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k", plan: "00"),
+    .plan(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], plan: "00"), .showPlan(digest: "00"),
     .resume(run: "r1", isDetached: true), .follow(run: "r1", withSnapshot: true),
     .watch, .pause(run: "r1", reason: "later"), .cancel(run: "r1", reason: "no"), .retry(run: "r1"),
     .retry(run: "r1", step: "a", output: .object(["id": .int(1)]), key: "k"),

@@ -120,7 +120,7 @@ import Testing
     try bench.end("r2", at: Bench.at(27))
     try bench.tick(Bench.at(30))
     #expect(bench.scheduler.nextDue == nil)
-    #expect(bench.scheduler.upcoming("backup", count: 3, after: Bench.at(30))?.isEmpty == true)
+    #expect(bench.scheduler.upcoming(of: "backup", from: Bench.at(30), before: .latest, limit: 3).isEmpty)
     try bench.restart(at: Bench.at(100))
     try bench.tick(Bench.at(200))
     #expect(

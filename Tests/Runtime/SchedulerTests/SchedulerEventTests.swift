@@ -128,8 +128,26 @@ import Testing
 
   @Test func `shows what comes`() throws {
     let bench = try Bench([.every { $0.remainingRuns = 2 }])
-    let next = try #require(bench.scheduler.upcoming("backup", count: 5, after: Bench.at(100)))
+    let next = bench.scheduler.upcoming(of: "backup", from: Bench.at(101), before: Bench.at(600), limit: 5)
     #expect(next.map { Bench.clock($0.slot) } == ["09:01:50", "09:02:00"])
+    #expect(bench.scheduler.upcoming(of: "other", from: Bench.at(101), before: .latest, limit: 5).isEmpty)
+  }
+
+  @Test func `shows what comes of all schedules in order, up to an instant or a number`() throws {
+    let other = ScheduleEntry.every { _ in }
+    let bench = try Bench([
+      .every { _ in }, ScheduleEntry(id: "other", plan: other.plan), ScheduleEntry(id: "paused", plan: other.plan),
+    ])
+    var paused = bench
+    try paused.ask { $0.pause("paused", note: nil, at: Bench.at(0)) }
+    func shown(before: Timestamp, limit: Int) -> [String] {
+      paused.scheduler.upcoming(from: Bench.at(15), before: before, limit: limit).map {
+        "\(Bench.clock($0.slot)) \($0.schedule)"
+      }
+    }
+    let all = ["09:00:20 backup", "09:00:20 other", "09:00:30 backup", "09:00:30 other"]
+    #expect(shown(before: Bench.at(40), limit: 100) == all)
+    #expect(shown(before: .latest, limit: 3) == Array(all.prefix(3)))
   }
 
   // MARK: Other recipes, and events

@@ -45,17 +45,21 @@ extension Pages {
     return request.frame("Now", "/", live: .init(seconds: 5, said: said), Markup(content))
   }
 
+  /// The most slots that are to come.
+  private static let mostNextSlots = 8
+
   private static func next(_ request: PageRequest) async throws(Problem) -> [Markup] {
     guard case .status(let report) = try await request.ask(.status), let served = report.served else {
       return [.element("p", ["class": "none"], "This agent starts nothing by itself; errand serve does.")]
     }
     var rows: [Markup] = []
-    if let slot = served.nextSlot {
+    let limited = request.caller.recipes.isEmpty ? [] : try await known(request).schedules
+    for next in try await request.upcoming(of: limited, limit: mostNextSlots) {
       rows.append(
         .element(
-          "span", ["class": "grow"], Part.link("The next slot", to: "/schedules"),
-          .element("span", ["class": "quiet"], Part.time(slot, request.clock)))
-          + .element("span", ["class": "end"], Part.ago(slot, request.clock)))
+          "span", ["class": "grow"], Part.link(next.schedule, to: pagePath("schedules", next.schedule)),
+          .element("span", ["class": "quiet"], Part.time(next.slot, request.clock)))
+          + .element("span", ["class": "end"], Part.ago(next.slot, request.clock)))
     }
     if !served.faults.isEmpty {
       rows.append(

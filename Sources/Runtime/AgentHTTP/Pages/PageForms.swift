@@ -12,6 +12,9 @@ extension Pages {
     func text(_ field: String) -> String? { form[field].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed } }
     switch (kind, verb) {
     case ("recipes", "start"): return try await start(request, name, form)
+    case ("recipes", "plan"): return try await start(request, name, form, isPlan: true)
+    case ("plans", "run"): return try await runPlan(request, name, key: form["key"])
+    case ("plans", "again"): return try await planAgain(request, name)
     case ("runs", "pause"): _ = try await request.ask(.pause(run: name, reason: text("reason")))
     case ("runs", "resume"): _ = try await request.ask(.resume(run: name, isDetached: true))
     case ("runs", "cancel"): _ = try await request.ask(.cancel(run: name, reason: text("reason")))

@@ -54,6 +54,7 @@ enum Pages {
     case ("approvals", 3): return try await approval(request, parts[1], parts[2])
     case ("recipes", 1): return try await recipes(request)
     case ("recipes", 2): return try await recipe(request, parts[1])
+    case ("plans", 2): return try await plan(request, parts[1])
     case ("schedules", 1): return try await schedules(request)
     case ("schedules", 2): return try await schedule(request, parts[1])
     case ("state", 1): return try await state(request)

@@ -13,6 +13,7 @@ extension Pages {
       .element(
         "span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)),
         .element("span", ["class": "quiet"], Markup(recipe.summary ?? "")))
+        + (recipe.isFaulty ? Part.status("error", "has errors") : .nothing)
         + .element("span", ["class": "end"], Part.code(recipe.file))
     }
     return request.frame(
@@ -43,24 +44,61 @@ extension Pages {
         ("Runs", Part.link("of this recipe", to: pagePath("runs", query: [("recipe", recipe.name)]))),
         ("File", Part.code(recipe.file)),
       ]))
-    if request.may(.start) { content.append(StartForm(recipe, given: form).markup) }
+    if recipe.isFaulty {
+      let sentence: Markup = "It has errors, so it isn't served. They are marked in the text."
+      content.append(Part.notice(.element("p", [:], sentence), kind: "fault"))
+    } else if request.may(.start) {
+      content.append(StartForm(recipe, given: form).markup)
+    }
     if !recipe.actions.isEmpty {
       let rows = recipe.actions.sorted { $0.key.precedesByScalars($1.key) }.map { action, effect in
         [Part.code(action), Markup(effect)]
       }
       content.append(Part.heading("What it may do") + Part.table("Actions", ["Action", "Effect"], rows))
     }
-    if let text = recipe.text { content.append(Part.heading("Text") + Part.recipe(text)) }
+    if !recipe.steps.isEmpty { content.append(Part.heading("Steps") + Part.outline(recipe.steps)) }
+    if let text = recipe.text { content.append(Part.heading("Text") + Part.recipe(text, recipe.findings)) }
+    for finding in recipe.findings where finding.line == nil || recipe.text == nil {
+      content.append(Part.finding(finding))
+    }
     return request.frame(recipe.name, "/recipes", Markup(content))
   }
 }
 
 extension Part {
-  /// The text of a recipe with its lines numbered.
-  fileprivate static func recipe(_ text: String) -> Markup {
+  /// The text of a recipe with its lines numbered, and what the check says below the lines that it is about.
+  fileprivate static func recipe(_ text: String, _ findings: [FindingRecord]) -> Markup {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     if lines.last == "" { lines.removeLast() }
-    return .element("ol", ["class": "text", "tabindex": "0"], Markup(lines.map { .element("li", [:], line($0)) }))
+    let byLine = Dictionary(grouping: findings) { $0.line ?? 0 }
+    let rows = lines.enumerated().map { index, text -> Markup in
+      .element("li", ["id": "line-\(index + 1)"], line(text), Markup((byLine[index + 1] ?? []).map(finding)))
+    }
+    return .element("ol", ["class": "text", "tabindex": "0"], Markup(rows))
+  }
+
+  fileprivate static func finding(_ finding: FindingRecord) -> Markup {
+    let kind = finding.severity == "error" ? "finding" : "finding mild"
+    return .element("div", ["class": kind], Markup("\(finding.severity): \(finding.message)"))
+  }
+
+  /// The steps of a recipe as lists inside lists.
+  fileprivate static func outline(_ steps: [StepOutline]) -> Markup {
+    var rest = steps[...]
+    return .element("div", ["class": "card outline"], list(&rest, 0))
+  }
+
+  private static func list(_ rest: inout ArraySlice<StepOutline>, _ depth: Int) -> Markup {
+    var items: [Markup] = []
+    while let step = rest.first, step.depth >= depth {
+      rest.removeFirst()
+      var parts: [Markup] = [.element(step.isHeading ? "em" : "strong", [:], Markup(step.title))]
+      for words in step.words { parts.append(.element("span", [:], " ", code(words))) }
+      if let gives = step.gives { parts.append(.element("span", ["class": "quiet"], " → ", code(gives))) }
+      if let next = rest.first, next.depth > step.depth { parts.append(list(&rest, next.depth)) }
+      items.append(.element("li", [:], Markup(parts)))
+    }
+    return .element("ul", [:], Markup(items))
   }
 
   /// A line of YAML, in which keys and comments look different from the rest.

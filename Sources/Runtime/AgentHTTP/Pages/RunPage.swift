@@ -185,8 +185,12 @@ extension Pages {
             "class": "button", "rel": "next",
             "href": pagePath("runs", run.id, "logs", query: [("step", step ?? ""), ("from", "\(piece.next)")]),
           ], "What was printed next"))
+    // The end of what an open run printed is kept up to date.
+    let live: PageFrame.Live? =
+      piece.isLast && !run.status.isEnded ? .init(seconds: 2, said: "\(counted(piece.lines.count, "line"))") : nil
     return request.frame(
-      "Printed by \(run.recipe)", "/runs", Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", run.id))),
+      "Printed by \(run.recipe)", "/runs", live: live,
+      Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", run.id))),
       .element("h1", [:], "Printed"),
       piece.lines.isEmpty ? .element("p", ["class": "none"], "Nothing was printed.") : lines(piece.lines, request), more
     )

@@ -6,30 +6,48 @@ import RunState
 
 extension Pages {
   static func schedules(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let schedules = try await known(request)
-    let rows = schedules.map { schedule -> Markup in
-      let counts = schedule.counts.filter { $0.value > 0 }.sorted { $0.key.precedesByScalars($1.key) }
-        .map { "\($0.value) \(Part.words($0.key))" }.joined(separator: ", ")
-      return Markup([
-        schedule.pause == nil ? .nothing : Part.status("paused"),
-        .element("span", ["class": "grow"], Part.link(schedule.id, to: pagePath("schedules", schedule.id))),
-        .element("span", ["class": "end"], Markup(counts)),
-      ])
+    let (schedules, words) = try await known(request)
+    if schedules.isEmpty {
+      return request.frame(
+        "Schedules", "/schedules", .element("h1", [:], "Schedules"),
+        Part.rows([], orElse: "No recipe has an 'on:', so nothing starts by itself."))
+    }
+    let calendar = try await WeekCalendar(request, schedules)
+    var rows: [Markup] = []
+    for schedule in schedules {
+      let next =
+        rows.count < mostNext && schedule.pause == nil
+        ? try await request.upcoming(of: schedule) : nil
+      rows.append(
+        Markup([
+          schedule.pause == nil ? .nothing : Part.status("paused"),
+          .element(
+            "span", ["class": "grow"], Part.link(schedule.id, to: pagePath("schedules", schedule.id)),
+            .element("span", ["class": "quiet"], Markup(words[schedule.id] ?? ""))),
+          .element("span", ["class": "end"], next.map { "next " + Part.ago($0, request.clock) } ?? .nothing),
+        ]))
     }
     return request.frame(
-      "Schedules", "/schedules", .element("h1", [:], "Schedules"),
-      Part.rows(rows, orElse: "No recipe has an 'on:', so nothing starts by itself."))
+      "Schedules", "/schedules", .element("h1", [:], "Schedules"), calendar.markup,
+      Part.heading("All schedules", count: schedules.count), Part.rows(rows, orElse: .nothing))
   }
 
-  private static func known(_ request: PageRequest) async throws(Problem) -> [ScheduleRecord] {
-    let schedules = try await request.ask(.schedules) {
-      if case .schedules(let schedules) = $0 { schedules } else { nil }
+  /// The most schedules whose next slot is looked up.
+  private static let mostNext = 200
+
+  /// The schedules, and when each is due, in words.
+  static func known(
+    _ request: PageRequest
+  ) async throws(Problem) -> (schedules: [ScheduleRecord], words: [String: String]) {
+    let (schedules, words) = try await request.ask(.schedules) {
+      if case .schedules(let schedules, let words) = $0 { (schedules, words) } else { nil }
     }
-    return schedules.filter { request.caller.sees(recipe: $0.recipe) }
+    return (schedules.filter { request.caller.sees(recipe: $0.recipe) }, words)
   }
 
   static func schedule(_ request: PageRequest, _ id: String) async throws(Problem) -> HTTPServerResponse {
-    guard let schedule = try await known(request).first(where: { $0.id.hasSameScalars(as: id) }) else {
+    let (schedules, words) = try await known(request)
+    guard let schedule = schedules.first(where: { $0.id.hasSameScalars(as: id) }) else {
       throw Problem(.refusal(.notFound), "there is no schedule '\(id.brief)'")
     }
     let slots = try await request.ask(.slots(SlotQuery(limit: 50, schedule: schedule.id))) {
@@ -46,6 +64,14 @@ extension Pages {
       schedule.id, "/schedules", Part.crumbs(("Schedules", "/schedules")),
       .element("h1", [:], "\(schedule.id) ", schedule.pause == nil ? .nothing : Part.status("paused")),
       Part.facts([
+        ("When", words[schedule.id].map { Markup($0) }),
+        (
+          "Next",
+          schedule.pause == nil
+            ? try await request.upcoming(of: schedule).map {
+              Part.timeAndAgo($0, request.clock)
+            } : nil
+        ),
         ("Recipe", Part.link(schedule.recipe, to: pagePath("recipes", schedule.recipe))),
         ("Paused", schedule.pause.map { Part.timeAndAgo($0.at, request.clock) }),
         ("Note", request.seesData ? schedule.pause?.note.map { Markup($0) } : nil),

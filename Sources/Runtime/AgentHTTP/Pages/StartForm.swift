@@ -54,11 +54,20 @@ struct StartForm {
     for input in inputs { parts += field(input.name, input.schema, isRequired: required.contains(input.name)) }
     let command = "errand runs start \(recipe.name)"
     parts.append(
-      .element("div", ["class": "actions"], .element("button", ["class": "main", "title": command], "Run")))
+      .element(
+        "div", ["class": "actions"],
+        .element(
+          "button",
+          [
+            "class": "main", "formaction": pagePath("recipes", recipe.name, "plan"),
+            "title": "errand plan \(recipe.file.shellQuoted)",
+          ], "Plan"),
+        .element("button", ["title": command], "Run")))
     let arguments = inputs.filter { required.contains($0.name) }.map { " -i \($0.name)=…" }.joined()
     parts.append(
       .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
+        .element("p", [:], Part.code("errand plan \(recipe.file.shellQuoted)" + arguments)),
         .element("p", [:], Part.code(command + arguments))))
     return .element(
       "form",
@@ -160,9 +169,9 @@ extension StartForm.Given {
 }
 
 extension Pages {
-  /// Starts a run, or shows the form again with what is wrong.
+  /// Plans or starts a run, or shows the form again with what is wrong.
   static func start(
-    _ request: PageRequest, _ name: String, _ form: HTTPQuery
+    _ request: PageRequest, _ name: String, _ form: HTTPQuery, isPlan: Bool = false
   ) async throws(Problem) -> HTTPServerResponse {
     var given = StartForm.Given(form)
     let recipe = try await request.ask(.recipe(name: name)) {
@@ -171,6 +180,12 @@ extension Pages {
     given.checkJSON(recipe)
     if given.faults.isEmpty {
       do throws(Problem) {
+        if isPlan {
+          let plan = try await request.ask(.plan(recipe: name, inputs: ValueMap(), texts: given.texts)) {
+            if case .plan(let plan) = $0 { plan } else { nil }
+          }
+          return redirect(pagePath("plans", plan.digest))
+        }
         let asked = AgentRequest.start(recipe: name, inputs: ValueMap(), texts: given.texts, key: form["key"])
         let run = try await request.ask(asked) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
         return redirect(pagePath("runs", run))

@@ -1,0 +1,222 @@
+import ActionKit
+package import Basics
+import Recipes
+package import RunState
+import Runs
+import Synchronization
+
+/// A plan that an agent made, as it keeps it.
+package struct PlanRecord: Record {
+  /// The SHA-256 of the document with a line end, as `errand plan --json` prints it.
+  package var digest: String
+  package var recipe: String
+  package var madeAt: Timestamp
+  /// Whether a run would fail, so that none can be started with it.
+  package var wouldFail: Bool
+  /// The document as JSON; it holds no secret.
+  package var text: String
+
+  /// The document.
+  package var document: Value { (try? JSON.parse(text)) ?? .null }
+
+  init(_ made: MadeForRun, of run: RunCreated) throws(RequestRefusedError) {
+    do throws(StateError) { digest = try sha256(Array("\(made.text)\n".utf8)) } catch {
+      throw RequestRefusedError(error)
+    }
+    recipe = run.recipe
+    madeAt = run.at
+    wouldFail = made.wouldFail
+    text = made.text
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    digest = try member("digest", record?.digest)
+    recipe = try member("recipe", record?.recipe)
+    madeAt = try member("madeAt", record?.madeAt)
+    wouldFail = try member("wouldFail", record?.wouldFail)
+    text = JSON.shown(try member("document", record.map { PlainJSON(value: $0.document) }).value, .pretty)
+  }
+
+  /// A plan that was made for a run.
+  package struct MadeForRun: Sendable {
+    package var text: String
+    package var wouldFail: Bool
+
+    package init(text: String, wouldFail: Bool) {
+      self.text = text
+      self.wouldFail = wouldFail
+    }
+  }
+}
+
+/// The latest plans of an agent, by their digests, and how many are being made.
+///
+/// They are in memory alone: a plan that is an hour old says little about what a run would do now.
+package final class PlanBook: Sendable {
+  struct Kept: Sendable {
+    var plan: PlanRecord
+    /// The inputs as a run records them.
+    var inputs: ValueMap
+  }
+
+  private struct Content {
+    /// The oldest first.
+    var plans: [Kept] = []
+    var making = 0
+  }
+
+  private let content = Mutex(Content())
+
+  static let mostPlans = 100
+  static let mostBytes = 8 << 20
+  /// Of one plan.
+  static let largest = 4 << 20
+  static let longestKept = TimeSpan.seconds(3600)
+  /// How many are made at once.
+  static let mostMade = 4
+  /// How long one may take.
+  static let longestMade = TimeSpan.seconds(60)
+
+  func keep(_ plan: PlanRecord, of inputs: ValueMap) {
+    content.withLock { content in
+      content.plans.removeAll { $0.plan.digest == plan.digest }
+      content.plans.append(Kept(plan: plan, inputs: inputs))
+      PlanBook.tidy(&content, at: plan.madeAt)
+    }
+  }
+
+  func plan(_ digest: String, at now: Timestamp) -> Kept? {
+    content.withLock { content in
+      PlanBook.tidy(&content, at: now)
+      return content.plans.first { $0.plan.digest.hasSameScalars(as: digest) }
+    }
+  }
+
+  private static func tidy(_ content: inout Content, at now: Timestamp) {
+    content.plans.removeAll { kept in (now.span(since: kept.plan.madeAt) ?? longestKept) >= longestKept }
+    var bytes = content.plans.reduce(0) { $0 + $1.plan.text.utf8.count }
+    while bytes > mostBytes || content.plans.count > mostPlans {
+      bytes -= content.plans.removeFirst().plan.text.utf8.count
+    }
+  }
+
+  /// Takes a place among the plans that are being made; false if there is none.
+  func begin() -> Bool {
+    content.withLock { content in
+      guard content.making < PlanBook.mostMade else { return false }
+      content.making += 1
+      return true
+    }
+  }
+
+  func end() { content.withLock { $0.making -= 1 } }
+}
+
+extension RunService {
+  /// Makes the plan of a run without starting it.
+  package typealias Planner =
+    @Sendable (_ run: RunCreated) async throws(RequestRefusedError) -> PlanRecord.MadeForRun
+
+  /// Plans a run of a served recipe, and keeps the plan.
+  ///
+  /// - Parameter digest: An earlier plan, whose inputs count if none are given.
+  func plan(
+    _ name: String, _ given: [(name: String, input: GivenInput)], likePlan digest: String?
+  ) async throws(RequestRefusedError) -> PlanRecord {
+    var inputs: ValueMap?
+    if let digest {
+      inputs = try planned(digest, of: name).inputs
+      if !given.isEmpty {
+        throw RequestRefusedError(.inputs, "the inputs are those of the plan; leave out either of them")
+      }
+    }
+    let prepared = try await steered().startingRun(of: name, given: given, planned: inputs, as: newID())
+    let plan = try await made(of: prepared.run, reading: prepared.secrets)
+    plans.keep(plan, of: prepared.run.inputs.map ?? ValueMap())
+    return plan
+  }
+
+  /// A plan that is kept.
+  func planned(_ digest: String, of recipe: String? = nil) throws(RequestRefusedError) -> PlanBook.Kept {
+    let kept = plans.plan(digest, at: time.now())
+    if let kept, recipe.map({ $0.hasSameScalars(as: kept.plan.recipe) }) ?? true { return kept }
+    throw RequestRefusedError(
+      .notFound,
+      "there is no plan '\(digest.shortened(to: 64))'\(recipe.map { " of '\($0)'" } ?? ""); plans are kept for an hour, and until the agent starts again; plan again"
+    )
+  }
+
+  private func made(of run: RunCreated, reading secrets: [String]) async throws(RequestRefusedError) -> PlanRecord {
+    guard let planner else { throw RequestRefusedError(.request, "no plans are made here") }
+    guard plans.begin() else {
+      throw RequestRefusedError(
+        .busy, "\(PlanBook.mostMade) plans are being made, which is the most at once; try again in a few seconds")
+    }
+    defer { plans.end() }
+    await store.secrets.learn(named: secrets)
+    let result = await withTaskGroup(of: Result<PlanRecord.MadeForRun, RequestRefusedError>?.self) { [time] group in
+      group.addTask {
+        do throws(RequestRefusedError) { return .success(try await planner(run)) } catch { return .failure(error) }
+      }
+      group.addTask {
+        try? await time.sleep(for: PlanBook.longestMade)
+        return nil
+      }
+      let first = await group.next()
+      // What is being read is given up, also when the caller has left.
+      group.cancelAll()
+      return first ?? nil
+    }
+    guard let result, !Task.isCancelled else {
+      throw RequestRefusedError(
+        .timeout,
+        "the plan took longer than \(PlanBook.longestMade.spelled), and was given up; nothing was written. The command line has no limit: errand plan \(run.file.shellQuoted)"
+      )
+    }
+    let made = try result.get()
+    guard made.text.utf8.count <= PlanBook.largest else {
+      throw RequestRefusedError(
+        .configuration,
+        "the plan has more than 4 MiB, which is the most that is kept; the command line has no limit: errand plan \(run.file.shellQuoted) --out FILE"
+      )
+    }
+    return try PlanRecord(made, of: run)
+  }
+
+  /// Starts a run if it would do what its plan says.
+  func start(
+    _ name: String, _ given: [(name: String, input: GivenInput)], _ key: RunKey?, asPlanned digest: String
+  ) async throws(RequestRefusedError) -> AgentReply {
+    let agreed: PlanBook.Kept
+    do throws(RequestRefusedError) { agreed = try planned(digest, of: name) } catch {
+      // The plan may be gone with the agent that answered nothing; the run that it started is not.
+      guard let key, let run = try await run(ofKey: key, of: name) else { throw error }
+      return .accepted(run: run.id, isServing: agent.isServing, known: run.status)
+    }
+    var prepared = try await steered().startingRun(of: name, given: [], planned: agreed.inputs, as: newID())
+    if !given.isEmpty {
+      let other = try await steered().startingRun(of: name, given: given, as: newID()).run.inputs
+      let names = prepared.run.inputs.namesOfDifferences(to: other).map { "'\($0)'" }
+      guard names.isEmpty else {
+        throw RequestRefusedError(
+          .inputs, "the plan has other values of \(joined(names)); leave the inputs out, or plan with these")
+      }
+    }
+    prepared.run.key = key
+    await store.secrets.learn(named: prepared.secrets)
+    if let known = try await holder(ofKeyOf: prepared.run) {
+      return .accepted(run: known.id, isServing: agent.isServing, known: known.status)
+    }
+    let again = try await made(of: prepared.run, reading: prepared.secrets)
+    let moves = Plan.moves(from: agreed.plan.document, to: again.document)
+    guard moves.isEmpty else {
+      throw RequestRefusedError(
+        .moved, ([RunService.moved] + moves).joined(separator: "\n"))
+    }
+    if again.wouldFail { throw RequestRefusedError(.moved, "the run would fail; nothing was started") }
+    return try await begin(prepared.run, reading: prepared.secrets)
+  }
+
+  /// What the message begins with when a plan no longer holds; a line for each move follows.
+  package static let moved = "the plan no longer holds; nothing was started. Plan again and review the changes"
+}

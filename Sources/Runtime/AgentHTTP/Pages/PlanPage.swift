@@ -1,0 +1,283 @@
+// A plan: what a run would change, by service and step, before it is started; as `errand plan` prints it.
+import Agent
+import Basics
+import HTTPServer
+import RunState
+import Runs
+
+extension Pages {
+  /// - Parameter moved: Why the run wasn't started, with what differs from the plan.
+  static func plan(
+    _ request: PageRequest, _ digest: String, moved: Problem? = nil
+  ) async throws(Problem) -> HTTPServerResponse {
+    let plan = try await shownPlan(request, digest)
+    var response = request.frame("Plan of \(plan.recipe)", "/recipes", PlanPage(plan, request, moved).markup)
+    if let moved { response.status = moved.kind.status }
+    return response
+  }
+
+  private static func shownPlan(_ request: PageRequest, _ digest: String) async throws(Problem) -> PlanRecord {
+    try await request.ask(.showPlan(digest: digest)) { if case .plan(let plan) = $0 { plan } else { nil } }
+  }
+
+  /// Starts the run of a plan, or shows what has moved since.
+  static func runPlan(
+    _ request: PageRequest, _ digest: String, key: String?
+  ) async throws(Problem) -> HTTPServerResponse {
+    let recipe = try await shownPlan(request, digest).recipe
+    do throws(Problem) {
+      let asked = AgentRequest.start(recipe: recipe, inputs: ValueMap(), texts: [:], key: key, plan: digest)
+      let run = try await request.ask(asked) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
+      return redirect(pagePath("runs", run))
+    } catch {
+      guard error.kind == .refusal(.moved) else { throw error }
+      return try await plan(request, digest, moved: error)
+    }
+  }
+
+  /// Plans with the same inputs again.
+  static func planAgain(_ request: PageRequest, _ digest: String) async throws(Problem) -> HTTPServerResponse {
+    let recipe = try await shownPlan(request, digest).recipe
+    let again = try await request.ask(.plan(recipe: recipe, inputs: ValueMap(), texts: [:], plan: digest)) {
+      if case .plan(let plan) = $0 { plan } else { nil }
+    }
+    return redirect(pagePath("plans", again.digest))
+  }
+}
+
+private struct PlanPage {
+  let plan: PlanRecord
+  let document: Value
+  let request: PageRequest
+  let moved: Problem?
+
+  init(_ plan: PlanRecord, _ request: PageRequest, _ moved: Problem?) {
+    self.plan = plan
+    document = plan.document
+    self.request = request
+    self.moved = moved
+  }
+
+  /// The most rows of a table; the command line shows all.
+  private static let mostRows = 200
+  private static let longest = 2_000
+
+  var markup: Markup {
+    var parts: [Markup] = [
+      Part.crumbs(("Recipes", "/recipes"), (plan.recipe, pagePath("recipes", plan.recipe))),
+      .element("h1", [:], "Plan of \(plan.recipe)"), .element("p", ["class": "lead"], Markup(summary)),
+    ]
+    if plan.wouldFail {
+      let message = request.seesData ? document["error"]?["message"]?.string : nil
+      let step = document["error"]?["step"]?.string.map { " in '\($0)'" } ?? ""
+      parts.append(
+        Part.notice(
+          .element("p", [:], Markup("The run would fail\(step)\(message.map { ": \($0)" } ?? ".")")), kind: "fault"))
+    }
+    if let moved {
+      parts.append(
+        .element(
+          "div", ["class": "notice fault", "role": "alert"], .element("p", [:], Markup(moved.detail)),
+          .element("ul", [:], Markup(moved.moves.map { .element("li", [:], Markup($0)) }))))
+    }
+    if request.may(.start) { parts.append(Part.actions(actions)) }
+    parts.append(
+      Part.facts([("Made", Part.timeAndAgo(plan.madeAt, request.clock)), ("Digest", Part.code(plan.digest))]))
+    parts += groups.filter { $0.writes > 0 }.map(section)
+    if request.seesData {
+      let notes = (document["notes"]?.list ?? []).filter { $0["kind"]?.string != "leftOut" }
+      if !notes.isEmpty {
+        let rows = notes.map { note -> [Markup] in
+          [Part.code(note["path"]?.string ?? ""), Markup(conditions(note)), Markup(local(note["text"]?.string ?? ""))]
+        }
+        parts.append(Part.heading("On the way") + table("On the way", ["Step", "Condition", "What happens"], rows))
+      }
+      if let outputs = document["outputs"], let shown = Part.value(PlanPage.shown(outputs)) {
+        parts.append(Part.heading("Outputs") + shown)
+      }
+      if let inputs = Part.value(document["inputs"].map(PlanPage.shown)) {
+        parts.append(Part.heading("Inputs") + inputs)
+      }
+    }
+    let reads = document["reads"]?.list ?? []
+    if !reads.isEmpty {
+      let rows = reads.map { read -> [Markup] in
+        var row = [
+          Part.code(read["path"]?.string ?? ""), Part.code(read["action"]?.string ?? ""),
+          Markup(read["connection"]?.string ?? ""),
+        ]
+        if request.seesData { row.append(Markup(PlanPage.words(read["input"]))) }
+        return row
+      }
+      let headings = ["Step", "Action", "Connection"] + (request.seesData ? ["Input"] : [])
+      parts.append(Part.heading("Read for the plan") + table("Read for the plan", headings, rows))
+    }
+    return Markup(parts)
+  }
+
+  private var actions: [Part.Action] {
+    let file = (document["file"]?.string ?? plan.recipe).shellQuoted
+    let given = request.seesData ? arguments : ""
+    var run = Part.Action(
+      label: "Run exactly this", path: pagePath("plans", plan.digest, "run"),
+      command: "errand plan \(file)\(given) --out plan.json; errand run \(file) --plan plan.json", kind: "main")
+    // The key is of the page that was shown, so that a second click starts nothing.
+    run.fields = [("key", "plan-" + [UInt8].random(16).hexadecimal)]
+    let again = Part.Action(
+      label: "Plan again", path: pagePath("plans", plan.digest, "again"), command: "errand plan \(file)\(given)",
+      kind: plan.wouldFail || moved != nil ? "main" : nil)
+    return plan.wouldFail || moved != nil ? [again] : [run, again]
+  }
+
+  /// The inputs on the command line.
+  private var arguments: String {
+    (document["inputs"]?.map?.members ?? []).map { member in
+      let value = member.value
+      let text =
+        value["secret"]?.string.map { "@secret:\($0)" } ?? (value["$withSecret"] == nil ? PlanPage.words(value) : "…")
+      return " -i " + "\(member.name ?? "")=\(text)".shellQuoted
+    }.joined()
+  }
+
+  /// What changes, in a sentence.
+  private var summary: String {
+    let tally = document["tally"]
+    var parts: [String] = []
+    for kind in ["added", "changed", "removed"] {
+      if let count = tally?[kind]?.int, count > 0 { parts.append("\(count) \(kind)") }
+    }
+    if let count = tally?["opaque"]?.int, count > 0 { parts.append("\(counted(count, "write")) shown by input") }
+    var text = parts.isEmpty ? "No changes" : parts.joined(separator: ", ")
+    if let count = tally?["undecided"]?.int, count > 0 { text += " (\(count) of these perhaps)" }
+    return "\(text)\(plan.wouldFail ? "; the run would fail" : ""). Nothing was written."
+  }
+
+  // MARK: Changes
+
+  /// The writes of one step under the same conditions.
+  private struct Group {
+    var connection: String
+    var path: String
+    var action: String
+    var conditions: String
+    var changes: [(what: String, before: String?, after: String?)] = []
+    var reasons: [String] = []
+    /// The inputs of writes whose changes are unknown.
+    var inputs: [Value] = []
+    var writes = 0
+    var leftOut = 0
+  }
+
+  private var groups: [Group] {
+    var groups: [Group] = []
+    for write in document["writes"]?.list ?? [] {
+      let path = (write["path"]?.string ?? "").withoutIndexes
+      let conditions = conditions(write)
+      let (connection, action) = (write["connection"]?.string ?? "", write["action"]?.string ?? "")
+      var index = groups.firstIndex {
+        $0.connection == connection && $0.path == path && $0.action == action && $0.conditions == conditions
+      }
+      if index == nil {
+        groups.append(Group(connection: connection, path: path, action: action, conditions: conditions))
+        index = groups.count - 1
+      }
+      guard let index else { continue }
+      groups[index].writes += 1
+      for change in write["changes"]?.list ?? [] {
+        groups[index].changes.append(
+          (change["subject"]?.string ?? "", change["before"]?.string, change["after"]?.string))
+      }
+      if let reason = write["opaque"]?.string {
+        if !groups[index].reasons.contains(reason) { groups[index].reasons.append(reason) }
+        groups[index].inputs.append(PlanPage.shown(write["input"] ?? .null))
+      }
+    }
+    for note in document["notes"]?.list ?? [] where note["kind"]?.string == "leftOut" {
+      let path = (note["path"]?.string ?? "").withoutIndexes
+      if let index = groups.firstIndex(where: { $0.path == path }) { groups[index].leftOut += 1 }
+    }
+    return groups
+  }
+
+  private func section(_ group: Group) -> Markup {
+    func count(_ word: String, _ isOne: (_ before: String?, _ after: String?) -> Bool) -> String? {
+      let count = group.changes.count { isOne($0.before, $0.after) }
+      return count > 0 ? "\(count) \(word)" : nil
+    }
+    var counts = [
+      count("added") { $0 == nil && $1 != nil }, count("changed") { $0 != nil && $1 != nil && $0 != $1 },
+      count("removed") { $0 != nil && $1 == nil }, count("unchanged") { $0 == $1 },
+    ].compactMap { $0 }
+    if !group.inputs.isEmpty { counts.append("\(counted(group.inputs.count, "write")) shown by input") }
+    if group.leftOut > 0 { counts.append("\(group.leftOut) left out") }
+    var parts: [Markup] = [
+      Part.heading("\(group.connection): \(group.path)"),
+      .element(
+        "p", [:], Part.code(group.action), Markup(": \(counts.isEmpty ? "no change" : counts.joined(separator: ", "))")),
+    ]
+    guard request.seesData else { return Markup(parts) }
+    if !group.conditions.isEmpty { parts.append(.element("p", ["class": "quiet"], Markup(group.conditions))) }
+    let rows = group.changes.filter { $0.before != $0.after }.map { change in
+      [
+        Markup(change.what.shortened(to: PlanPage.longest)), side(change.before, "before"), side(change.after, "after"),
+      ]
+    }
+    let name = "Changes of \(group.path)"
+    if !rows.isEmpty { parts.append(table(name, ["What", "Before", "After"], rows)) }
+    for reason in group.reasons.prefix(5) { parts.append(.element("p", ["class": "quiet"], Markup(reason))) }
+    if group.reasons.count > 5 {
+      parts.append(.element("p", ["class": "quiet"], "and \(group.reasons.count - 5) more"))
+    }
+    if group.inputs.count == 1, let only = Part.value(group.inputs.first) {
+      parts.append(only)
+    } else if group.inputs.count > 1 {
+      var names: [String] = []
+      for name in group.inputs.flatMap({ ($0.map?.members ?? []).compactMap(\.name) }) where !names.contains(name) {
+        names.append(name)
+      }
+      parts.append(
+        table(name, names, group.inputs.map { input in names.map { Markup(PlanPage.words(input[$0], none: "")) } }))
+    }
+    return Markup(parts)
+  }
+
+  private func side(_ text: String?, _ kind: String) -> Markup {
+    guard let text else { return .element("span", ["class": "quiet"], "none") }
+    return .element("span", ["class": kind], Markup(text.shortened(to: PlanPage.longest)))
+  }
+
+  private func table(_ name: String, _ headings: [String], _ rows: [[Markup]]) -> Markup {
+    let rest = rows.count - PlanPage.mostRows
+    return Part.table(name, headings, Array(rows.prefix(PlanPage.mostRows)))
+      + (rest > 0 ? .element("p", ["class": "quiet small"], "and \(rest) more; the command line shows all") : .nothing)
+  }
+
+  // MARK: Values
+
+  private func conditions(_ entry: Value) -> String {
+    (entry["if"]?.list ?? []).compactMap(\.string).joined(separator: ", ")
+  }
+
+  /// A note with its instant as people of the folder's zone read it.
+  private func local(_ note: String) -> String {
+    let start = "would wait until "
+    guard note.hasPrefix(start), let due = Timestamp(String(note.dropFirst(start.count))) else { return note }
+    return start + request.clock.date(due)
+  }
+
+  /// A value of the document, in which an unknown value is a reason in parentheses.
+  private static func shown(_ value: Value) -> Value {
+    if let map = value.map {
+      if map.count == 1, let reason = map["$unknown"]?.string { return .string("(\(reason))") }
+      if map.count == 1, map["$withSecret"] != nil { return .string("(holds a secret)") }
+      return .map(map.mapValues(shown))
+    }
+    return value.list.map { .list($0.map(shown)) } ?? value
+  }
+
+  private static func words(_ value: Value?, none: String = "none") -> String {
+    guard let value, !value.isNull else { return none }
+    let shown = shown(value)
+    return (shown.string ?? JSON.shown(shown)).shortened(to: longest)
+  }
+}

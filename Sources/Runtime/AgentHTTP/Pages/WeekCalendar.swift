@@ -1,0 +1,193 @@
+// A week of slots: past ones as the ledger has them, coming ones as they will be, by the clock of the folder's zone.
+//
+// A schedule with more than a few slots on a day has one entry there, which counts them. A day on which the clock
+// changes says so, because a slot may be twice in it or not at all.
+import Agent
+import Basics
+import Calendars
+import HTTPServer
+import RunState
+
+struct WeekCalendar {
+  let request: PageRequest
+  let schedules: [ScheduleRecord]
+  let monday: CivilDate
+  private var days: [[Entry]] = Array(repeating: [], count: 7)
+  /// The last coming slot that is shown, if there are more.
+  private var isShownUntil: Timestamp?
+
+  /// A slot, or a row of them with one outcome.
+  private struct Entry {
+    var schedule: String
+    var slot: Timestamp
+    /// Nil of a slot that is to come.
+    var outcome: SlotOutcome?
+    var run: String?
+    var count = 1
+  }
+
+  /// The most slots of each kind that are read for a week.
+  private static let mostSlots = 5000
+  /// The most slots of a schedule on a day that are listed one by one.
+  private static let mostOfADay = 3
+
+  init(_ request: PageRequest, _ schedules: [ScheduleRecord]) async throws(Problem) {
+    self.request = request
+    self.schedules = schedules
+    let zone = request.clock.zone
+    let today = zone.localTime(at: request.clock.now).time.date
+    monday = (request.given("week").flatMap { CivilDate(written: $0) } ?? today).monday
+    guard let first = zone.instant(of: CivilTime(monday)), let end = zone.instant(of: CivilTime(monday.adding(days: 7)))
+    else { throw Problem(.refusal(.request), "the week has to be in the years 1 to 9999, such as 2026-11-23") }
+    for slot in try await request.slots(of: schedules, from: first, before: end, limit: Self.mostSlots) {
+      add(Entry(schedule: slot.schedule, slot: slot.slot, outcome: slot.outcome, run: slot.run, count: slot.count))
+    }
+    let coming = try await request.upcoming(of: schedules, from: first, before: end, limit: Self.mostSlots)
+    if coming.count == Self.mostSlots { isShownUntil = coming.last?.slot }
+    for slot in coming { add(Entry(schedule: slot.schedule, slot: slot.slot)) }
+  }
+
+  private mutating func add(_ entry: Entry) {
+    let day = request.clock.zone.localTime(at: entry.slot).time.date.daysSinceEpoch - monday.daysSinceEpoch
+    // A row of slots may begin before the week.
+    days[max(0, min(6, day))].append(entry)
+  }
+
+  // MARK: What it looks like
+
+  var markup: Markup {
+    let sunday = monday.adding(days: 6)
+    func link(_ words: String, _ day: CivilDate, _ kind: String?) -> Markup {
+      .element(
+        "a", ["class": "button", "rel": kind, "href": pagePath("schedules", query: [("week", "\(day)")])], Markup(words)
+      )
+    }
+    return Markup([
+      .element("h2", ["id": "week"], "From \("\(monday)") to \("\(sunday)")"),
+      .element(
+        "div", ["class": "actions side"], link("Before", monday.adding(days: -7), "prev"),
+        .element("a", ["class": "button", "href": "/schedules"], "This week"),
+        link("After", monday.adding(days: 7), "next")),
+      .element("div", ["class": "week"], Markup(days.indices.map(day))),
+      isShownUntil.map { until in
+        .element(
+          "p", ["class": "quiet"], "Later slots than ", Part.time(until, request.clock),
+          " are left out: too many are due.")
+      } ?? .nothing,
+    ])
+  }
+
+  private func day(_ index: Int) -> Markup {
+    let date = monday.adding(days: index)
+    let today = request.clock.zone.localTime(at: request.clock.now).time.date
+    var rows: [(slot: Timestamp, markup: Markup)] = []
+    let bySchedule = Dictionary(grouping: days[index], by: \.schedule)
+    for (schedule, entries) in bySchedule {
+      let entries = entries.sorted { $0.slot < $1.slot }
+      if entries.count <= Self.mostOfADay {
+        rows += entries.map { ($0.slot, row([$0], schedule)) }
+      } else if let first = entries.first {
+        rows.append((first.slot, row(entries, schedule)))
+      }
+    }
+    rows.sort { $0.slot == $1.slot ? $0.markup.text < $1.markup.text : $0.slot < $1.slot }
+    let name = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][date.weekday]
+    return .element(
+      "section", ["class": date == today ? "day today" : "day"],
+      .element(
+        "h3", [:], .element("time", ["datetime": "\(date)"], "\(name) \(date.day)"),
+        date == today ? ", today" : .nothing),
+      change(on: date),
+      rows.isEmpty
+        ? .element("p", ["class": "quiet small"], "No slots") : .element("ul", [:], Markup(rows.map(\.markup))))
+  }
+
+  /// What the clock does on a day on which it changes.
+  private func change(on date: CivilDate) -> Markup {
+    let zone = request.clock.zone
+    guard let first = zone.instant(of: CivilTime(date)), let end = zone.instant(of: CivilTime(date.adding(days: 1))),
+      let at = zone.nextTransition(after: first.seconds - 1), at < end.seconds
+    else { return .nothing }
+    let period = zone.period(atSeconds: at)
+    guard period.offset != period.previousOffset else { return .nothing }
+    func time(_ offset: Int) -> String {
+      let time = CivilTime(secondsSinceEpoch: at + offset)
+      return "\(twoDigits(time.hour)):\(twoDigits(time.minute))"
+    }
+    return .element(
+      "p", ["class": "change small"],
+      "The clock goes \(period.offset > period.previousOffset ? "forward" : "back"): \(time(period.previousOffset)) is \(time(period.offset))."
+    )
+  }
+
+  private func row(_ entries: [Entry], _ schedule: String) -> Markup {
+    guard let first = entries.first, let last = entries.last else { return .nothing }
+    func clock(_ instant: Timestamp) -> String {
+      let time = request.clock.time(instant)
+      return time.hasSuffix(":00") ? String(time.prefix(5)) : time
+    }
+    var tallies: [(outcome: SlotOutcome?, count: Int, run: String?)] = []
+    for entry in entries {
+      if let index = tallies.firstIndex(where: { $0.outcome == entry.outcome }) {
+        tallies[index].count += entry.count
+      } else {
+        tallies.append((entry.outcome, entry.count, entry.run))
+      }
+    }
+    let statuses = tallies.map { outcome, count, run -> Markup in
+      let words = outcome.map { Part.words($0.rawValue) } ?? "to come"
+      let text = count == 1 ? words : "\(count) \(words)"
+      guard count == 1, let run else { return Part.status(outcome?.rawValue ?? "upcoming", text) }
+      return .element(
+        "a", ["class": "status s-\(outcome?.rawValue ?? "")", "href": pagePath("runs", run)], Markup(text))
+    }
+    return .element(
+      "li", [:],
+      .element(
+        "time", ["datetime": "\(first.slot)"],
+        Markup(entries.count == 1 ? clock(first.slot) : "\(clock(first.slot)) to \(clock(last.slot))")),
+      Markup(statuses), Part.link(schedule, to: pagePath("schedules", schedule)))
+  }
+}
+
+extension PageRequest {
+  /// The slots of the ledger of these schedules, latest first.
+  func slots(
+    of schedules: [ScheduleRecord], from: Timestamp?, before: Timestamp?, limit: Int
+  ) async throws(Problem) -> [SlotRecord] {
+    try await ofEach(schedules) { schedule throws(Problem) in
+      try await ask(.slots(SlotQuery(limit: limit, schedule: schedule, from: from, before: before))) {
+        if case .slots(let slots) = $0 { slots } else { nil }
+      }
+    }
+  }
+
+  /// The coming slots of these schedules, earliest first.
+  func upcoming(
+    of schedules: [ScheduleRecord], from: Timestamp? = nil, before: Timestamp? = nil, limit: Int
+  ) async throws(Problem) -> [UpcomingSlot] {
+    let slots = try await ofEach(schedules) { schedule throws(Problem) in
+      try await ask(.upcoming(SlotQuery(limit: limit, schedule: schedule, from: from, before: before))) {
+        if case .upcoming(let slots) = $0 { slots } else { nil }
+      }
+    }
+    return caller.recipes.isEmpty ? slots : Array(slots.sorted { $0.slot < $1.slot }.prefix(limit))
+  }
+
+  /// The next slot of a schedule; nil if none is to come.
+  func upcoming(of schedule: ScheduleRecord) async throws(Problem) -> Timestamp? {
+    try await ask(.upcoming(SlotQuery(limit: 1, schedule: schedule.id))) {
+      if case .upcoming(let slots) = $0 { slots } else { nil }
+    }.first?.slot
+  }
+
+  /// What is asked of all schedules at once, or, for a visitor who sees only some recipes, of each.
+  private func ofEach<Item>(
+    _ schedules: [ScheduleRecord], _ ask: (String?) async throws(Problem) -> [Item]
+  ) async throws(Problem) -> [Item] {
+    if caller.recipes.isEmpty { return try await ask(nil) }
+    var items: [Item] = []
+    for schedule in schedules { items += try await ask(schedule.id) }
+    return items
+  }
+}

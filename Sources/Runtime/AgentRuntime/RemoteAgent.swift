@@ -1,0 +1,221 @@
+/// An agent elsewhere, reached over HTTP with a token (`errand --remote URL`).
+///
+/// Each request is a `POST` to `/api/v1/requests`, whose answer holds the lines that the socket would have
+/// (`RequestDoor`). A token goes only over TLS or to this machine, and redirects aren't followed, so that it reaches no
+/// other host.
+package import Agent
+import Basics
+import Glibc
+import HTTPClient
+import RunState
+package import SecretSources
+import Synchronization
+
+package final class RemoteAgent: Sendable {
+  /// The agent's address, without a slash at its end.
+  package let url: String
+  private let token: String
+  /// This program with its version.
+  private let program: String
+  private let http = HTTPClient()
+
+  /// - Parameters:
+  ///   - address: The agent's address, as the user gave it.
+  ///   - program: This program with its version.
+  package init(_ address: String, token: String, program: String) throws(RuntimeError) {
+    guard let url = HTTPURL(address), url.userInfo == nil, url.path == "/", url.query == nil, !address.contains("#")
+    else {
+      throw RuntimeError(
+        .usage,
+        "the address of an agent is a scheme and a host, such as https://errand.example.org, and not '\(address.safe)'")
+    }
+    guard url.scheme == "https" || url.isLoopback else {
+      throw RuntimeError(
+        .usage,
+        "'\(address)' has no TLS, so everyone on the way could read the token; give the agent's https address, or lead a port of this machine there: ssh -L 7373:127.0.0.1:7373 \(url.host), then http://127.0.0.1:7373"
+      )
+    }
+    self.url = url.origin
+    self.token = token
+    self.program = program
+  }
+
+  /// Sends a request; the stream of answers ends after the last one, or where the connection ended.
+  ///
+  /// An agent that can't be reached, or refuses the token, ends it with a `RuntimeError`.
+  package func ask(_ request: AgentRequest) -> AsyncThrowingStream<AgentReply, any Error> {
+    let (replies, continuation) = AsyncThrowingStream<AgentReply, any Error>.makeStream()
+    let (line, verb) = request.encoded()
+    // Cancelled when the answers are no longer wanted; ends with the exchange.
+    let task = Task {
+      do {
+        try await exchange(line, AnswerSink(continuation, verb: verb))
+        continuation.finish()
+      } catch let refusal as RequestRefusedError {
+        continuation.yield(.refused(refusal))
+        continuation.finish()
+      } catch {
+        continuation.finish(throwing: error)
+      }
+    }
+    continuation.onTermination = { _ in task.cancel() }
+    return replies
+  }
+
+  private func exchange(_ line: Value, _ sink: AnswerSink) async throws {
+    var request = HTTPRequest(
+      "POST", "\(url)/api/v1/requests",
+      headers: [
+        "Authorization": "Bearer \(token)", "Content-Type": "application/json", "Accept": "application/jsonl",
+        "Errand-Protocol": "\(AgentProtocol.version)",
+      ], body: try JSON.write(line), redirects: .none, secrets: [token])
+    // The agent sends something every 15 seconds.
+    request.limits = HTTPLimits(attempt: nil, stall: .seconds(60), maxBodyBytes: .max)
+    let response: HTTPResponse
+    do throws(HTTPError) { response = try await http.send(request, into: sink) } catch {
+      // What came until then has been passed on.
+      if sink.hasBegun { return }
+      throw RuntimeError(.unavailable, "the agent can't be reached: \(error.message)")
+    }
+    if let fault = sink.fault {
+      guard let other = response.headers["Errand-Program"], other != program else {
+        throw RuntimeError(.unavailable, "the answer of the agent at \(url) can't be read: \(fault)")
+      }
+      throw RuntimeError(
+        .unavailable,
+        "the agent at \(url) is \(other.safe), and this is \(program), which reads its answer otherwise (\(fault)); use one version on both sides"
+      )
+    }
+    if !sink.hasBegun { throw refusal(of: response) }
+  }
+
+  /// What an answer that isn't lines means.
+  private func refusal(of response: HTTPResponse) -> any Error {
+    let problem = (try? JSON.parse(response.body)) ?? .null
+    guard response.headers["Content-Type"] == "application/problem+json", let kind = problem["kind"]?.string,
+      let detail = problem["detail"]?.string?.safe
+    else {
+      let leads = (300...399).contains(response.status) ? ", which leads elsewhere" : ""
+      return RuntimeError(
+        .unavailable,
+        "what answers at \(url) isn't an agent: it answered with HTTP status \(response.status)\(leads); check the address"
+      )
+    }
+    if let kind = RequestRefusedError.Kind(rawValue: kind) { return RequestRefusedError(kind, detail) }
+    switch kind {
+    case "unauthorized": return RuntimeError(.configuration, "the agent at \(url) refuses the token: \(detail)")
+    case "forbidden", "foreignHost", "foreignOrigin":
+      return RuntimeError(.configuration, "the agent at \(url) refuses: \(detail)")
+    case "noSuchPath":
+      return RuntimeError(
+        .unavailable, "the agent at \(url) is of a version that --remote can't reach; use \(program) there too")
+    default: return RuntimeError(.unavailable, "the agent at \(url) refuses: \(detail)")
+    }
+  }
+
+  // MARK: Tokens
+
+  /// Reads a token from a file, which only this account may read.
+  package static func token(inFile path: String) throws(RuntimeError) -> String {
+    var status = stat()
+    if stat(path, &status) == 0 {
+      guard status.st_uid == geteuid() else {
+        throw RuntimeError(
+          .configuration,
+          "'\(path)' belongs to another account, which can read the token; copy it into a file of your own: install -m 600 \(path) errand-token"
+        )
+      }
+      guard status.st_mode & 0o077 == 0 else {
+        throw RuntimeError(
+          .configuration, "'\(path)' can be read by others; make it private with: chmod 600 \(path)")
+      }
+    }
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try Files.read(path, limit: 64 << 10) } catch {
+      throw RuntimeError(error.isNotFound ? .noInput : .configuration, error.description)
+    }
+    return try sound(String(decoding: bytes, as: UTF8.self), of: "'\(path)'")
+  }
+
+  /// Reads a token from a source of secrets.
+  package static func token(named name: String, from sources: SecretSources) async throws(RuntimeError) -> String {
+    let found: String?
+    do throws(SecretError) { found = try await sources.find(name)?.value } catch {
+      throw RuntimeError(.configuration, error.message)
+    }
+    guard let found else {
+      throw RuntimeError(
+        .configuration,
+        "missing secret: \(name), which --token-secret names; set the environment variable of that name, or name another source under 'secrets' in errand.yaml"
+      )
+    }
+    return try sound(found, of: "the secret \(name)")
+  }
+
+  /// The token in a text.
+  package static func sound(_ text: String, of what: String) throws(RuntimeError) -> String {
+    let token = text.trimmed
+    guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+      throw RuntimeError(.configuration, "\(what) holds no token; 'errand token new' on the agent's machine makes one")
+    }
+    return token
+  }
+}
+
+/// Reads the lines of an answer as they arrive.
+private final class AnswerSink: HTTPBodySink {
+  private struct Content {
+    var hasBegun = false
+    var rest: [UInt8] = []
+    var answers = AnswerAssembler()
+    var fault: String?
+  }
+
+  private let content = Mutex(Content())
+  private let replies: AsyncThrowingStream<AgentReply, any Error>.Continuation
+  private let verb: String
+
+  init(_ replies: AsyncThrowingStream<AgentReply, any Error>.Continuation, verb: String) {
+    self.replies = replies
+    self.verb = verb
+  }
+
+  /// Whether the agent answers with lines.
+  var hasBegun: Bool { content.withLock { $0.hasBegun } }
+  /// Why a line can't be read.
+  var fault: String? { content.withLock { $0.fault } }
+
+  func accepts(_ head: HTTPResponse) -> Bool {
+    let areLines = head.status == 200 && head.headers["Content-Type"] == "application/jsonl"
+    if areLines { content.withLock { $0.hasBegun = true } }
+    return areLines
+  }
+
+  func receive(_ bytes: RawSpan) throws(HTTPError) {
+    content.withLock { content in
+      guard content.fault == nil else { return }
+      bytes.withUnsafeBytes { bytes in
+        for part in bytes.split(separator: ASCII.newline, omittingEmptySubsequences: false).enumerated() {
+          if part.offset > 0 {
+            take(content.rest, &content)
+            content.rest = []
+          }
+          content.rest += part.element
+        }
+      }
+    }
+  }
+
+  private func take(_ line: [UInt8], _ content: inout Content) {
+    guard content.fault == nil, line.contains(where: { $0 != ASCII.space }) else { return }
+    do throws(JSONError) {
+      let value = try JSON.parse(line, limits: AgentProtocol.limits)
+      guard let answer = content.answers.receive(value) else { return }
+      do throws(RecordError) { replies.yield(try AgentReply(reading: answer, to: verb)) } catch {
+        content.fault = error.message
+      }
+    } catch {
+      content.fault = error.message
+    }
+  }
+}

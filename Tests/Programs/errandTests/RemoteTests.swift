@@ -1,0 +1,258 @@
+import Basics
+import Foundation
+import HTTPClient
+import HTTPServer
+import Testing
+
+/// `errand --remote`: the commands of runs and schedules against a real agent elsewhere, over HTTP with a token.
+@Suite(.timeLimit(.minutes(5))) struct RemoteTests {
+  /// A folder that has no recipe, no errand.yaml and no state, with a token for an agent elsewhere.
+  struct Client {
+    let bench: APITests.Bench
+    let folder: URL
+
+    init(_ bench: APITests.Bench, _ options: String...) async throws {
+      self.bench = bench
+      folder = bench.program.folder.appending(path: "client-\(UUID().uuidString.prefix(8))")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try write(try await bench.token(folder.lastPathComponent, options), mode: 0o600)
+    }
+
+    func write(_ token: String, mode: Int) throws {
+      let path = folder.appending(path: "token").path
+      try Data("\(token)\n".utf8).write(to: URL(filePath: path))
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    private func process(_ arguments: [String], _ environment: [String: String]) -> Process {
+      let process = Process()
+      process.executableURL = Program.binary
+      process.arguments = arguments
+      process.currentDirectoryURL = folder
+      process.environment = ProcessInfo.processInfo.environment.merging(
+        ["ERRAND_REMOTE": bench.url, "ERRAND_TOKEN_FILE": "token", "TZ": "Europe/Berlin"]
+      ) { $1 }.merging(environment) { $1 }
+      return process
+    }
+
+    func start(_ arguments: [String], environment: [String: String] = [:]) throws -> Serving {
+      try Serving(process(arguments, environment))
+    }
+
+    func call(_ arguments: String..., environment: [String: String] = [:]) async throws -> Program.Outcome {
+      try await Call(process(arguments, environment)).outcome()
+    }
+  }
+
+  private static let all = [
+    "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "steer", "--scope", "approve",
+  ]
+
+  private func client(_ bench: APITests.Bench) async throws -> Client {
+    let client = try await Client(bench)
+    try client.write(try await bench.token("all", RemoteTests.all), mode: 0o600)
+    return client
+  }
+
+  @Test func `a run is started, followed, approved and explained elsewhere`() async throws {
+    let bench = try await APITests.Bench()
+    let client = try await client(bench)
+    let sum = try await client.call("run", "sum", "-i", "n=4")
+    #expect(sum.code == 0 && sum.out == "m: 5\n", "\(sum)")
+    let detached = try await client.call("run", "ask", "-i", "name=Ada", "--key", "k1", "--detach")
+    let id = detached.out.trimmingCharacters(in: .newlines)
+    #expect(
+      detached.error
+        == "the agent is running it; follow it with: errand --remote \(bench.url) runs follow \(id)\n")
+    let again = try await client.call("run", "ask", "-i", "name=Ada", "--key", "k1", "--detach")
+    #expect(again.out == detached.out && again.error.contains("no run was started: \(id) has this key"))
+
+    let follower = try client.start(["runs", "follow", id])
+    var listed = try await client.call("runs", "list", "--json")
+    while !listed.out.contains("Greet Ada?") { listed = try await client.call("runs", "list", "--json") }
+    let approved = try await client.call("runs", "approve", id, "--comment", "yes")
+    #expect(approved.code == 0 && approved.error == "approved 'ask' of \(id) as the token\n", "\(approved)")
+    #expect(await follower.end() == 0, "\(follower.before)")
+    let shown = try await client.call("runs", "show", id, "--json")
+    #expect(shown.json["outputs"]?["words"]?.string == "Hello Ada", "\(shown)")
+    #expect(shown.out.contains("\"by\": \"all\""))
+    let why = try await client.call("why", id)
+    #expect(why.code == 0 && why.out.contains("all approved 'ask' on "), "\(why)")
+    #expect(try await client.call("runs", "logs", id, "--follow").error == "the run is over: succeeded\n")
+    #expect(try await client.call("graph", id, "--format", "mermaid").out.contains("succeeded"))
+
+    // Its schedules are due by the clock of their own folder, which this one doesn't have.
+    let next = try await client.call("schedule", "next", "sum", "-n", "1", "--json", environment: ["TZ": "UTC"])
+    #expect(next.json.list?.first?["local"]?.string?.contains(" 05:00") == true, "\(next)")
+    let triggered = try await client.call("schedule", "trigger", "sum", "-i", "n=8")
+    #expect(triggered.code == 0 && triggered.error.hasPrefix("sum: started "), "\(triggered)")
+    let log = try await client.call("schedule", "log", "sum", "--json")
+    #expect(log.json.list?.first?["outcome"]?.string == "started")
+    #expect(try await client.call("why", "sum").code == 0)
+    #expect(try await client.call("runs", "delete", id).code == 0)
+    // Nothing was kept here.
+    #expect(try FileManager.default.contentsOfDirectory(atPath: client.folder.path) == ["token"])
+    await bench.end()
+  }
+
+  @Test func `a token does there what it is for, and nothing else`() async throws {
+    let bench = try await APITests.Bench()
+    let narrow = try await Client(bench, "--scope", "read", "--scope", "data", "--scope", "start", "--recipe", "sum")
+    let reader = try await Client(bench, "--scope", "read", "--scope", "start")
+    let started = try await narrow.call("run", "sum")
+    #expect(started.code == 0 && started.out == "m: 2\n", "\(started)")
+    let id = try await bench.program.call("runs", "start", "ask", "-i", "name=Ada").out
+      .trimmingCharacters(in: .newlines)
+    let foreign = try await narrow.call("runs", "show", id)
+    #expect(foreign.code == 66 && foreign.error == "error: there is no such run\n", "\(foreign)")
+    let refused = try await narrow.call("run", "ask", "-i", "name=Ada")
+    #expect(refused.code == 66 && refused.error == "error: there is no such recipe\n", "\(refused)")
+    let steered = try await narrow.call("runs", "cancel", "last:sum")
+    #expect(
+      steered.code == 78
+        && steered.error
+          == "error: the agent at \(bench.url) refuses: the token lacks the scope 'steer', which this needs\n"
+    )
+    let listed = try await narrow.call("runs", "list", "--json")
+    #expect(listed.code == 0 && !listed.out.contains("ask") && listed.out.contains("\"sum\""), "\(listed)")
+    let shown = try await narrow.call("runs", "show", "last:sum")
+    #expect(shown.code == 0 && shown.out.contains("m: 2"), "\(shown)")
+    #expect(try await narrow.call("why", "last:sum").code == 0)
+    let schedules = try await narrow.call("schedule", "list", "--json")
+    #expect(schedules.json.list?.compactMap { $0["id"]?.string } == ["sum"], "\(schedules)")
+    let blind = try await reader.call("runs", "list")
+    #expect(
+      blind.code == 78
+        && blind.error
+          == "error: the agent at \(bench.url) refuses: the token lacks the scope 'data', which 'errand --remote' needs for every command\n"
+    )
+    // What only the agent's account may ask isn't there, whatever the token.
+    let all = try await bench.token("all", RemoteTests.all)
+    for verb in ["tokens", "issueLink", "yield", "submit"] {
+      let answer = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"\#(verb)"}"#)
+      #expect(answer.status == (verb == "submit" ? 400 : 403), "\(verb): \(answer)")
+    }
+    let other = try await bench.send(
+      "POST", "/api/v1/requests", all, #"{"ask":"status"}"#, headers: ["Errand-Protocol": "0"])
+    #expect(other.status == 400 && other.json["detail"]?.string?.hasSuffix("use errand of the same version") == true)
+    await bench.end()
+  }
+
+  @Test func `a token that others can read, and one that isn't valid, are refused`() async throws {
+    let bench = try await APITests.Bench()
+    let client = try await client(bench)
+    let path = client.folder.appending(path: "token").path
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    let open = try await client.call("runs")
+    #expect(
+      open.code == 78
+        && open.error == "error: 'token' can be read by others; make it private with: chmod 600 token\n")
+    try client.write("errand_0", mode: 0o600)
+    let invalid = try await client.call("runs")
+    #expect(
+      invalid.code == 78
+        && invalid.error
+          == "error: the agent at \(bench.url) refuses the token: the token isn't valid; see: errand token list\n"
+    )
+    // A secret's source has it, and the environment.
+    let token = try await bench.token("more", RemoteTests.all)
+    let variable = ["MINE": token, "ERRAND_TOKEN_FILE": ""]
+    #expect(try await client.call("--token-secret", "MINE", "runs", environment: variable).code == 0)
+    #expect(try await client.call("runs", environment: ["ERRAND_TOKEN": token]).code == 0)
+    let none = try await client.call("runs", environment: ["ERRAND_TOKEN_FILE": ""])
+    #expect(none.code == 64 && none.error.hasPrefix("error: --remote needs a token; name a file of mode 0600"))
+    await bench.end()
+  }
+
+  @Test(arguments: [
+    (["runs"], "http://errand.example", 64, "'http://errand.example' has no TLS"),
+    (["runs"], "ftp://errand.example", 64, "the address of an agent is a scheme and a host"),
+    (["runs"], "https://ada:x@errand.example", 64, "the address of an agent is a scheme and a host"),
+    (["runs"], "http://127.0.0.1:1", 69, "the agent can't be reached: "),
+    (["run", "recipes/sum.yaml"], "http://127.0.0.1:1", 64, "with --remote, 'errand run' starts a recipe"),
+    (["run", "sum", "--sandbox"], "http://127.0.0.1:1", 64, "--sandbox needs the recipe and its services"),
+    (["runs", "approve", "last", "--by", "Eve"], "http://127.0.0.1:1", 64, "an agent elsewhere records decisions"),
+    (["check", "--remote", "http://127.0.0.1:1"], "", 64, "'errand check' works on files here and asks no agent"),
+    (["token", "list", "--remote", "http://127.0.0.1:1"], "", 64, "'errand token' works on the agent's own state"),
+    (["open", "--remote", "http://127.0.0.1:1"], "", 64, "open http://127.0.0.1:1 in a browser"),
+    (["runs", "--token-file", "token"], "", 64, "--token-file belongs to --remote"),
+  ])
+  func `an address or a command that doesn't fit is refused`(
+    _ words: [String], _ address: String, _ code: Int32, _ message: String
+  ) async throws {
+    let program = try await Program()
+    try program.write("errand_0\n", to: "token")
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o600], ofItemAtPath: program.folder.appending(path: "token").path)
+    let refused = try await program.call(
+      words, environment: ["ERRAND_REMOTE": address, "ERRAND_TOKEN_FILE": "token"])
+    #expect(refused.code == code && refused.error.hasPrefix("error: \(message)"), "\(refused)")
+    await program.remove()
+  }
+
+  @Test func `something else that answers there is told from an agent, and gets no second request`() async throws {
+    let program = try await Program()
+    let server = try HTTPServer(host: "127.0.0.1", port: 0) { request in
+      switch request.headers["Authorization"] {
+      case "Bearer errand_page": .text("<h1>Hello</h1>", type: "text/html")
+      case "Bearer errand_other":
+        HTTPServerResponse(
+          headers: ["Content-Type": "application/jsonl", "Errand-Program": "errand 99.0"],
+          body: .bytes(Array("{\"open\":5,\"finished\":[{\"new\":1}]}\n".utf8)))
+      default: HTTPServerResponse(status: 307, headers: ["Location": "http://127.0.0.1:1/"])
+      }
+    }
+    let url = "http://127.0.0.1:\(server.port)"
+    func error(_ token: String) async throws -> String {
+      let outcome = try await program.call("runs", environment: ["ERRAND_REMOTE": url, "ERRAND_TOKEN": token])
+      #expect(outcome.code == 69)
+      return outcome.error
+    }
+    #expect(
+      try await error("errand_page")
+        == "error: what answers at \(url) isn't an agent: it answered with HTTP status 200; check the address\n")
+    #expect(
+      try await error("errand_away")
+        == "error: what answers at \(url) isn't an agent: it answered with HTTP status 307, which leads elsewhere; check the address\n"
+    )
+    let other = try await error("errand_other")
+    #expect(other.hasPrefix("error: the agent at \(url) is errand 99.0, and this is errand "), "\(other)")
+    #expect(other.hasSuffix("; use one version on both sides\n"))
+    await server.stop()
+    await program.remove()
+  }
+
+  @Test(arguments: [true, false])
+  func `following outlives the agent if it comes back, and says how to go on if it doesn't`(
+    _ comesBack: Bool
+  ) async throws {
+    let bench = try await APITests.Bench()
+    let client = try await client(bench)
+    let id = try await client.call("runs", "start", "ask", "-i", "name=Ada").out.trimmingCharacters(in: .newlines)
+    let follower = try client.start(["runs", "follow", id])
+    _ = await follower.line(with: "Greet Ada?")
+    bench.agent.signal(SIGKILL)
+    #expect(await bench.agent.end() == -SIGKILL)
+    _ = await follower.line(with: "the connection to the agent at \(bench.url) was cut; connecting again")
+    if comesBack {
+      let yaml = try bench.program.read("errand.yaml")
+      let address = bench.url.replacingOccurrences(of: "http://", with: "")
+      try bench.program.write(yaml.replacingOccurrences(of: "127.0.0.1:0", with: address), to: "errand.yaml")
+      let agent = try bench.program.serve("serve")
+      _ = await agent.line(with: " serves ")
+      #expect(await follower.line(with: "connected again; the run is waiting") != nil, "\(follower.before)")
+      #expect(try await client.call("runs", "approve", id).code == 0)
+      #expect(await follower.end() == 0, "\(follower.before)")
+      agent.signal(SIGTERM)
+      #expect(await agent.end() == 0)
+    } else {
+      _ = await follower.line(with: "error: ")
+      #expect(
+        follower.before.hasSuffix(
+          "error: the agent at \(bench.url) can't be reached any more; the run goes on as soon as it is served. Follow it then with: errand --remote \(bench.url) runs follow \(id)"
+        ), "\(follower.before)")
+      #expect(await follower.end() == 69)
+    }
+    await bench.program.remove()
+  }
+}
