@@ -27,8 +27,9 @@ final class PublishedState: Sendable {
   init(_ state: State) { self.state = Mutex(state) }
 }
 
-/// Counts what became durable: the events of a batch, what the sync took, and how to find the recipe of a run by its
-/// id. Called on the thread that writes, so it must not wait.
+/// Counts what became durable: the events of a batch, what the sync took, and how to find the recipe of a run.
+///
+/// Called on the thread that writes, so it must not wait.
 package typealias CommitObserver =
   @Sendable (_ events: [StateEvent], _ syncTime: Duration, _ recipe: (_ run: String) -> String?) -> Void
 

@@ -19,7 +19,9 @@ extension Pages {
     case ("runs", "resume"): _ = try await request.ask(.resume(run: name, isDetached: true))
     case ("runs", "cancel"): _ = try await request.ask(.cancel(run: name, reason: text("reason")))
     case ("runs", "retry"):
-      if case .retried(_, let id, _) = try await request.ask(.retry(run: name)) { return redirect(pagePath("runs", id)) }
+      if case .retried(_, let id, _) = try await request.ask(.retry(run: name)) {
+        return redirect(pagePath("runs", id))
+      }
     case ("runs", "delete"):
       _ = try await request.ask(.delete(run: name))
       return redirect("/runs")
