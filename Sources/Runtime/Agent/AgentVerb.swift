@@ -255,7 +255,8 @@ extension AgentVerb {
         return (recipe, PlainMap(map: inputs), texts, plan)
       }),
     AgentVerb(
-      "showPlan", "Shows a plan of the last hour.", .token(.read), at: .get("/plans/{digest}", PlanAnswer.self), on: "/plans/{digest}",
+      "showPlan", "Shows a plan of the last hour.", .token(.read), at: .get("/plans/{digest}", PlanAnswer.self),
+      on: "/plans/{digest}",
       refusals: [.notFound],
       Member<String>.required("digest", "The plan's digest."),
       make: { .showPlan(digest: $0) }, values: { if case .showPlan(let digest) = $0 { digest } else { nil } }),

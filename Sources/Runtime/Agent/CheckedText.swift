@@ -8,7 +8,9 @@ extension RunService {
   /// The most bytes of a recipe that is checked for a caller.
   private static let mostChecked = 256 << 10
 
-  /// Checks the text of a recipe, which may use the files of recipes that are served, and no others. Nothing runs.
+  /// Checks the text of a recipe; nothing runs.
+  ///
+  /// It may use the files of recipes that are served, and no others.
   func check(_ text: String, _ file: String) async throws(RequestRefusedError) -> Value {
     guard text.utf8.count <= RunService.mostChecked else {
       throw RequestRefusedError(.request, "a recipe of \(text.utf8.count) bytes isn't checked; it may have 256 KiB")

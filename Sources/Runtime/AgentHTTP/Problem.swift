@@ -95,7 +95,8 @@ package struct Problem: Error, Sendable {
       case .refusal(.moved):
         "Make a new plan, look at it, and start the run with its digest. 'moves' says what is different now."
       case .refusal(.busy): "Wait as long as Retry-After says, and repeat the request."
-      case .refusal(.timeout): "Repeat the request, or do the same with errand on the agent's machine, which waits longer."
+      case .refusal(.timeout):
+        "Repeat the request, or do the same with errand on the agent's machine, which waits longer."
       case .refusal(.conflict): "Look at it again, and repeat the request if it is still wanted."
       case .refusal(.notServing): "Start 'errand serve', or wait as long as Retry-After says."
       case .refusal(.serving): "Ask the agent that serves, or stop it first."
