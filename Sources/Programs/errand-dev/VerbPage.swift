@@ -46,7 +46,7 @@ private func verbTable() -> [String] {
   return [
     "", "## Where each is found", "",
     "Paths of the API are below `/api/v1`; [From a browser, from a program, from elsewhere](api.md) explains it and the "
-      + "pages. What has neither is asked by commands on their way.", "",
+      + "pages. Requests that have none of these are made by commands on the way to something else.", "",
     "| Request | Command | API | Page |", "|---|---|---|---|",
   ] + rows
 }

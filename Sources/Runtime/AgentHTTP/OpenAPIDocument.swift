@@ -94,7 +94,7 @@ package enum OpenAPIDocument {
     "properties": .object([
       "specversion": .object(["const": .string("1.0")]),
       "id": .object([
-        "type": .string("string"), "minLength": .int(1), "maxLength": .int(64),
+        "type": .string("string"), "minLength": .int(1),
         "description": .string("The event's id."),
       ]),
       "source": .object(["type": .string("string"), "minLength": .int(1)]),

@@ -283,7 +283,6 @@ import Testing
         page.status == 200 && text.contains("<code>\(kind.name)</code>")
           && text.contains("What to do"))
     }
-    #expect(try await bench.send("GET", "/problems/nothing", nil).status == 303)
     await bench.end()
   }
 

@@ -41,6 +41,7 @@ import Testing
     .logs(run: "r1", step: "a", from: 12),
     .why(RunFacts.Question(run: "r1", cause: RunCause(.retry, run: "r0"), group: "g", awaits: ["paid"])), .schedules,
     .slots(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant, after: "x")),
+    .upcoming(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant)),
     .pauseSchedule(id: "tick", note: "holiday"), .resumeSchedule(id: "tick"), .resetSchedule(id: "tick"),
     .trigger(id: "tick", overlap: .skip, inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k"),
     .backfill(id: "tick", from: instant, to: instant, overlap: .bufferAll, isDry: true), .connections, .status, .yield,

@@ -22,7 +22,7 @@ import Testing
     }
     #expect(
       found == [
-        "watching  ", "began r1 running", "waits r1 waiting", "began r2 running", "ended r2 failed", "stands r1 paused",
+        "watching  ", "began r1 queued", "waits r1 waiting", "began r2 queued", "ended r2 failed", "stands r1 paused",
       ])
   }
 
