@@ -54,7 +54,7 @@ let shippedLinking = [
 
 /// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
 let builtForSize: Set = [
-  "AgentHTTP", "AgentRuntime", "CommandLineParser", "RecipeTesting", "Recordings", "SMTPClient", "SandboxKit",
+  "Agent", "AgentHTTP", "AgentRuntime", "CommandLineParser", "RecipeTesting", "Recordings", "SMTPClient", "SandboxKit",
   "SecretSources", "errand",
 ]
 

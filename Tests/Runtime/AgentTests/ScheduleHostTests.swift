@@ -249,7 +249,7 @@ import Testing
       Issue.record("another answer")
       return
     }
-    #expect(listed.count == 301 && words["one"] == "every 1h")
+    #expect(listed.count == 301 && words.count == 301 && words["one"]?.hasPrefix("every ") == true)
     #expect(listed.compactMap { $0.texts == nil ? nil : $0.id } == ["many/e0", "one"])
     #expect(listed.first?.texts == .inline(try await bench.store.value(texts)))
     await bench.pass(.seconds(9000))
