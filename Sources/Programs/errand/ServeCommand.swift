@@ -143,7 +143,11 @@ private struct Service {
     unlink("\(current.value.workspace.stateFolder)/\(SocketAddress.httpName)")
     await connection.leave()
     if let failure { throw RuntimeError(failure) }
-    log.say("stopped", "stopped; open runs resume when errand serve is started again")
+    log.say(
+      "stopped",
+      current.value.sandboxes == nil
+        ? "stopped; open runs resume when errand serve is started again"
+        : "stopped; its state and its files are thrown away")
     return .done
   }
 
