@@ -13,7 +13,7 @@ import tempfile
 import time
 import urllib.parse
 
-from agent import HOSTILE, ROOT, Agent, Failed, expect, main, until
+from agent import HOSTILE, RECIPES, ROOT, Agent, Failed, expect, main, until
 
 try:
     from selenium import webdriver
@@ -273,6 +273,38 @@ class Content:
         self.agent.__exit__(*fault)
 
 
+class Everyday:
+    """An agent as a school has it, for pictures."""
+
+    def __init__(self, program):
+        recipes = {name: RECIPES[name] for name in ["letter", "broken"]}
+        self.agent = agent = Agent(program, recipes=recipes, copies=True, services=["markbook", "notify"])
+        (agent.folder / "recipes" / "class-list.yaml").write_text(
+            "summary: Writes the list of a class.\nsteps:\n  - id: book\n    uses: markbook.getMarkbok\n"
+            "    with: { markbookKey: 1207731 }\n")
+        agent.start()
+        token = agent.everything()
+        self.runs = runs = {"uncertain": agent.uncertain(token)}
+        planned = agent.ask(
+            "POST", "/api/v1/recipes/markbook-averages/plans", token, {"inputs": {"markbook": 1207731}})
+        expect(planned.status == 201, f"no plan: {planned}")
+        self.plan = planned.json["digest"]
+        for name, recipe, status, inputs in [
+            ("failed", "broken", "failed", {}),
+            ("approval", "approve-averages", "waiting", {"markbook": 1207731}),
+            ("averages", "markbook-averages", "succeeded", {"markbook": 1207731}),
+            ("hello", "hello", "succeeded", {"name": "Ada", "times": 3}),
+        ]:
+            runs[name] = agent.begin(token, recipe, **inputs)
+            agent.until_status(token, runs[name], status)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *fault):
+        self.agent.__exit__(*fault)
+
+
 def kind(path):
     """What pages that differ only in what they are about have in common."""
     path, _, query = path.partition("?")
@@ -395,8 +427,8 @@ def pictures(content, folder):
         shown = {
             "now": "/", "runs": "/runs", "run": f"/runs/{runs['averages']}", "run-failed": f"/runs/{runs['failed']}",
             "run-uncertain": f"/runs/{runs['uncertain']}", "recipes": "/recipes",
-            "recipe": "/recipes/approve-averages", "recipe-faulty": "/recipes/faulty", "schedules": "/schedules",
-            "schedule": "/schedules/markbook-averages", "plan": f"/plans/{content.plans[0]}",
+            "recipe": "/recipes/approve-averages", "recipe-faulty": "/recipes/class-list", "schedules": "/schedules",
+            "schedule": "/schedules/markbook-averages", "plan": f"/plans/{content.plan}",
             "connections": "/connections", "state": "/state", "login": "/login",
         }
         # Pages that have no place of their own are where links lead.
@@ -409,6 +441,11 @@ def pictures(content, folder):
                     browser.open(path)
                     file = folder / f"{name}-{width}-{theme}.png"
                     browser.driver.save_screenshot(str(file))
+    names = "".join(f"\n## {name}\n\n" + " ".join(
+        f'<a href="{name}-{width}-{theme}.png"><img src="{name}-{width}-{theme}.png" height="320" alt="{name}, {theme}"></a>'
+        for width in (1280, 390) for theme in THEMES) + "\n" for name in shown)
+    (folder / "README.md").write_text(
+        "<!-- Made by 'make pictures'. Do not edit. -->\n\n# The pages\n\nWide and on a phone, light and dark.\n" + names)
     print(f"pictures: {len(list(folder.glob('*.png')))} in {folder}")
 
 
@@ -418,9 +455,10 @@ def run():
     parser.add_argument("--only", choices=["appearance", "keyboard", "no-scripts"])
     parser.add_argument("--pictures", type=pathlib.Path)
     options = parser.parse_args()
-    with Content(options.program) as content:
-        if options.pictures:
+    if options.pictures:
+        with Everyday(options.program) as content:
             return pictures(content, options.pictures)
+    with Content(options.program) as content:
         parts = {
             "appearance": lambda: appearance(content), "keyboard": lambda: person(content, True),
             "no-scripts": lambda: person(content, False),

@@ -45,7 +45,7 @@ extension Pages {
     return request.frame("Now", "/", live: .init(seconds: 5, said: said), Markup(content))
   }
 
-  /// The most slots that are to come.
+  /// The most schedules whose next slot is shown.
   private static let mostNextSlots = 8
 
   private static func next(_ request: PageRequest) async throws(Problem) -> [Markup] {
@@ -54,7 +54,10 @@ extension Pages {
     }
     var rows: [Markup] = []
     let limited = request.caller.recipes.isEmpty ? [] : try await known(request).schedules
-    for next in try await request.upcoming(of: limited, limit: mostNextSlots) {
+    // The next slot of each; those of one that comes often would be in the way of the others.
+    var named = Set<String>()
+    for next in try await request.upcoming(of: limited, limit: 200)
+    where named.count < mostNextSlots && named.insert(next.schedule).inserted {
       rows.append(
         .element(
           "span", ["class": "grow"], Part.link(next.schedule, to: pagePath("schedules", next.schedule)),
