@@ -92,6 +92,11 @@ extension RunService {
     guard !id.isEmpty, id.utf8.count <= 256 else {
       throw RequestRefusedError(.request, "an event's id has 1 to 256 bytes")
     }
+    // A delivery whose id is taken would count as one that came before.
+    if let path = webhooks?.path(ofID: id) {
+      throw RequestRefusedError(
+        .request, "ids that begin with '\(path):' are those of deliveries to the webhook '\(path)'; choose another id")
+    }
     let run = if let prefix = event.run { try await openRun(prefix) } else { String?.none }
     let isNew = try await kept { () async throws(StateError) in
       var data: StoredValue?

@@ -66,10 +66,15 @@ extension ScheduleHost {
 
   /// The recipes that are served, and those that have errors and aren't, in the order of their names.
   func servedRecipes() -> [RecipeRecord] {
-    let served = registry.items.map { RecipeRecord(name: $0.name, file: $0.file) }
+    let served = registry.items.map { item in
+      var record = RecipeRecord(name: item.name, file: item.file)
+      record.findings = findings(of: item.file)
+      return record
+    }
     let broken = registry.broken.map { file in
       var record = RecipeRecord(name: ScheduleHost.stem(of: file), file: file)
       record.findings = findings(of: file)
+      record.isInForce = false
       return record
     }
     return (served + broken).sorted { $0.name.precedesByScalars($1.name) }
@@ -91,6 +96,7 @@ extension ScheduleHost {
     {
       var record = RecipeRecord(name: name, file: file)
       record.findings = findings(of: file)
+      record.isInForce = false
       let source = registry.findings(of: file).lazy.compactMap(\.location?.source).first { $0.name == file }
       record.text = source.map { store.secrets.finder.redact(String(decoding: $0.bytes, as: UTF8.self)) }
       return record
@@ -142,7 +148,11 @@ package struct RecipeRecord: Record {
   package var steps: [StepOutline] = []
 
   /// Whether it has errors, so that it isn't served.
-  package var isFaulty: Bool { inputs == nil && findings.contains { $0.severity == "error" } }
+  package var isFaulty: Bool { !isInForce && findings.contains { $0.severity == "error" } }
+  /// Whether its file has changed and has errors, so that the version before it is used.
+  package var isOutOfDate: Bool { isInForce && findings.contains { $0.severity == "error" } }
+  /// Whether a version of it is served.
+  package var isInForce = true
 
   init(name: String, file: String) {
     self.name = name
@@ -159,6 +169,7 @@ package struct RecipeRecord: Record {
     text = try member("text", record?.text)
     findings = try member("findings", record?.findings, default: [])
     steps = try member("steps", record?.steps, default: [])
+    isInForce = try member("isInForce", record?.isInForce, default: true)
   }
 }
 

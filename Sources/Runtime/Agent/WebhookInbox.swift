@@ -67,6 +67,11 @@ package final class WebhookInbox: Sendable {
     }
   }
 
+  /// The path of the webhook whose deliveries have ids like this one.
+  func path(ofID id: String) -> String? {
+    content.withLock { $0.entries.keys.first { id.utf8.starts(with: "\($0):".utf8) } }
+  }
+
   /// Says whether only this machine reaches the agent, without which deliveries have to be verified.
   package func setLocal(_ isLocal: Bool) { content.withLock { $0.isLocal = isLocal } }
 

@@ -56,12 +56,21 @@ extension RunFactory {
     guard let recipe = check(run.file, among: run.texts, run.language, zone: run.zone, isForPlan: true).recipe else {
       throw RuntimeError(.invalid, "'\(run.file)' cannot be planned")
     }
+    var run = run
+    var standIns = standIns
+    // As for a run: a setting of a connection could lead out of the sandboxes.
+    if let sandboxes {
+      standIns = try await sandboxes.settings(of: recipe, in: workspace)
+      run.overrides = [:]
+      run.isSandbox = true
+    }
+    let network = sandboxes?.interceptor
     let snapshot = Snapshot()
     // The services of a plan answer from its snapshot, so no run may share them.
     let services = try workspace.services(
       for: recipe, secrets: run.secrets, hiding: book.all, overrides: run.overrides, standIns: standIns, time: time,
       pool: ServicePool(time: time), limiters: run.limiters,
-      interceptor: { snapshot.transport(of: $0, over: $1) })
+      interceptor: { snapshot.transport(of: $0, over: network?($0, $1) ?? $1) })
     let inputs = Value.map(run.inputs)
     let now = instant ?? time.now()
     let plan = await Planner.plan(
@@ -103,12 +112,15 @@ extension RunFactory {
       guard case .inline(let texts) = run.texts,
         let recipe = check(run.file, among: texts, run.language, zone: run.zone).recipe
       else { throw RuntimeError(.invalid, "'\(run.file)' cannot be planned") }
-      let secrets = try await workspace.secrets(of: recipe, inputs: run.inputs, overrides: [:], from: secrets)
+      let secrets =
+        sandboxes == nil
+        ? try await workspace.secrets(of: recipe, inputs: run.inputs, overrides: [:], from: secrets)
+        : Secrets(environment: await secretsApart(of: recipe, inputs: run.inputs))
       var planned = PlannedRun(
         run.file, texts: texts, zone: run.zone, inputs: run.inputs.map ?? ValueMap(), secrets: secrets,
         program: run.program)
       planned.language = run.language
-      let names = Set(recipe.connectionNames)
+      let names = Set(sandboxes == nil ? recipe.connectionNames : [])
       planned.limiters = await pool.limiters(
         workspace.configuration.limits.filter { names.contains($0.key) }, keptIn: store)
       let made = try await plan(planned, hiding: store.secrets)
@@ -125,7 +137,8 @@ extension RunFactory {
     let isLocal = { (connection: String) in
       workspace.catalog.plugin(workspace.configuration.plugins[connection] ?? connection)?.isLocal ?? false
     }
-    guard !run.isSandbox, recipe.connectionNames.contains(where: isLocal) else { return [:] }
+    // What is served in a sandbox has a state of its own.
+    guard !run.isSandbox || sandboxes != nil, recipe.connectionNames.contains(where: isLocal) else { return [:] }
     var values: [String: Value]
     do throws(StateError) { values = try ValuesOnDisk.read(in: workspace.stateFolder, program: run.program) } catch {
       throw RuntimeError(.unavailable, error.message)

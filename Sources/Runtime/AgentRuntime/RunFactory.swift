@@ -103,7 +103,7 @@ package struct RunFactory: Sendable {
   }
 
   /// The secrets of a run against sandboxes.
-  private func secretsApart(of recipe: Recipe, inputs: Value) async -> [String: String] {
+  func secretsApart(of recipe: Recipe, inputs: Value) async -> [String: String] {
     var values = await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets)
     guard let sandboxes else { return values }
     for secret in workspace.neededSecrets(of: recipe, inputs: inputs, isApart: true) where values[secret.name] == nil {

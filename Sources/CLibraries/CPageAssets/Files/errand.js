@@ -28,6 +28,26 @@
   // Nobody looks at a page in the background.
   document.addEventListener('htmx:beforeRequest', (event) => { if (document.hidden) event.preventDefault(); });
 
+  // Says that the page isn't up to date, and why.
+  function stale(words) {
+    const bar = document.getElementById('stale');
+    if (!bar) return;
+    bar.hidden = !words;
+    if (bar.dataset.words === words) return;
+    bar.dataset.words = words;
+    bar.textContent = words && `This page isn't up to date: ${words}. `;
+    if (!words) return;
+    const link = document.createElement('a');
+    link.href = location.href;
+    link.textContent = 'Load it again';
+    bar.append(link);
+  }
+  document.addEventListener('htmx:sendError', () => stale("the agent doesn't answer"));
+  document.addEventListener('htmx:timeout', () => stale("the agent doesn't answer"));
+  document.addEventListener('htmx:responseError', (event) =>
+    stale(event.detail.xhr.status === 404 ? 'what it shows was deleted' : "the agent refuses to show it"));
+  document.addEventListener('htmx:beforeSwap', (event) => { if (event.detail.xhr.status < 400) stale(''); });
+
   // What has been typed isn't replaced; what is open and has the focus stays so.
   const name = (element) => element.id || element.getAttribute('href') || element.tagName + element.textContent.trim();
   let kept = null;
@@ -37,13 +57,23 @@
     const isChanged = (field) => field.options ? [...field.options].some((o) => o.selected !== o.defaultSelected)
       : field.value !== field.defaultValue || field.checked !== field.defaultChecked;
     if (fields.some((field) => field === document.activeElement || isChanged(field))) {
+      if (event.detail.shouldSwap) stale('it waits while you fill in a form');
+      event.detail.shouldSwap = false;
+      return;
+    }
+    // What is selected is about to be copied.
+    const selection = getSelection();
+    if (selection && !selection.isCollapsed && live.contains(selection.anchorNode)) {
       event.detail.shouldSwap = false;
       return;
     }
     kept = {
       open: [...live.querySelectorAll('details[open] > summary')].map(name),
       focus: live.contains(document.activeElement) ? name(document.activeElement) : null,
-      scrolled: [...live.querySelectorAll('pre, .scroll')].map((box) => [box.scrollLeft, box.scrollTop]),
+      scrolled: [...live.querySelectorAll('pre, .scroll')].map((box) => [
+        // What is looked at from its end is followed.
+        box.scrollLeft, box.scrollTop > 0 && box.scrollTop + box.clientHeight >= box.scrollHeight - 4 ? 1e9 : box.scrollTop,
+      ]),
     };
   });
   document.addEventListener('htmx:afterSwap', () => {

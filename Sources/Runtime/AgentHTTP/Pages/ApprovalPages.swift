@@ -25,7 +25,7 @@ extension Pages {
     return request.frame(
       "Approvals", "/approvals", live: .init(seconds: 5, said: counted(asking.count, "question")),
       .element("h1", [:], "Approvals"),
-      Part.rows(rows, orElse: "Nothing is asked. A run with an 'approve' step waits here for a decision."))
+      Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' step waits here for a decision."))
   }
 
   static func approval(
@@ -78,7 +78,8 @@ extension Pages {
       .element("input", ["type": "hidden", "name": "step", "value": step.path]),
       .element(
         "label", ["for": "comment"], "Comment ", .element("span", ["class": "quiet"], "(recorded with the decision)")),
-      .element("input", ["id": "comment", "name": "comment", "autocomplete": "off"]),
+      // In a field of one line, Enter would approve.
+      .element("textarea", ["id": "comment", "name": "comment", "rows": "2"]),
       .element(
         "div", ["class": "actions"],
         .element(

@@ -11,27 +11,35 @@ extension Pages {
   private static let recent = TimeSpan.seconds(86_400)
 
   static func now(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let (open, finished) = try await request.ask(.runs(RunListQuery(limit: mostRows))) {
-      if case .runs(let open, let finished, _) = $0 { (open, finished) } else { nil }
+    func runs(_ query: RunListQuery) async throws(Problem) -> ([RunRecord], [RunSummary]) {
+      try await request.ask(.runs(query)) {
+        if case .runs(let open, let finished, _) = $0 { (open, finished) } else { nil }
+      }
     }
+    let (open, finished) = try await runs(RunListQuery(limit: mostRows))
+    // Asked for apart, so that many runs that succeeded since don't hide them.
+    let since = request.clock.now.advanced(by: .seconds(-30 * 86_400))
+    let ended = try await runs(RunListQuery(limit: mostRows, statuses: [.failed, .timedOut], since: since)).1
     let urgent = open.reversed().filter { [.uncertain, .paused].contains($0.status) || $0.asksPerson }
     let busy = open.reversed().filter { ![.uncertain, .paused].contains($0.status) && !$0.asksPerson }
     // What was retried is another run's matter.
     let retried = Set(finished.compactMap(\.retryOf) + open.compactMap(\.retriedRun))
-    let failed = finished.filter { run in
-      [.failed, .timedOut].contains(run.status) && !retried.contains(run.id)
-        && (request.clock.now.span(since: run.endedAt) ?? .zero) < recent
+    let failed = ended.filter { run in
+      !retried.contains(run.id) && (request.clock.now.span(since: run.endedAt) ?? .zero) < recent
     }
     var needs = urgent.prefix(mostRows).map { openRow($0, request) }
     needs += failed.prefix(mostRows - needs.count).map { finishedRow($0, request) }
-    let more = (urgent.count > mostRows ? [("waiting", urgent.count)] : []).map { _ in
-      Markup.element("p", [:], Part.link("All of them", to: "/runs"))
-    }
+    let more: Markup =
+      urgent.count + failed.count > mostRows
+      ? .element(
+        "p", [:], Part.link("All open runs", to: "/runs"), ", ", Part.link("all that failed", to: "/runs?status=failed")
+      )
+      : .nothing
     let sentence: Markup = "Nothing: no run asks for a person, and none failed within a day."
     var content: [Markup] = [
       .element("h1", [:], "Now"),
       Part.heading("Needs attention", count: urgent.count + failed.count), Part.rows(needs, orElse: sentence),
-      Markup(more), Part.heading("Running", count: busy.count),
+      more, Part.heading("Running", count: busy.count),
       Part.rows(busy.prefix(mostRows).map { openRow($0, request) }, orElse: "No run is open."), Part.heading("Next"),
     ]
     content += try await next(request)

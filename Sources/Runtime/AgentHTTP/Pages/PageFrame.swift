@@ -91,12 +91,13 @@ struct PageFrame {
 
   private var main: Markup {
     guard let live else { return .element("div", ["id": "live"], content) + said("") }
-    return .element(
-      "div",
-      [
-        "id": "live", "hx-get": "", "hx-trigger": "every \(live.seconds)s", "hx-select": "#live",
-        "hx-select-oob": "#said:innerHTML", "hx-swap": "outerHTML", "hx-headers": "{\"Errand-Seen\":\"\(version)\"}",
-      ], content) + said(live.said)
+    return .element("p", ["id": "stale", "class": "notice", "role": "status", "hidden": ""])
+      + .element(
+        "div",
+        [
+          "id": "live", "hx-get": "", "hx-trigger": "every \(live.seconds)s", "hx-select": "#live",
+          "hx-select-oob": "#said:innerHTML", "hx-swap": "outerHTML", "hx-headers": "{\"Errand-Seen\":\"\(version)\"}",
+        ], content) + said(live.said)
   }
 
   private func said(_ text: String) -> Markup {

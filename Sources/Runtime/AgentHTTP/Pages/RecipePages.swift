@@ -13,7 +13,7 @@ extension Pages {
       .element(
         "span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)),
         .element("span", ["class": "quiet"], Markup(recipe.summary ?? "")))
-        + (recipe.isFaulty ? Part.status("error", "has errors") : .nothing)
+        + (recipe.isFaulty || recipe.isOutOfDate ? Part.status("error", "has errors") : .nothing)
         + .element("span", ["class": "end"], Part.code(recipe.file))
     }
     return request.frame(
@@ -47,7 +47,13 @@ extension Pages {
     if recipe.isFaulty {
       let sentence: Markup = "It has errors, so it isn't served. They are marked in the text."
       content.append(Part.notice(.element("p", [:], sentence), kind: "fault"))
-    } else if request.may(.start) {
+    } else if recipe.isOutOfDate {
+      let sentence: Markup =
+        "The file has changed and has errors. Errand uses the version before it, which is shown here."
+      content.append(
+        Part.notice(.element("p", [:], sentence) + Markup(recipe.findings.map { Part.finding($0) }), kind: "fault"))
+    }
+    if !recipe.isFaulty, request.may(.start) {
       content.append(StartForm(recipe, given: form).markup)
     }
     if !recipe.actions.isEmpty {
@@ -57,8 +63,10 @@ extension Pages {
       content.append(Part.heading("What it may do") + Part.table("Actions", ["Action", "Effect"], rows))
     }
     if !recipe.steps.isEmpty { content.append(Part.heading("Steps") + Part.outline(recipe.steps)) }
-    if let text = recipe.text { content.append(Part.heading("Text") + Part.recipe(text, recipe.findings)) }
-    for finding in recipe.findings where finding.line == nil || recipe.text == nil {
+    if let text = recipe.text {
+      content.append(Part.heading("Text") + Part.recipe(text, recipe.isOutOfDate ? [] : recipe.findings))
+    }
+    for finding in recipe.findings where !recipe.isOutOfDate && (finding.line == nil || recipe.text == nil) {
       content.append(Part.finding(finding))
     }
     return request.frame(recipe.name, "/recipes", Markup(content))

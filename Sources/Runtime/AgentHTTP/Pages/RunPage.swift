@@ -140,7 +140,7 @@ extension Pages {
         "div", ["class": "actions"], choice("done", "It was done"), choice("retry", "It was not done: do it now"),
         choice("fail", "Count it as failed", "risky")),
       .element(
-        "details", ["class": "small"], .element("summary", [:], "What it gave, if later steps need it"),
+        "details", ["class": "small"], .element("summary", [:], "Output, if later steps use it"),
         .element("label", ["for": "output-\(step.path)"], "Output, as JSON"),
         .element("textarea", ["id": "output-\(step.path)", "name": "output", "spellcheck": "false"])),
       .element(
@@ -154,10 +154,19 @@ extension Pages {
   private static let mostLines = 200
 
   private static func latestLines(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
-    let piece = try await request.ask(.logs(run: run.id)) { if case .printed(let piece) = $0 { piece } else { nil } }
-    guard !piece.lines.isEmpty else { return .nothing }
-    let isAll = piece.isLast && piece.lines.count <= mostLines
-    return Part.heading("Printed") + lines(Array(piece.lines.suffix(mostLines)), request)
+    var latest: [PrintedLine] = []
+    var (count, from, isLast) = (0, 0, false)
+    while !isLast {
+      let piece = try await request.ask(.logs(run: run.id, from: from)) {
+        if case .printed(let piece) = $0 { piece } else { nil }
+      }
+      count += piece.lines.count
+      latest = Array((latest + piece.lines).suffix(mostLines))
+      (from, isLast) = (piece.next, piece.isLast)
+    }
+    guard !latest.isEmpty else { return .nothing }
+    let isAll = count <= mostLines
+    return Part.heading(isAll ? "Printed" : "Printed: the latest \(mostLines) lines") + lines(latest, request)
       + (isAll ? .nothing : .element("p", [:], Part.link("All lines", to: pagePath("runs", run.id, "logs"))))
   }
 
@@ -184,7 +193,7 @@ extension Pages {
           [
             "class": "button", "rel": "next",
             "href": pagePath("runs", run.id, "logs", query: [("step", step ?? ""), ("from", "\(piece.next)")]),
-          ], "What was printed next"))
+          ], "Next lines"))
     // The end of what an open run printed is kept up to date.
     let live: PageFrame.Live? =
       piece.isLast && !run.status.isEnded ? .init(seconds: 2, said: "\(counted(piece.lines.count, "line"))") : nil

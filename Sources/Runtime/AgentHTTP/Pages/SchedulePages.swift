@@ -83,7 +83,7 @@ extension Pages {
       ]),
       Part.actions(actions(schedule, request)), Part.heading("Slots"),
       rows.isEmpty
-        ? .element("p", ["class": "none"], "None has come yet.")
+        ? .element("p", ["class": "none"], "No slots yet.")
         : Part.table("Slots", ["Slot", "Outcome", "Run", "Why"], rows, kind: "list"))
   }
 

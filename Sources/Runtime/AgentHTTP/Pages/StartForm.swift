@@ -101,7 +101,7 @@ struct StartForm {
   ) -> Markup {
     let required = isRequired ? "" : nil
     let invalid = isWrong ? "true" : nil
-    let value = given.map { $0.texts[name] ?? "" } ?? schema["default"].map { $0.string ?? JSON.shown($0) }
+    let value = given.map { $0.texts[name] ?? "" } ?? schema["default"].map { $0.asPlainJSON.string ?? JSON.shown($0) }
     let kind = schema["type"]?.string
     let choices = schema["enum"]?.list?.compactMap(\.string) ?? (kind == "boolean" ? ["true", "false"] : nil)
     if let choices {

@@ -21,7 +21,7 @@ extension Pages {
         ("Open runs", Markup(counts.isEmpty ? "none" : counts.joined(separator: ", "))),
         ("Recipes", report.served.map { "\($0.recipes)" }), ("Schedules", report.served.map { "\($0.schedules)" }),
         ("Next slot", report.served?.nextSlot.map { Part.timeAndAgo($0, request.clock) }),
-      ]), .element("h2", ["id": "faults"], "Faults of recipes"),
+      ]), .element("h2", ["id": "faults"], "Errors in recipes"),
       faults.isEmpty ? .element("p", ["class": "none"], "None.") : Markup(faults),
       Part.heading("Elsewhere"),
       request.may(.steer)

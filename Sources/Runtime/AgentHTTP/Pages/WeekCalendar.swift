@@ -65,9 +65,9 @@ struct WeekCalendar {
     return Markup([
       .element("h2", ["id": "week"], "From \("\(monday)") to \("\(sunday)")"),
       .element(
-        "div", ["class": "actions side"], link("Before", monday.adding(days: -7), "prev"),
+        "div", ["class": "actions side"], link("Previous", monday.adding(days: -7), "prev"),
         .element("a", ["class": "button", "href": "/schedules"], "This week"),
-        link("After", monday.adding(days: 7), "next")),
+        link("Next", monday.adding(days: 7), "next")),
       .element("div", ["class": "week"], Markup(days.indices.map(day))),
       isShownUntil.map { until in
         .element(
