@@ -142,7 +142,9 @@ let package = Package(
         .target(name: "Scheduler", dependencies: ["Basics", "Calendars", "Recipes", "RunState"]),
         .target(
           name: "Runs",
-          dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "HTTPClient", "Recipes", "RunState"]),
+          dependencies: [
+            "ActionKit", "Basics", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Recipes", "RunState",
+          ]),
         .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
         .target(
           name: "Agent",

@@ -405,13 +405,14 @@ package struct KeyExample: Sendable {
             onTimeout: continue
       """),
     KeyExample(
-      "Step", "approve approve.prompt approve.by approve.timeout approve.onTimeout approve.onReject",
+      "Step", "approve approve.prompt approve.by approve.link approve.timeout approve.onTimeout approve.onReject",
       """
       steps:
         - id: decision
           approve:
             prompt: Send the letters?
             by: [ann, bob]
+            link: true
             timeout: 2d
             onTimeout: fail
             onReject: continue

@@ -295,6 +295,8 @@ extension KeySet {
   static let approval = KeySet([
     Key("prompt", .text(), "The question that the person is asked.", isRequired: true),
     Key("by", .texts, "Who may decide; anyone if left out."),
+    Key(
+      "link", .bool, "Whether the address of the decision's page is shown with the question.", default: .bool(false)),
     Key("timeout", .duration(atLeast: .milliseconds(1)), "How long at most."),
     Key("onTimeout", .definition("onTimeout")),
     .choice(

@@ -34,6 +34,8 @@ package struct RecipeEnvironment: Sendable {
   package var read: @Sendable (_ path: String) throws(FileError) -> Source
   /// Whether there is a folder at a path from that of errand.yaml; nil where there is no such file.
   package var hasFolder: @Sendable (_ path: String) -> Bool? = { _ in nil }
+  /// Whether `errand.yaml` says where the agent is reached; true where there is no such file.
+  package var hasServer = true
   /// Whether `on` is passed over: a run that goes on has been started, and its files are only those of its steps.
   package var passesOverTriggers = false
   /// The version of the language in which the recipe is read.

@@ -28,7 +28,12 @@ package enum RecipeTypes {
       .init("startedAt", .timestamp, summary: "When the run was created."),
       .init("slot", .timestamp, isOptional: true, summary: "The due time of the schedule that started it."),
       .init("attempt", .int, summary: "Which run of this recipe for the same slot it is, from 1."),
+      .init(
+        "url", .string, isOptional: true, summary: "The address of its page; absent without 'server' in errand.yaml."),
     ])
+
+  /// What `run` is before the run is accepted: it has no address yet.
+  package static let startingRun = ObjectType(run.name, fields: run.fields.filter { $0.name != "url" })
 
   /// What an approval gives: without `by` and `at` if it may go on undecided.
   static func approval(mayTimeOut: Bool) -> ObjectType {

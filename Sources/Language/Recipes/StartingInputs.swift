@@ -142,7 +142,7 @@ extension Scope {
   fileprivate static func ofInputs(_ trigger: Trigger) -> Scope {
     var scope = Scope()
     scope.declare("now", .timestamp)
-    var run = RecipeTypes.run
+    var run = RecipeTypes.startingRun
     switch trigger.kind {
     case .timed:
       run = ObjectType(

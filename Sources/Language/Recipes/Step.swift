@@ -261,6 +261,8 @@ package struct Approval: Sendable {
 
   package var prompt: ValueTemplate
   package var by: [String]
+  /// Whether the question has an address.
+  package var hasLink: Bool
   package var onTimeout: OnTimeout
   package var onReject: OnReject
 }

@@ -261,10 +261,15 @@ extension StepReader {
       compiler.text($0, of: "'prompt'", in: scope)
     }
     let by = fields.texts("by") ?? []
+    let hasLink = fields.bool("link") ?? false
+    if hasLink, !environment.hasServer, let link = fields["link"] {
+      findings.warning(
+        "errand.yaml has no 'server', so the question has no address; add server: { listen: 127.0.0.1:7373 }", at: link)
+    }
     let onTimeout = limit(fields, &timeout)
     let onReject: Approval.OnReject = fields.choice("onReject") ?? .end
     let approval = prompt.map {
-      Step.Kind.approval(Approval(prompt: $0, by: by, onTimeout: onTimeout, onReject: onReject))
+      Step.Kind.approval(Approval(prompt: $0, by: by, hasLink: hasLink, onTimeout: onTimeout, onReject: onReject))
     }
     return (approval, .object(RecipeTypes.approval(mayTimeOut: onTimeout == .continue)))
   }

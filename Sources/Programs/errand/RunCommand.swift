@@ -121,15 +121,19 @@ struct RunCommand: DispatchedCommand {
     var random = SystemRandomNumberGenerator()
     let now = recording?.at ?? time.now()
     let zone = recording?.zone ?? request.recipe.folderZone
+    let isApart = request.isSandbox || request.isReplay
+    let base = isApart ? recording?.base : request.session.workspace.configuration.server.base
     let run = recording?.run ?? UUID7(at: now, using: &random).description
     request.session.workspace.checkedRecipes.keep(request.recipe)
-    request.session.access.recorder?.begin(run, at: now, zone: zone)
-    return RunCreated(
+    request.session.access.recorder?.begin(run, at: now, zone: zone, base: base)
+    var created = RunCreated(
       run: run, at: now, recipe: request.recipe.name, file: request.path,
       folder: request.path.hasPrefix("/") ? nil : Workspace.workingFolder,
       texts: .inline(.map(request.recipe.texts)), inputs: .map(request.inputs), overrides: request.overrides,
-      sandbox: request.isSandbox || request.isReplay, program: version, language: LanguageVersion.current,
+      sandbox: isApart, program: version, language: LanguageVersion.current,
       group: request.recipe.group, zone: zone)
+    created.base = base
+    return created
   }
 
   // MARK: Recordings

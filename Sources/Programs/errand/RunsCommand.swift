@@ -104,6 +104,7 @@ struct RunsCommand: DispatchedCommand {
       console.out(
         "\n\(Style.yellow.applied(to: "?", console.colourOut)) \(run.recipe.safe) asks\(who)\(until): \(prompt)")
       for word in ["approve", "reject"] { console.out("    errand runs \(word) \(name) \(step.path.shellQuoted)") }
+      if let url = step.wait?.url { console.out("    \(url.safe)") }
     }
   }
 
@@ -207,6 +208,7 @@ extension RunRecord {
     let asking = askingSteps.map { step in
       var question = ValueMap([("step", .string(step.path)), ("prompt", .string(step.wait?.prompt ?? ""))])
       if let by = step.wait?.by, !by.isEmpty { question["by"] = .list(by.map { .string($0) }) }
+      question["url"] = step.wait?.url.map { .string($0) }
       question["until"] = step.wait?.wakeAt.map { .string($0.description) }
       return Value.map(question)
     }

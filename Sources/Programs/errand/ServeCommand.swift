@@ -123,6 +123,8 @@ private struct Service {
     defer { for task in [hangUps, end, life, upkeep] { task.cancel() } }
 
     let api = try await openDoors()
+    // Its port may be another one than errand.yaml names.
+    if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
     let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     log.advise(
@@ -281,6 +283,7 @@ private struct Service {
       new.workspace = workspace
       new.secrets = sandboxes == nil ? try await workspace.soundSecretSources() : workspace.secretSources()
       current.value = new
+      if sandboxes == nil { agent.host.setBase(workspace.configuration.server.base) }
       log.use(LocalZone(of: workspace))
       agent.store.secrets.learn(await workspace.knownSecrets(new.secrets))
       return true

@@ -85,6 +85,7 @@ package struct StepAnswer: FieldSet {
   @Field("The event that it waits for.") package var event: String?
   @Field("The question to the person; with the scope data.") package var prompt: String?
   @Field("The people who may decide; anyone if empty.") package var by: [String] = []
+  @Field("The address of the decision's page, if the recipe asks for it.") package var url: String?
   @Field("The error that it ended with, or that its last attempt did.") package var error: ErrorAnswer?
   @Field("What it gave, if it isn't large; with the scope data.") package var output: Value?
 
@@ -102,6 +103,7 @@ package struct StepAnswer: FieldSet {
       event = wait.event
       prompt = withData ? wait.prompt : nil
       by = wait.by
+      url = wait.url
     }
     error = (record.error ?? record.lastAttempt?.error).map { ErrorAnswer($0, withData: withData) }
     if withData, case .inline(let value)? = record.output { output = value.asPlainJSON }
@@ -179,6 +181,7 @@ package struct ApprovalAnswer: FieldSet {
   @Field("When the question ends without an answer.") package var until: Timestamp?
   @Field("The question; with the scope data.") package var prompt: String?
   @Field("The people who may decide; anyone if empty.") package var by: [String] = []
+  @Field("The address of the decision's page, if the recipe asks for it.") package var url: String?
 
   package init() {}
 
@@ -190,6 +193,7 @@ package struct ApprovalAnswer: FieldSet {
     until = step.wait?.wakeAt
     prompt = withData ? step.wait?.prompt : nil
     by = step.wait?.by ?? []
+    url = step.wait?.url
   }
 }
 

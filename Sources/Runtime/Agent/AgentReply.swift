@@ -62,17 +62,21 @@ package struct RunWait: Record, Equatable {
   package var until: Timestamp?
   package var status: RunStatus
   package var reason: String?
+  /// The address of the page of a decision that it waits for, if the recipe asks for it.
+  package var url: String?
 
   init(of run: RunRecord) {
     until = run.wakeAt
     status = run.status
     reason = run.reason
+    url = run.askingSteps.lazy.compactMap { $0.wait?.url }.first
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     until = try member("until", record?.until)
     status = try member("status", record?.status)
     reason = try member("reason", record?.reason)
+    url = try member("url", record?.url)
   }
 }
 

@@ -5,7 +5,7 @@
 ///     {"accepted":new id,"retries":id,"known":status?}
 ///     {"decided":path,"run":id}
 ///     progress (`ProgressCoding`)               {"received":id,"isNew":bool}
-///     {"waits":{"until":…?,"status":…,"reason":…?}}
+///     {"waits":{"until":…?,"status":…,"reason":…?,"url":…?}}
 ///     {"notice":{"kind":watching, began, waits, stands, ended or missed,"run":record?}}
 ///     {"ended":record}                          {"run":record}
 ///     {"open":[record, as lists show it…],"finished":[summary…],"next":id?}

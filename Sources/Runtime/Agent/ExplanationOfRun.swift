@@ -205,8 +205,9 @@ struct RunFormatter {
     case .approval:
       let who = wait.by.isEmpty ? "a person" : joined(wait.by.map(\.safe), by: "or")
       let limit = until.map { " It times out on \($0)." } ?? ""
+      let page = wait.url.map { " Its page: \($0)" } ?? ""
       story.say(
-        topic, "\(subject)waits for \(who) to decide\(place): \((wait.prompt ?? "").headline.asEnd)\(limit)",
+        topic, "\(subject)waits for \(who) to decide\(place): \((wait.prompt ?? "").headline.asEnd)\(limit)\(page)",
         commands: ["approve", "reject"].map { "errand runs \($0) \(id) \(step.path.shellQuoted)" }, step: step.path,
         at: wait.wakeAt)
     case .limit:

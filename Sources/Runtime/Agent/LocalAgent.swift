@@ -43,16 +43,18 @@ package struct LocalAgent: Sendable {
   /// - Parameters:
   ///   - activity: Counts the agent's work in progress, for a clock that a test moves.
   ///   - walkers: The threads that walk runs; nil for those of Swift's concurrency.
+  ///   - base: The URL of the agent's pages, if it has one.
   ///   - chance: A number from 0 up to 1, which spreads the waits before retries.
   ///   - prepare: Checks the recipe of a run again, and connects it to its services.
   package init(
     _ status: AgentStatus, on store: any LocalStateStore, time: any TimeSource, activity: Activity? = nil,
-    walkers: (any TaskExecutor)? = nil, chance: (@Sendable () -> Double)? = nil, serving served: Served? = nil,
+    walkers: (any TaskExecutor)? = nil, base: String? = nil, chance: (@Sendable () -> Double)? = nil,
+    serving served: Served? = nil,
     prepare: @escaping @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   ) {
     self.store = store
     let host = RunHost(
-      store: store, time: time, activity: activity, walkers: walkers,
+      store: store, time: time, activity: activity, walkers: walkers, base: base,
       chance: chance ?? { Double.random(in: 0..<1) }, prepare: prepare)
     self.host = host
     schedules = served.map {

@@ -40,16 +40,17 @@ package actor RunHost {
   /// - Parameters:
   ///   - activity: Counts what the host is at, for a clock that stands still until a test moves it.
   ///   - walkers: Where runs are walked; nil for the threads of Swift's concurrency.
+  ///   - base: The URL of the agent's pages.
   package init(
     store: any LocalStateStore, time: any TimeSource, activity: Activity? = nil, walkers: (any TaskExecutor)? = nil,
-    chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
+    base: String? = nil, chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
     prepare: @escaping @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   ) {
     self.store = store
     self.time = time
     self.activity = activity
     self.prepare = prepare
-    keeper = RunKeeper(store: store, time: time)
+    keeper = RunKeeper(store: store, time: time, base: base)
     retries = RunRetries(keeper, prepare)
     walker = RunWalker(
       store: store, time: time, activity: activity, executor: walkers, chance: chance, followers: followers,
@@ -90,6 +91,9 @@ package actor RunHost {
   }
 
   // MARK: Carrying on
+
+  /// Sets the URL of the agent's pages, which runs created from now on are recorded with.
+  package nonisolated func setBase(_ base: String?) { keeper.setBase(base) }
 
   /// Accepts a run; it is on disk when this returns.
   package func create(_ run: RunCreated) async throws(StateError) { try await keeper.append([.runCreated(run)]) }

@@ -7,6 +7,7 @@ import Synchronization
 final class RunKeeper: Sendable {
   private struct Content {
     var failure: StateError?
+    var base: String?
     var observers: [@Sendable (RunNews) -> Void] = []
   }
 
@@ -15,9 +16,10 @@ final class RunKeeper: Sendable {
   let watchers = RunWatchers()
   private let content = Mutex(Content())
 
-  init(store: any StateStore, time: any TimeSource) {
+  init(store: any StateStore, time: any TimeSource, base: String?) {
     self.store = store
     self.time = time
+    content.withLock { $0.base = base }
   }
 
   /// The first failure of the state; after it nothing more is begun.
@@ -39,7 +41,19 @@ final class RunKeeper: Sendable {
     if isFirst { tell(.failed(error)) }
   }
 
+  /// Sets the URL of the agent's pages, which runs accepted from now on are recorded with.
+  func setBase(_ base: String?) { content.withLock { $0.base = base } }
+
   func append(_ events: [StateEvent]) async throws(StateError) {
+    let base = content.withLock { $0.base }
+    let events =
+      base == nil
+      ? events
+      : events.map { event in
+        guard case .runCreated(var run) = event else { return event }
+        run.base = run.base ?? base
+        return .runCreated(run)
+      }
     do throws(StateError) { try await store.append(events) } catch {
       if error.kind != .invalid { fail(error) }
       throw error

@@ -73,6 +73,7 @@ package final class RunRetries: Sendable {
     origin.run = id
     origin.at = keeper.time.now()
     origin.program = program
+    origin.base = nil
     origin.cause = RunCause(.retry, run: ended.id)
     origin.attempt += 1
     // A key with which a retry was asked for is that retry's alone.

@@ -43,6 +43,7 @@ final class EventStreamReplies: AgentReplies {
       var shown = ValueMap([("status", .string(wait.status.rawValue))])
       shown["until"] = wait.until.map { .string("\($0)") }
       if seesData { shown["reason"] = wait.reason.map { .string($0) } }
+      shown["url"] = wait.url.map { .string($0) }
       await send("waits", .map(shown))
     case .notice(let notice):
       guard let run = notice.run else { return await send(notice.kind.rawValue, .object([:])) }

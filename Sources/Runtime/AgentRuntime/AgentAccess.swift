@@ -238,7 +238,7 @@ package struct AgentAccess: Sendable {
     }
     let agent = LocalAgent(
       status(isServing: isServing, isSandbox: sandboxes != nil), on: store, time: time,
-      walkers: isServing ? TaskThreads.walkers : nil,
+      walkers: isServing ? TaskThreads.walkers : nil, base: workspace.configuration.server.base,
       serving: served
     ) { record throws(RunRefusedError) in
       try await factory().prepared(record, from: store)

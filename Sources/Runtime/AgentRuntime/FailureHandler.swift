@@ -48,10 +48,12 @@ package struct FailureHandler: Sendable {
     }
     var random = SystemRandomNumberGenerator()
     let now = time.now()
-    return RunCreated(
+    var created = RunCreated(
       run: UUID7(at: now, using: &random).description, at: now, recipe: recipe.name, file: file, texts: texts,
       inputs: .map(inputs), program: program, language: LanguageVersion.current, cause: RunCause(.failure, run: run.id),
       group: recipe.group, zone: recipe.folderZone)
+    created.base = workspace.configuration.server.base
+    return created
   }
 }
 

@@ -95,6 +95,8 @@ package struct Workspace: Sendable {
     }
     environment.limits = configuration.limits
     if configurationPath != nil {
+      let server = configuration.server
+      environment.hasServer = server.publicURL != nil || !server.listen.isEmpty
       environment.hasFolder = { [root] in (try? Files.kind(of: Workspace.absolute($0, in: root))) == .folder }
     }
     return environment

@@ -23,6 +23,7 @@ package final class Recorder: CallInterceptor {
     var at: Timestamp?
     var folder: String?
     var zone: String?
+    var base: String?
     var steps: [(path: String, now: Timestamp)] = []
     /// The value of `now` for each step of the run, by its path.
     var instants: [String: Timestamp] = [:]
@@ -66,12 +67,13 @@ package final class Recorder: CallInterceptor {
     content.withLock { $0.entries.isEmpty && $0.calls.isEmpty && $0.steps.isEmpty && $0.acts.isEmpty }
   }
 
-  /// Records the run's id, when it began, and the zone of its recipe if that names none.
-  package func begin(_ run: String? = nil, at instant: Timestamp, zone: String? = nil) {
+  /// Records the run's id, when it began, the zone of its recipe if that names none, and the URL of the agent's pages.
+  package func begin(_ run: String? = nil, at instant: Timestamp, zone: String? = nil, base: String? = nil) {
     content.withLock { content in
       content.run = run
       content.at = instant
       content.zone = zone
+      content.base = base
     }
   }
 
@@ -119,7 +121,7 @@ package final class Recorder: CallInterceptor {
     let acts = content.acts.compactMap { RecordedAct(reading: $0.value(redactor.redact)) }
     return Recording(
       recipe: recipe, run: content.run, at: content.at ?? .earliest, folder: content.folder, zone: content.zone,
-      steps: content.steps, acts: acts,
+      base: content.base, steps: content.steps, acts: acts,
       connections: content.connections.mapValues { $0.scrubbed(redactor.redact) },
       exchanges: content.entries.map { entry in
         let outcome: Recording.Outcome =

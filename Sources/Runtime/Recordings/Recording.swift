@@ -82,6 +82,8 @@ package struct Recording: Sendable {
   package var folder: String?
   /// The zone of the run's recipe if that names none; nil if it wasn't recorded.
   package var zone: String?
+  /// The URL of the agent's pages; nil if it had none.
+  package var base: String?
   /// The value of `now` for each step, in the order in which they began.
   package var steps: [(path: String, now: Timestamp)] = []
   /// The acts of people and other programs that let the run continue, in the order of time.
@@ -180,6 +182,7 @@ extension Recording {
     if isPartial { document["isPartial"] = .bool(true) }
     document["folder"] = folder.map { .string($0) }
     document["zone"] = zone.map { .string($0) }
+    document["base"] = base.map { .string($0) }
     if !steps.isEmpty { document["steps"] = .map(ValueMap(steps.map { ($0.path, .string("\($0.now)")) })) }
     if !acts.isEmpty { document["acts"] = .list(acts.map { $0.value { $0 } }) }
     document["connections"] = .map(connections)
@@ -208,6 +211,7 @@ extension Recording {
     isPartial = root["isPartial"]?.bool ?? false
     folder = root["folder"]?.string
     zone = root["zone"]?.string
+    base = root["base"]?.string
     run = root["run"]?.string
     for act in root["acts"]?.list ?? [] {
       guard let act = RecordedAct(reading: act) else {

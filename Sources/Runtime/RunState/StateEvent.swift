@@ -77,6 +77,8 @@ package struct RunCreated: Record, Equatable {
   package var zone: String?
   /// The key that its caller chose, so that the same request starts no second run.
   package var key: RunKey?
+  /// The URL of the agent's pages when it was accepted, without a slash at its end.
+  package var base: String?
 
   package init(
     run: String, at: Timestamp, recipe: String, file: String, folder: String? = nil, texts: StoredValue, inputs: Value,
@@ -119,6 +121,7 @@ package struct RunCreated: Record, Equatable {
     attempt = try member("attempt", record?.attempt, default: 1)
     key = try member("key", record?.key)
     zone = try member("zone", record?.zone)
+    base = try member("base", record?.base)
   }
 }
 

@@ -99,6 +99,7 @@ extension StepRecord {
     step.wait?.prompt = nil
     step.wait?.event = nil
     step.wait?.by = []
+    step.wait?.url = nil
     step.decision?.comment = nil
     step.resolution?.doubt = nil
     return step

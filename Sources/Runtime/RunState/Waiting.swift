@@ -34,6 +34,8 @@ package struct WaitRecord: Record, Equatable {
   package var prompt: String?
   /// The people who may decide; anyone if empty.
   package var by: [String]
+  /// The address of the decision's page, if the recipe asks for it.
+  package var url: String?
   /// How many rounds there were so far.
   package var rounds: Int?
   /// Of a connection's limits: which one it is, in words.
@@ -43,13 +45,14 @@ package struct WaitRecord: Record, Equatable {
 
   package init(
     _ kind: Kind, wakeAt: Timestamp? = nil, event: String? = nil, prompt: String? = nil, by: [String] = [],
-    rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil
+    url: String? = nil, rounds: Int? = nil, limit: String? = nil, since: Timestamp? = nil
   ) {
     self.kind = kind
     self.wakeAt = wakeAt
     self.event = event
     self.prompt = prompt
     self.by = by
+    self.url = url
     self.rounds = rounds
     self.limit = limit
     self.since = since
@@ -61,6 +64,7 @@ package struct WaitRecord: Record, Equatable {
     event = try member("event", record?.event)
     prompt = try member("prompt", record?.prompt)
     by = try member("by", record?.by, default: [])
+    url = try member("url", record?.url)
     rounds = try member("rounds", record?.rounds)
     limit = try member("limit", record?.limit)
     since = try member("since", record?.since)

@@ -89,6 +89,7 @@ package final class Planner {
     run["recipe"] = .string(recipe.name)
     run["startedAt"] = .timestamp(planner.latest)
     run["attempt"] = .int(1)
+    run["url"] = Unknown("known when the run begins", mayBeAbsent: true).value
     let environment = PlannedEnvironment(
       Environment(of: recipe, inputs: inputs, secrets: secrets, run: run, now: planner.latest))
     await planner.redactor.hidingSecrets {

@@ -1,4 +1,5 @@
 package import Basics
+import HTTPTypes
 package import Recipes
 package import RunState
 import Synchronization
@@ -265,6 +266,14 @@ package final class RunEngine: Sendable {
     run["startedAt"] = .timestamp(record.createdAt)
     run["slot"] = record.origin.cause.slot.map { .timestamp($0) }
     run["attempt"] = .int(record.origin.attempt)
+    run["url"] = record.url("runs", id).map { .string($0) }
     return Environment(of: recipe, inputs: inputs, secrets: secrets, run: run, now: record.now)
+  }
+}
+
+extension RunRecord {
+  /// The URL of one of the agent's pages, by the parts of its path; nil where the agent has no address.
+  func url(_ parts: String...) -> String? {
+    origin.base.map { "\($0)/" + parts.map(PercentEncoding.encode).joined(separator: "/") }
   }
 }

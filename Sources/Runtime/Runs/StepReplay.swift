@@ -150,6 +150,7 @@ package struct StepReplay {
     run["startedAt"] = .timestamp(record.createdAt)
     run["slot"] = record.origin.cause.slot.map { .timestamp($0) }
     run["attempt"] = .int(record.origin.attempt)
+    run["url"] = record.url("runs", record.id).map { .string($0) }
     let known = hasSecrets ? standIns : (secrets: ValueMap(), inputs: record.origin.inputs)
     var environment = Environment(
       inputs: known.inputs, run: .map(run), secrets: .map(known.secrets), now: record.createdAt)

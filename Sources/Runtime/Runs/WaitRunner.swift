@@ -113,7 +113,9 @@ struct WaitRunner {
       wait = known
     } else {
       let prompt = try run.evaluate(approval.prompt, in: environment, step: path).plainText
-      wait = WaitRecord(.approval, wakeAt: limit, prompt: run.redactor.redact(prompt), by: approval.by)
+      wait = WaitRecord(
+        .approval, wakeAt: limit, prompt: run.redactor.redact(prompt), by: approval.by,
+        url: approval.hasLink ? journal.current.url("approvals", run.id, path) : nil)
     }
     begin(wait, environment, known)
     let reason = "waits for a decision: \(wait.prompt ?? "")"

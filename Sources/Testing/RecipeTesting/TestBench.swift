@@ -41,6 +41,9 @@ actor TestBench {
   private let ids = RepeatableIDs()
   private var eventCount = 0
 
+  /// The made-up URL of the agent's pages.
+  private static let base = "https://errand.example"
+
   /// An agent that is busy for that long, by the machine's clock, won't finish.
   private static let patience = TimeSpan.seconds(120)
   /// More rounds than this at one instant mean an endless loop.
@@ -170,7 +173,10 @@ actor TestBench {
     served.watched = .disk(files)
     served.newID = { [ids] in ids.next(at: $0) }
     let status = AgentStatus(pid: 0, version: "test", isServing: true, since: time.now(), folder: folder)
-    let local = LocalAgent(status, on: store, time: time, activity: activity, chance: { 0 }, serving: served) {
+    let local = LocalAgent(
+      status, on: store, time: time, activity: activity,
+      base: recording == nil ? TestBench.base : recording?.base, chance: { 0 }, serving: served
+    ) {
       record throws(RunRefusedError) in
       let limiters = await pool.limiters(limits, keptIn: store)
       var run = PreparedRun(

@@ -198,6 +198,23 @@ extension RunStory {
         \(started)
         """),
     RunStory(
+      testDescription: "waiting for a decision that has a page",
+      events: [
+        waits(
+          "ask",
+          WaitRecord(
+            .approval, wakeAt: at(7200), prompt: "Send?", url: "https://errand.example.org/approvals/r1/ask")),
+        status(.waiting, until: 7200),
+      ],
+      expected: """
+        backup waits for a person to decide, in 'ask': Send? It times out on Fri 2026-11-20 13:00 EET (in 1 h). \
+        Its page: https://errand.example.org/approvals/r1/ask
+            errand runs approve r1 ask
+            errand runs reject r1 ask
+          The folder's agent wakes it then.
+        \(started)
+        """),
+    RunStory(
       testDescription: "polling",
       events: [waits("zip", WaitRecord(.poll, wakeAt: at(7200), rounds: 3)), status(.waiting, until: 7200)],
       expected: """

@@ -86,6 +86,16 @@ import Testing
     #expect(followers.followed.isEmpty)
   }
 
+  @Test func `what a run waits for comes with the address of the decision`() throws {
+    var asking = run(.waiting, "waits for a decision: Send?")
+    let url = "https://errand.example.org/approvals/r1/ask"
+    let wait = WaitRecord(.approval, prompt: "Send?", url: url)
+    try asking.apply(.stepWaits(StepWaits(run: "r1", at: .earliest, step: "ask", now: .earliest, wait: wait)))
+    #expect(
+      JSON.shown(RunWait(of: asking).encoded())
+        == #"{"status":"waiting","reason":"waits for a decision: Send?","url":"\#(url)"}"#)
+  }
+
   private func run(_ status: RunStatus, _ reason: String? = nil) -> RunRecord {
     var run = RunRecord(
       RunCreated(

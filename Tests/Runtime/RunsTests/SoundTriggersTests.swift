@@ -39,7 +39,7 @@ import Testing
 
     func declare(in maker: inout SoundExpressionMaker) {
       maker.declare("now", .timestamp)
-      var run = RecipeTypes.run
+      var run = RecipeTypes.startingRun
       switch self {
       case .timed:
         run = ObjectType(

@@ -21,6 +21,22 @@ import Testing
       """
     ),
     (
+      "the made-up address of a run's page",
+      "steps: [{ id: ask, approve: { prompt: Go?, link: true } }]\noutputs: { at: \"${{ run.?url.orValue('') }}\" }\n",
+      """
+      start: 2026-03-02T10:00:00Z
+      cases:
+        - case: it is the same when the run goes on
+          do:
+            - run: {}
+              expect: { status: waiting }
+            - approve: ask
+              expect:
+                status: succeeded
+                that: ["outputs.at.matches('^https://errand[.]example/runs/[0-9a-f-]{36}$')"]
+      """
+    ),
+    (
       "a schedule over five days, an agent that is away, and catch-up",
       "on: [{ cron: \"0 9 * * *\" }]\nsteps: [{ let: { x: 1 } }]\n",
       """
