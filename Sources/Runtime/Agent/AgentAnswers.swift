@@ -348,10 +348,21 @@ package struct PlanAnswer: FieldSet {
     recipe = plan.recipe
     madeAt = plan.madeAt
     wouldFail = plan.wouldFail
-    for member in document["tally"]?.map?.members ?? [] { tally[member.name ?? ""] = member.value.int }
+    tally = PlanAnswer.counts(in: document["tally"])
     reads = (document["reads"]?.list ?? []).map { PlannedStepAnswer($0) }
     writes = (document["writes"]?.list ?? []).map { PlannedStepAnswer($0) }
     self.document = withData ? document : nil
+  }
+
+  // A function of its own: inside the initializer, the optimizer of Swift 6.3 crashes on it.
+  @inline(never)
+  private static func counts(in tally: Value?) -> [String: Int] {
+    var counts: [String: Int] = [:]
+    for member in tally?.map?.members ?? [] {
+      guard let name = member.name, let count = member.value.int else { continue }
+      counts[name] = count
+    }
+    return counts
   }
 }
 
