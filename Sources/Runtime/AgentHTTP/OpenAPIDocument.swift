@@ -102,7 +102,7 @@ package enum OpenAPIDocument {
         "type": .string("string"), "minLength": .int(1), "description": .string("The name of the event."),
       ]),
       "data": .object(["description": .string("What it says.")]),
-      "data_base64": .bool(false),
+      "data_base64": .object(["not": .object([:]), "description": .string("Not taken: the data has to be JSON.")]),
     ]),
     "required": .list(["specversion", "id", "source", "type"].map { .string($0) }),
   ])
