@@ -92,7 +92,8 @@ import Testing
     #expect(
       secrets == [
         "markbook": ["apiKey", "password"], "http": ["secretHeaders", "secretQuery", "token", "password"],
-        "mail": ["password"], "notify": ["webhookURL", "webhookHeaders", "token"], "transitData": ["token"],
+        "mail": ["password"], "notify": ["webhookURL", "webhookHeaders", "signingSecret", "token"],
+        "transitData": ["token"],
       ])
     #expect(others == ["markbook": ["username"], "http": ["username"], "mail": ["username"], "notify": ["topic"]])
   }
