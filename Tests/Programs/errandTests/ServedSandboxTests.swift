@@ -105,6 +105,15 @@ import Testing
       ["--state", served.state, "run", "recipes/read.yaml", "--set", "connections.markbook.baseURL=\(address)"],
       environment: ["NOT_THERE": "x"])
     #expect(set.code == 0 && set.out == "name: 2026 Y8 Geography\n", "\(set)")
+    // A plan reads from the sandboxes, too.
+    let token = try await served.call("token", "new", "planner", "--scope", "start", "--scope", "data")
+    let planned = try await HTTPClient().send(
+      HTTPRequest(
+        "POST", "\(served.base)/api/v1/recipes/read/plans",
+        headers: ["Authorization": "Bearer \(token.out.trimmingCharacters(in: .newlines))"]))
+    let plan = try JSON.parse(planned.body)
+    #expect(planned.status == 201 && plan["wouldFail"]?.bool == false, "\(plan)")
+    #expect(plan["document"]?["sandbox"]?.bool == true)
     // A recipe that comes while it serves, of a plugin that no other recipe uses, gets its sandbox too.
     try program.write(
       "steps: [{ id: health, uses: interviewPrep.health }]\noutputs: { isThere: true }\n", to: "recipes/health.yaml")
