@@ -128,7 +128,7 @@ import Testing
   }
 
   @Test func `a check that takes one type for another is found out`() async throws {
-    let faults = try await faults(of: MistakenPlugin<WrongOutput>.self, count: 120)
+    let faults = try await faults(of: MistakenPlugin<WrongOutput>.self, count: 400)
     #expect(faults.contains { $0.contains("does not take an int") }, "\(faults)")
     #expect(faults.contains { $0.contains("is an int, and its type is string") }, "\(faults)")
   }
