@@ -90,7 +90,8 @@ package enum OpenAPIDocument {
 
   /// An event in the JSON format of CloudEvents 1.0.
   private static let cloudEvent: Value = .object([
-    "type": .string("object"),
+    // Generators of clients name their types after it.
+    "title": .string("CloudEvent"), "type": .string("object"),
     "properties": .object([
       "specversion": .object(["const": .string("1.0")]),
       "id": .object([
