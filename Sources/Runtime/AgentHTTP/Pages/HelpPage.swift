@@ -14,7 +14,8 @@ extension Pages {
       [key("g", "s"), "Schedules"], [key("g", "t"), "State"],
       [key("j"), "the next row"], [key("k"), "the row before"], [key("/"), "the first field"], [key("?"), "this page"],
     ]
-    let words: [[Markup]] = statuses.map { status, meaning in [Part.status(status.rawValue), Markup(meaning)] }
+    var words: [[Markup]] = statuses.map { status, meaning in [Part.status(status.rawValue), Markup(meaning)] }
+    words.append([Part.status("cancelling"), "Its end has been asked for; what is in flight finishes first."])
     return request.frame(
       "Help", "", .element("h1", [:], "Help"),
       .element(
