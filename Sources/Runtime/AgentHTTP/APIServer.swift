@@ -200,7 +200,8 @@ package final class APIServer: Sendable {
       if let answer = try await Pages.answer(asking) { return answer }
       throw Problem(.noSuchPath, "there is no page at \(path.brief)")
     } catch {
-      let page = request.method == "POST" && error.kind != .foreignOrigin ? request.pageOfForm : nil
+      let isForm = request.method == "POST" && error.kind != .foreignOrigin
+      let page = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
       return ProblemPage.response(of: error, page: page, isSandbox: isSandbox)
     }
   }

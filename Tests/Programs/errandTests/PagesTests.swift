@@ -239,7 +239,7 @@ import Testing
     let second = try await browser.get(String(link)).text
     #expect(rows(second) == 3)
     let wrong = try await browser.get("/runs?status=wating")
-    #expect(wrong.status == 400)
+    #expect(wrong.status == 400 && wrong.text.contains("<a href=\"/runs\">Back to the page</a>"))
     #expect(wrong.text.contains("no run has the status &#39;wating&#39;; did you mean &#39;waiting&#39;?"))
     #expect(try await browser.get("/runs?status=nope").text.contains("there are queued, running, waiting, paused,"))
     await bench.end()
@@ -271,7 +271,10 @@ import Testing
     #expect(try await started(["key": "form-1", "input.word": "", "input.n": "", "input.kind": "b"]) == first)
     let other = try await started(["key": "form-1", "input.word": "x", "input.n": "4", "input.kind": "b"])
     #expect(other != first)
-    for (run, said) in [(first, "[3b]"), (other, "[x4b]")] {
+    // A long text has a box that scrolls.
+    let long = String(repeating: "long ", count: 500)
+    let boxed = try await started(["key": "form-1", "input.word": long])
+    for (run, said) in [(boxed, "<div class=\"lines-kept tall\" tabindex=\"0\""), (first, "[3b]"), (other, "[x4b]")] {
       var page = try await browser.get(run).text
       while !page.contains("s-succeeded") { page = try await browser.get(run).text }
       #expect(page.contains(said))
@@ -379,7 +382,7 @@ import Testing
     let browser = try await Browser(bench)
     _ = try await browser.recipe(
       "prints",
-      "steps: [{ uses: shell.run, with: { effect: read, script: 'for n in $(seq 1 300); do echo line $n.; done; until [ -e gate ]; do sleep 0.05; done' } }]\n"
+      "steps: [{ uses: shell.run, with: { effect: read, script: 'for n in $(seq 1 300); do echo line $n.; done; until [ -e gate ]; do sleep 0.05; done' } }, { wait: 1h }]\n"
     )
     let path = try #require(try await browser.post("/recipes/prints/start", [:]).headers["Location"])
     var page = try await browser.get(path).text

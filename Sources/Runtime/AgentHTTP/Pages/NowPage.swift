@@ -34,7 +34,7 @@ extension Pages {
         "p", [:], Part.link("All open runs", to: "/runs"), ", ", Part.link("all that failed", to: "/runs?status=failed")
       )
       : .nothing
-    let sentence: Markup = "Nothing: no run asks for a person, and none failed within a day."
+    let sentence: Markup = "Nothing: no run needs a person, and none failed in the last day."
     var content: [Markup] = [
       .element("h1", [:], "Now"),
       Part.heading("Needs attention", count: urgentCount), Part.rows(needs, orElse: sentence),
@@ -60,7 +60,7 @@ extension Pages {
 
   private static func next(_ request: PageRequest) async throws(Problem) -> [Markup] {
     guard case .status(let report) = try await request.ask(.status), let served = report.served else {
-      return [.element("p", ["class": "none"], "This agent starts nothing by itself; errand serve does.")]
+      return [.element("p", ["class": "none"], "This agent fires no schedules; errand serve does.")]
     }
     var rows: [Markup] = []
     let limited = request.caller.recipes.isEmpty ? [] : try await known(request).schedules
@@ -78,7 +78,7 @@ extension Pages {
             "span", ["class": "grow"],
             Part.link("\(counted(served.faults.count, "fault")) in recipes", to: "/state#faults")))
     }
-    return [Part.rows(rows, orElse: "No slot is planned: no schedule is due at a time.")]
+    return [Part.rows(rows, orElse: "No slot is planned: no schedule has a time.")]
   }
 
   // MARK: Rows

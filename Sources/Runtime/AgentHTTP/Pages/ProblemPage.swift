@@ -1,3 +1,5 @@
+import Agent
+import Basics
 import HTTPServer
 
 /// A problem as a page, and the page of a kind of problem, to which the type of each leads.
@@ -19,9 +21,11 @@ enum ProblemPage {
 
   /// - Parameter page: The path of the page that the request was made on, if it is known.
   static func response(of problem: Problem, page: String?, isSandbox: Bool) -> HTTPServerResponse {
+    // The title is about the API.
+    let title = problem.kind == .refusal(.request) ? "The address or the form isn't valid." : problem.kind.title
     var response = PageFrame(
-      title: problem.kind.title, section: "", visitor: problem.kind == .unauthorized ? nil : "", isSandbox: isSandbox,
-      content: .element("h1", [:], Markup(problem.kind.title))
+      title: title, section: "", visitor: problem.kind == .unauthorized ? nil : "", isSandbox: isSandbox,
+      content: .element("h1", [:], Markup(title))
         + .element("p", ["class": "notice fault", "role": "alert"], Markup(problem.detail))
         + .element(
           "p", [:], page.map { Part.link("Back to the page", to: $0) + ", or " } ?? .nothing,

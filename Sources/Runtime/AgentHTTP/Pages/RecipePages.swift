@@ -15,7 +15,7 @@ extension Pages {
         .element("span", ["class": "quiet"], Markup(recipe.summary ?? "")))
         + (recipe.isFaulty || recipe.isOutOfDate ? Part.status("error", "has errors") : .nothing)
         + Markup(recipe.missing.map { Part.status("uncertain", "needs connection \($0)") })
-        + .element("span", ["class": "end"], Part.code(recipe.fileName))
+        + (recipe.otherName.map { .element("span", ["class": "end"], Part.code($0)) } ?? .nothing)
     }
     return request.frame(
       "Recipes", "/recipes", .element("h1", [:], "Recipes"),
@@ -82,8 +82,11 @@ extension Pages {
 }
 
 extension RecipeRecord {
-  /// Its file without the folder.
-  fileprivate var fileName: String { file.split(separator: "/").last.map { String($0) } ?? file }
+  /// The name of its file, if that isn't the recipe's.
+  fileprivate var otherName: String? {
+    let last = file.split(separator: "/").last.map { String($0) } ?? file
+    return ["\(name).yaml", "\(name).yml"].contains(last) ? nil : last
+  }
 }
 
 extension Part {

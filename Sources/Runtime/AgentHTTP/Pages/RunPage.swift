@@ -74,7 +74,7 @@ extension Pages {
       ("Ended", run.endedAt.map { Part.timeAndAgo($0, request.clock) }), ("Took", took),
       ("Continues", run.status.isEnded ? nil : run.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
       ("Recipe", Part.link(run.recipe, to: pagePath("recipes", run.recipe))), ("Run", Part.code(run.id)),
-      ("Services", run.origin.sandbox ? "made up: this is a trial" : nil),
+      ("Services", run.origin.sandbox ? "made up, in a sandbox" : nil),
       ("Erased", run.erasedAt.map { "inputs, outputs and messages, " + Part.time($0, request.clock) }),
     ])
   }
@@ -100,7 +100,7 @@ extension Pages {
     if !run.status.isEnded, run.pendingCancel == nil {
       actions.append(
         action(
-          "Cancel", "cancel", kind: "risky", warning: "What was written stays written; what has not begun will not.",
+          "Cancel", "cancel", kind: "risky", warning: "What was written stays written; no further step begins.",
           text: ("Reason", "reason")))
     }
     if run.status.isEnded, run.status != .succeeded, run.status != .skipped, run.erasedAt == nil {
@@ -111,7 +111,8 @@ extension Pages {
     if run.status.isEnded {
       actions.append(
         action(
-          "Delete", "delete", kind: "risky", warning: "The run is removed with everything that is kept of it."))
+          "Delete", "delete", kind: "risky",
+          warning: "Removes the run with its values and what it printed. This can't be undone."))
     }
     return actions
   }
