@@ -132,12 +132,23 @@ extension LocalStateStore {
   package func openRuns(_ query: OpenRunQuery) async -> [RunRecord] { runs(query) }
   package func latestOpenRuns(_ query: OpenRunQuery, limit: Int) async -> (runs: [RunRecord], count: Int) {
     look { state in
-      // Records are large, so that only those of the page are copied.
+      // Records are large, so that only those of the page are copied; and only the ids that may be on it are sorted.
       var ids: [String] = []
-      for (id, run) in state.runs where query.matches(run) { ids.append(id) }
-      let count = ids.count
-      ids.sort { $0.precedesByScalars($1) }
-      return (ids.suffix(limit).compactMap { state.runs[$0] }, count)
+      var (count, least) = (0, "")
+      func trim() {
+        ids.sort { $0.precedesByScalars($1) }
+        ids.removeFirst(ids.count - min(ids.count, limit))
+      }
+      for (id, run) in state.runs where query.matches(run) {
+        count += 1
+        if id.precedesByScalars(least) { continue }
+        ids.append(id)
+        guard ids.count / 2 > limit else { continue }
+        trim()
+        least = ids.first ?? ""
+      }
+      trim()
+      return (ids.compactMap { state.runs[$0] }, count)
     }
   }
   package func openRunCounts() async -> [RunStatus: Int] {

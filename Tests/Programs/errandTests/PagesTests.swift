@@ -224,12 +224,12 @@ import Testing
     let browser = try await Browser(bench)
     _ = try await browser.recipe("patient", "steps: [{ wait: { event: never } }]\n")
     func rows(_ page: String) -> Int { page.components(separatedBy: "<li>").count - 1 }
-    for _ in 0..<52 { #expect(try await browser.post("/recipes/patient/start", [:]).status == 303) }
+    for _ in 0..<120 { #expect(try await browser.post("/recipes/patient/start", [:]).status == 303) }
     #expect(try await browser.post("/recipes/ask/start", ["input.name": "Ada"]).status == 303)
     var now = try await browser.get("/").text
     while !now.contains("Decide") { now = try await browser.get("/").text }
     #expect(now.contains("Needs attention<span class=\"count\">1</span>"))
-    #expect(now.contains("Running<span class=\"count\">52</span>"))
+    #expect(now.contains("Running<span class=\"count\">120</span>"))
     #expect(now.contains("The latest 50 are shown."))
     #expect(rows(now) == 52)
     let first = try await browser.get("/runs").text
@@ -237,7 +237,9 @@ import Testing
     let link = try #require(first.components(separatedBy: "rel=\"next\" href=\"").last?.prefix { $0 != "\"" })
     #expect(link.hasPrefix("/runs?cursor=open%3A"))
     let second = try await browser.get(String(link)).text
-    #expect(rows(second) == 3)
+    #expect(rows(second) == 50)
+    let third = second.components(separatedBy: "rel=\"next\" href=\"").last?.prefix { $0 != "\"" } ?? ""
+    #expect(rows(try await browser.get(String(third)).text) == 21)
     let wrong = try await browser.get("/runs?status=wating")
     #expect(wrong.status == 400 && wrong.text.contains("<a href=\"/runs\">Back to the page</a>"))
     #expect(wrong.text.contains("no run has the status &#39;wating&#39;; did you mean &#39;waiting&#39;?"))
