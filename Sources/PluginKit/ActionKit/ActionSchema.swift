@@ -34,6 +34,7 @@ extension ObjectSchema {
       schema["description"] = .string(
         ([field.summary] + (field.sentenceOnSecrets.map { [$0] } ?? [])).joined(separator: " "))
       if let fallback = field.fallback, !field.type.isSecret { schema["default"] = fallback }
+      if field.type.isSecret, !allowsExpressions { schema["writeOnly"] = .bool(true) }
       if let deprecation = field.deprecation { schema["deprecationMessage"] = .string(deprecation) }
       for name in [field.name] + field.aliases { properties[name] = .map(schema) }
     }

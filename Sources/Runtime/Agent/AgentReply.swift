@@ -28,7 +28,8 @@ package indirect enum AgentReply: Sendable {
   /// - Parameters:
   ///   - open: The records as lists show them.
   ///   - next: The run after which the next page begins, if there is one.
-  case runs(open: [RunRecord], finished: [RunSummary], next: String?)
+  ///   - openCount: How many open runs match, on this page and after it.
+  case runs(open: [RunRecord], finished: [RunSummary], next: String?, openCount: Int = 0)
   /// - Parameter open: The record as lists show it, while the run is open.
   case found(RunReference, open: RunRecord?)
   case run(RunRecord)

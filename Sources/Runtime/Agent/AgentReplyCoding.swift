@@ -172,8 +172,10 @@ extension AgentReply {
       .schedules(
         schedules.filter { sees($0.recipe) },
         words: words.filter { sees(String(Substring($0.key.utf8.prefix { $0 != ASCII.slash }))) })
-    case .runs(let open, let finished, let next):
-      .runs(open: open.filter { sees($0.recipe) }, finished: finished.filter { sees($0.recipe) }, next: next)
+    case .runs(let open, let finished, let next, let count):
+      .runs(
+        open: open.filter { sees($0.recipe) }, finished: finished.filter { sees($0.recipe) }, next: next,
+        openCount: count)
     case .recipes(let recipes): .recipes(recipes.filter { sees($0.name) })
     default: self
     }
@@ -218,8 +220,8 @@ extension AgentReply {
     case .resolved(let run): return object(["resolved": .string(run)])
     case .decided(let step, let run): return object(["decided": .string(step), "run": .string(run)])
     case .received(let event, let isNew): return object(["received": .string(event), "isNew": .bool(isNew)])
-    case .runs(let open, let finished, let next):
-      let (members, _) = object(["next": next.map { .string($0) }])
+    case .runs(let open, let finished, let next, let count):
+      let (members, _) = object(["next": next.map { .string($0) }, "openCount": .int(count)])
       return (members, [List("open", open), List("finished", finished)])
     case .found(let run, let open): return object(["run": run.encoded(), "open": open?.encoded()])
     case .run(let record): return object(["run": record.encoded()])
@@ -288,7 +290,9 @@ extension AgentReply {
     case "decide": self = .decided(step: try text("decided"), run: try text("run"))
     case "signal": self = .received(event: try text("received"), isNew: answer["isNew"]?.bool ?? false)
     case "runs", "approvals":
-      self = .runs(open: try list("open"), finished: try list("finished"), next: answer["next"]?.string)
+      self = .runs(
+        open: try list("open"), finished: try list("finished"), next: answer["next"]?.string,
+        openCount: answer["openCount"]?.int ?? 0)
     case "find":
       let open = answer["open"]
       self = .found(

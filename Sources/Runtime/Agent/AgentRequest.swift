@@ -47,7 +47,8 @@ package enum AgentRequest: Sendable {
   case check(text: String, file: String = "recipe.yaml")
   case actions
   case value(BlobReference)
-  /// - Parameter from: Where to read on, as the answer before named it; 0 is the beginning.
+  /// - Parameter from: Where to read on, as the answer before named it; 0 is the beginning, and a negative number counts
+  ///   lines from the end.
   case logs(run: String, step: StepPath? = nil, from: Int = 0)
   case why(RunFacts.Question)
   case schedules
@@ -88,12 +89,15 @@ package struct RunListQuery: Sendable {
   package var after: String?
   /// Whether the open runs come in pages too, latest first.
   package var isPaged: Bool
+  /// Only open runs that a person has to look at, or only the other open ones.
+  package var needsPerson: Bool?
 
   package init(
     limit: Int = 20, recipe: String? = nil, statuses: [RunStatus] = [], since: Timestamp? = nil,
-    until: Timestamp? = nil, after: String? = nil, isPaged: Bool = false
+    until: Timestamp? = nil, after: String? = nil, isPaged: Bool = false, needsPerson: Bool? = nil
   ) {
     self.isPaged = isPaged
+    self.needsPerson = needsPerson
     self.limit = limit
     self.recipe = recipe
     self.statuses = statuses

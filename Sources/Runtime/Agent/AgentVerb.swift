@@ -364,12 +364,19 @@ extension AgentVerb {
         "cursor", "Where the page begins, as the page before named it in 'next'."),
       Member<Bool>.optional(
         "paged", or: false, "Whether the open runs come in pages too; without it, the first page has them all."),
+      Member<Bool?>.optional(
+        "needsPerson", "Only open runs that a person has to look at (true), or only the other open ones (false)."),
       make: {
-        .runs(RunListQuery(limit: $0, recipe: $1, statuses: $2, since: $3, until: $4, after: $5, isPaged: $6))
+        .runs(
+          RunListQuery(
+            limit: $0, recipe: $1, statuses: $2, since: $3, until: $4, after: $5, isPaged: $6, needsPerson: $7))
       },
       values: {
         guard case .runs(let query) = $0 else { return nil }
-        return (query.limit, query.recipe, query.statuses, query.since, query.until, query.after, query.isPaged)
+        return (
+          query.limit, query.recipe, query.statuses, query.since, query.until, query.after, query.isPaged,
+          query.needsPerson
+        )
       }),
     AgentVerb(
       "approvals", "Lists the open runs that ask people for decisions, the oldest first.", .token(.read),
@@ -427,7 +434,10 @@ extension AgentVerb {
       at: .get("/runs/{run}/logs", LogAnswer.self), by: "runs logs", on: "/runs/{run}/logs",
       refusals: [.notFound, .ambiguous], run,
       Member<String?>.optional("step", "Only lines of that step, and of those inside it."),
-      Member<Int>.optional("from", or: 0, "Where to read on, as the answer before named it in 'next'."),
+      Member<Int>.optional(
+        "from", or: 0,
+        "Where to read on, as the answer before named it in 'next'; on the socket a negative number counts lines from the end."
+      ),
       make: { .logs(run: $0, step: $1, from: $2) },
       values: { if case .logs(let run, let step, let from) = $0 { (run, step, from) } else { nil } }),
     AgentVerb(
@@ -458,10 +468,11 @@ extension AgentVerb {
       Member<Int>.optional("limit", or: 20, "The most slots to list."),
       Member<Timestamp?>.optional("from", "Only slots from that instant on."),
       Member<Timestamp?>.optional("before", "Only slots before that instant."),
-      make: { .upcoming(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3)) },
+      Member<Bool>.optional("first", or: false, "Whether only the first of each schedule's slots is listed."),
+      make: { .upcoming(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3, isFirst: $4)) },
       values: {
         guard case .upcoming(let query) = $0 else { return nil }
-        return (query.schedule, query.limit, query.from, query.before)
+        return (query.schedule, query.limit, query.from, query.before, query.isFirst)
       }),
     AgentVerb(
       "pauseSchedule", "Pauses a schedule: it starts nothing until it is resumed.", .token(.steer),

@@ -1,3 +1,4 @@
+import ActionKit
 package import Basics
 package import Recipes
 import Synchronization
@@ -16,12 +17,16 @@ package struct RecipeRegistry {
   package struct Item: Sendable {
     package var file: String
     package var name: String
+    /// Empty if it has none.
+    package var summary = ""
     /// The texts it was made from, by their paths.
     package var texts: ValueMap
     /// The version of the recipe language in which they are read.
     package var language = LanguageVersion.current
     /// The paths of its webhooks.
     package var paths: [String] = []
+    /// The connections that it needs, and errand.yaml doesn't have.
+    package var missing: [String] = []
   }
 
   /// A change that a look found.
@@ -172,7 +177,9 @@ package struct RecipeRegistry {
         file.stamps = [:]
         faults = taken
       } else {
-        let item = Item(file: path, name: recipe.name, texts: reading.texts, paths: recipe.webhookPaths)
+        let item = Item(
+          file: path, name: recipe.name, summary: recipe.summary, texts: reading.texts, paths: recipe.webhookPaths,
+          missing: missing(recipe))
         file.item = item
         owners[recipe.name] = path
         fresh[path] = recipe
@@ -210,7 +217,17 @@ package struct RecipeRegistry {
     owners[recipe.name] = path
     fresh[path] = recipe
     return Item(
-      file: path, name: recipe.name, texts: texts, language: language, paths: recipe.webhookPaths)
+      file: path, name: recipe.name, summary: recipe.summary, texts: texts, language: language,
+      paths: recipe.webhookPaths,
+      missing: missing(recipe))
+  }
+
+  /// The connections of a recipe that errand.yaml doesn't have, though their plugins have settings without a default.
+  private func missing(_ recipe: Recipe) -> [String] {
+    recipe.connectionNames.filter { name in
+      environment.connections?[name] == nil
+        && environment.catalog.plugin(name)?.configuration.fields.contains(where: \.isRequired) == true
+    }
   }
 
   /// The recipe of an item, which is not kept; nil if it no longer fits the configuration.

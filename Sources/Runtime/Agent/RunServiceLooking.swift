@@ -6,23 +6,21 @@ import RunState
 extension RunService {
   /// Lists the open runs that match and the latest finished ones, from a page on.
   func runs(_ query: RunListQuery) async throws(RequestRefusedError) -> AgentReply {
-    var open: [RunRecord] = []
+    var (open, count): ([RunRecord], Int) = ([], 0)
     let statuses = query.statuses.isEmpty ? nil : Set(query.statuses)
     let lastOpen = query.isPaged ? query.after.flatMap(RunListQuery.openRun) : nil
-    if query.after == nil || lastOpen != nil {
-      open = await store.openRuns(OpenRunQuery(recipe: query.recipe, statuses: statuses)).filter { run in
-        query.since.map { run.createdAt >= $0 } ?? true && query.until.map { run.createdAt < $0 } ?? true
-          && lastOpen.map(run.id.precedesByScalars) ?? true
-      }
+    if query.after == nil || lastOpen != nil, statuses?.allSatisfy(\.isEnded) != true {
+      var asked = OpenRunQuery(recipe: query.recipe, statuses: statuses)
+      (asked.createdFrom, asked.createdBefore) = (query.since, query.until)
+      (asked.idBefore, asked.needsPerson) = (lastOpen, query.needsPerson)
+      (open, count) = await store.latestOpenRuns(asked, limit: query.isPaged ? query.limit : .max)
     }
-    var rest = query.limit
-    if query.isPaged {
-      if open.count > rest {
-        open = open.suffix(rest).map(\.listed)
-        return .runs(open: open, finished: [], next: open.first.map(RunListQuery.cursor))
-      }
-      rest -= open.count
+    open = open.map(\.listed)
+    if query.needsPerson != nil || query.isPaged && open.count < count {
+      let next = open.count < count ? open.first.map(RunListQuery.cursor) : nil
+      return .runs(open: open, finished: [], next: next, openCount: count)
     }
+    let rest = query.isPaged ? query.limit - open.count : query.limit
     var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
     history.createdFrom = query.since
     history.createdBefore = query.until
@@ -30,7 +28,7 @@ extension RunService {
     let hasMore = finished.count > rest
     finished.removeLast(finished.count - min(finished.count, rest))
     let next = finished.last?.id ?? (query.isPaged ? open.first.map(RunListQuery.cursor) : nil)
-    return .runs(open: open.map(\.listed), finished: finished, next: hasMore ? next : nil)
+    return .runs(open: open, finished: finished, next: hasMore ? next : nil, openCount: count)
   }
 
   /// Lists the open runs that ask people for decisions, the oldest first.
@@ -185,9 +183,4 @@ extension RunListQuery {
   fileprivate static func openRun(_ cursor: String) -> String? {
     cursor.hasPrefix(open) ? String(cursor.dropFirst(open.count)) : nil
   }
-}
-
-extension StepRecord {
-  /// Whether it waits for a person's decision.
-  package var asksPerson: Bool { status == .waiting && wait?.kind == .approval && decision == nil }
 }

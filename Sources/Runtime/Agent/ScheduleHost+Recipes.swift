@@ -69,6 +69,8 @@ extension ScheduleHost {
     let served = registry.items.map { item in
       var record = RecipeRecord(name: item.name, file: item.file)
       record.findings = findings(of: item.file)
+      record.summary = item.summary.isEmpty ? nil : item.summary
+      if !isSandbox { record.missing = item.missing }
       return record
     }
     let broken = registry.broken.map { file in
@@ -90,7 +92,7 @@ extension ScheduleHost {
   }
 
   /// One recipe, with its text and what it takes and does; of one that has errors, the text and these.
-  func servedRecipe(named name: String) throws(RequestRefusedError) -> RecipeRecord {
+  func servedRecipe(named name: String) async throws(RequestRefusedError) -> RecipeRecord {
     if let file = registry.broken.first(where: { ScheduleHost.stem(of: $0).hasSameScalars(as: name) }),
       !registry.items.contains(where: { $0.name.hasSameScalars(as: name) })
     {
@@ -114,6 +116,7 @@ extension ScheduleHost {
     record.steps = StepOutline.list(of: RecipeGraph(recipe))
     record.findings = findings(of: item.file)
     record.text = item.texts[item.file]?.string.map { store.secrets.finder.redact($0) }
+    record.refusal = await refusal(recipe, .map(ValueMap()))
     return record
   }
 }
@@ -153,6 +156,10 @@ package struct RecipeRecord: Record {
   package var isOutOfDate: Bool { isInForce && findings.contains { $0.severity == "error" } }
   /// Whether a version of it is served.
   package var isInForce = true
+  /// The connections that it needs, and errand.yaml doesn't have.
+  package var missing: [String] = []
+  /// Why a run of it would be refused, such as a missing secret; known only where one recipe is asked for.
+  package var refusal: String?
 
   init(name: String, file: String) {
     self.name = name
@@ -170,6 +177,8 @@ package struct RecipeRecord: Record {
     findings = try member("findings", record?.findings, default: [])
     steps = try member("steps", record?.steps, default: [])
     isInForce = try member("isInForce", record?.isInForce, default: true)
+    missing = try member("missing", record?.missing, default: [])
+    refusal = try member("refusal", record?.refusal)
   }
 }
 

@@ -41,7 +41,7 @@ package actor ScheduleHost {
   let time: any TimeSource
   let program: String
   /// Whether every service is made up.
-  private let isSandbox: Bool
+  let isSandbox: Bool
   let refusal: @Sendable (Recipe, _ inputs: Value) async -> String?
   private let newID: @Sendable (Timestamp) -> String
   var registry: RecipeRegistry
@@ -125,7 +125,8 @@ package actor ScheduleHost {
   package func upcoming(_ query: SlotQuery) -> [UpcomingSlot] {
     let now = time.now()
     let found = scheduler.upcoming(
-      of: query.schedule, from: max(query.from ?? now, now), before: query.before ?? .latest, limit: query.limit)
+      of: query.schedule, from: max(query.from ?? now, now), before: query.before ?? .latest, limit: query.limit,
+      isFirst: query.isFirst)
     return found.map { UpcomingSlot(schedule: $0.schedule, slot: $0.slot) }
   }
 

@@ -179,13 +179,16 @@ package final class APIServer: Sendable {
   // MARK: Pages
 
   private func page(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
+    let isSandbox = service.agent.isSandbox
+    let login = LoginPage(gate: gate, sessions: service.sessions, isSandbox: isSandbox)
     do throws(Problem) {
       let path = request.rawPath
       if path == "/login" || path == "/logout" {
-        return try await LoginPage(gate: gate, sessions: service.sessions).answer(request)
+        return try await login.answer(request)
       }
       guard let caller = try await gate.visitor(of: request, service.sessions) else {
-        return Pages.redirect(pagePath("login", query: [("to", request.method == "GET" ? request.target : "/")]))
+        if request.method == "POST" { return login.answer(toForm: request) }
+        return Pages.redirect(pagePath("login", query: [("to", request.target)]))
       }
       let asking = PageRequest(
         http: request, caller: caller,
@@ -193,11 +196,13 @@ package final class APIServer: Sendable {
         ask: { [self] asked throws(Problem) in
           try check(asked.verb.scope, for: caller)
           return try await reply(to: try await narrowed(asked, for: caller), from: caller)
-        }, clock: clock())
+        }, clock: clock(), isSandbox: isSandbox)
       if let answer = try await Pages.answer(asking) { return answer }
       throw Problem(.noSuchPath, "there is no page at \(path.brief)")
     } catch {
-      return ProblemPage.response(of: error)
+      let isForm = request.method == "POST" && error.kind != .foreignOrigin
+      let page = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
+      return ProblemPage.response(of: error, page: page, isSandbox: isSandbox)
     }
   }
 
@@ -326,7 +331,7 @@ package final class APIServer: Sendable {
         $0.event = event
         $0.isNew = isNew
       }
-    case .runs(let open, let finished, let next):
+    case .runs(let open, let finished, let next, _):
       if let next { headers["Link"] = request.linkToNext(next) }
       if case .approvals = asked {
         answer = ApprovalListAnswer(open.filter { caller.sees(recipe: $0.recipe) }, next: next, withData: seesData)

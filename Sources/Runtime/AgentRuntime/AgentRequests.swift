@@ -71,7 +71,7 @@ package struct AgentRequests: Sendable {
     _ query: RunListQuery = RunListQuery()
   ) async throws(RuntimeError) -> (open: [RunRecord], finished: [RunSummary], next: String?) {
     try await ask(.runs(query)) {
-      if case .runs(let open, let finished, let next) = $0 { (open, finished, next) } else { nil }
+      if case .runs(let open, let finished, let next, _) = $0 { (open, finished, next) } else { nil }
     }
   }
 

@@ -83,7 +83,7 @@ package final class MemoryStateStore: LocalStateStore {
   package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
     content.withLock { content in
       let lines = content.printed[id]?.lines ?? []
-      let start = min(max(0, position), lines.count)
+      let start = min(position < 0 ? lines.count - min(lines.count, -max(position, -.max)) : position, lines.count)
       var (end, size) = (start, 0)
       while end < lines.count, size < PrintedPiece.size {
         size += lines[end].text.utf8.count

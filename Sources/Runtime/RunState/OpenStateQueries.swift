@@ -12,6 +12,14 @@ package struct OpenRunQuery: Sendable {
   package var retryOf: String?
   /// Only runs with a step that waits for an event with that name.
   package var event: String?
+  /// Only runs that were created at that instant or later.
+  package var createdFrom: Timestamp?
+  /// Only runs that were created before that instant.
+  package var createdBefore: Timestamp?
+  /// Only runs whose id comes before this, for paging.
+  package var idBefore: String?
+  /// Only runs that a person has to look at, or only the others.
+  package var needsPerson: Bool?
 
   package init(
     recipe: String? = nil, group: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
@@ -37,6 +45,10 @@ package struct OpenRunQuery: Sendable {
       if cause.kind != .retry || cause.run?.hasSameScalars(as: retryOf) != true { return false }
     }
     if let event, !run.awaits(event) { return false }
+    if let createdFrom, run.createdAt < createdFrom { return false }
+    if let createdBefore, run.createdAt >= createdBefore { return false }
+    if let idBefore, !run.id.precedesByScalars(idBefore) { return false }
+    if let needsPerson, run.needsPerson != needsPerson { return false }
     return true
   }
 }
@@ -46,6 +58,9 @@ extension RunRecord {
   package func awaits(_ event: String) -> Bool {
     steps.contains { $0.status == .waiting && $0.wait?.event?.hasSameScalars(as: event) == true }
   }
+
+  /// Whether it stands still, or asks for a decision, until a person does something.
+  package var needsPerson: Bool { status == .uncertain || status == .paused || steps.askPerson }
 }
 
 /// Which events to find; a member that is nil matches every event.
@@ -115,6 +130,27 @@ extension LocalStateStore {
     look { $0.runs.values.filter(query.matches) }.sorted { $0.id.precedesByScalars($1.id) }
   }
   package func openRuns(_ query: OpenRunQuery) async -> [RunRecord] { runs(query) }
+  package func latestOpenRuns(_ query: OpenRunQuery, limit: Int) async -> (runs: [RunRecord], count: Int) {
+    look { state in
+      // Records are large, so that only those of the page are copied; and only the ids that may be on it are sorted.
+      var ids: [String] = []
+      var (count, least) = (0, "")
+      func trim() {
+        ids.sort { $0.precedesByScalars($1) }
+        ids.removeFirst(ids.count - min(ids.count, limit))
+      }
+      for (id, run) in state.runs where query.matches(run) {
+        count += 1
+        if id.precedesByScalars(least) { continue }
+        ids.append(id)
+        guard ids.count / 2 > limit else { continue }
+        trim()
+        least = ids.first ?? ""
+      }
+      trim()
+      return (ids.compactMap { state.runs[$0] }, count)
+    }
+  }
   package func openRunCounts() async -> [RunStatus: Int] {
     look { state in
       var counts: [RunStatus: Int] = [:]

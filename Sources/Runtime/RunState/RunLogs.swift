@@ -224,12 +224,13 @@ final class RunLogs: Sendable {
 
   // MARK: - Reading
 
-  /// Some lines of the log of a run, from a position on.
+  /// Some lines of the log of a run, from a position on; a negative one counts lines from the end.
   func piece(of run: String, from position: Int) throws(StateError) -> PrintedPiece {
     guard let path = path(of: run) else { return PrintedPiece(lines: [], next: 0, isLast: true) }
     return try onDisk { () throws(FileError) in
       let start = max(0, position)
       let size = try fileSystem.size(path) ?? 0
+      if position < 0 { return try end(of: path, size, count: Int(clamping: position.magnitude)) }
       guard start < size else { return PrintedPiece(lines: [], next: start, isLast: true) }
       var bytes = try fileSystem.part(of: path, from: start, count: min(PrintedPiece.size, size - start))
       if !bytes.contains(ASCII.newline), size - start > bytes.count {
@@ -244,6 +245,22 @@ final class RunLogs: Sendable {
       let next = start + end + 1
       return PrintedPiece(lines: lines, next: next, isLast: next == size)
     }
+  }
+
+  /// The last lines of a log, of as much of it as is read at once.
+  private func end(of path: String, _ size: Int, count: Int) throws(FileError) -> PrintedPiece {
+    for most in [PrintedPiece.size, RunLogs.longestLine] {
+      let start = max(0, size - most)
+      let bytes = try fileSystem.part(of: path, from: start, count: size - start)
+      guard let end = bytes.lastIndex(of: ASCII.newline) else { continue }
+      var lines = bytes[..<end].split(separator: ASCII.newline)[...]
+      // The first one may have begun before.
+      if start > 0 { lines = lines.dropFirst() }
+      if lines.isEmpty, start > 0 { continue }
+      return PrintedPiece(
+        lines: lines.suffix(count).compactMap(RunLogs.line), next: start + end + 1, isLast: true)
+    }
+    return PrintedPiece(lines: [], next: size, isLast: true)
   }
 
   // MARK: - Removing

@@ -26,6 +26,8 @@ package protocol StateStore: Sendable {
   func tokens() async -> [TokenIssued]
   /// The open runs that match, oldest first.
   func openRuns(_ query: OpenRunQuery) async -> [RunRecord]
+  /// The latest of the open runs that match, oldest first, and how many match.
+  func latestOpenRuns(_ query: OpenRunQuery, limit: Int) async -> (runs: [RunRecord], count: Int)
   /// How many open runs have each status.
   func openRunCounts() async -> [RunStatus: Int]
   /// The event with that id, unless it is forgotten.
@@ -82,6 +84,8 @@ package protocol StateStore: Sendable {
   func keepPrinted(
     _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void)
   /// Some lines that programs of a run printed, from a position on; 0 is the beginning, and each piece names the next.
+  ///
+  /// A negative position is that many lines before the end, as far as they fit in a piece.
   func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece
   /// Removes what programs of a run printed, if anything is kept.
   func removeLog(ofRun id: String) async throws(StateError)
@@ -207,11 +211,15 @@ package struct SlotQuery: Sendable {
   package var settledUntil: Timestamp?
   /// The last slot of the page before, as `SlotRecord.cursor` names it; the store leaves it to its callers.
   package var after: String?
+  /// Of coming slots: only the first of each schedule.
+  package var isFirst: Bool
 
   package init(
-    limit: Int = 20, schedule: String? = nil, from: Timestamp? = nil, before: Timestamp? = nil, after: String? = nil
+    limit: Int = 20, schedule: String? = nil, from: Timestamp? = nil, before: Timestamp? = nil, after: String? = nil,
+    isFirst: Bool = false
   ) {
     self.after = after
+    self.isFirst = isFirst
     self.limit = limit
     self.schedule = schedule
     self.from = from

@@ -84,6 +84,9 @@ extension RunRecord {
 }
 
 extension StepRecord {
+  /// Whether it waits for a person's decision.
+  package var asksPerson: Bool { status == .waiting && wait?.kind == .approval && decision == nil }
+
   /// The step without its values, questions and messages.
   var erased: StepRecord {
     var step = self

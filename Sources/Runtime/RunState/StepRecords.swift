@@ -30,6 +30,9 @@ package struct StepRecords: Sendable {
     place(of: path).map { looking(at: $0) { $0.pointee.status } }
   }
 
+  /// Whether one of them waits for a person's decision.
+  package var askPerson: Bool { indices.contains { looking(at: $0) { $0.pointee.asksPerson } } }
+
   package subscript(path: StepPath) -> StepRecord? { place(of: path).map { self[$0] } }
 
   // MARK: Changing

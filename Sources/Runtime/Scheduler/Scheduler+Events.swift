@@ -266,8 +266,10 @@ extension Scheduler {
   /// The coming slots of all schedules, or of one, from one instant up to before another, earliest first.
   ///
   /// Those of schedules that are paused or used up aren't included, because they start no run.
+  ///
+  /// - Parameter isFirst: Whether only the first of each schedule's slots is wanted.
   package func upcoming(
-    of id: String? = nil, from: Timestamp, before: Timestamp, limit: Int
+    of id: String? = nil, from: Timestamp, before: Timestamp, limit: Int, isFirst: Bool = false
   ) -> [(schedule: String, slot: Timestamp)] {
     var heads = Heap<DueItem>()
     var left: [Int32: Int] = [:]
@@ -291,7 +293,7 @@ extension Scheduler {
         left[head.index] = remaining - 1
       }
       found.append((schedules[Int(head.index)].id, head.due))
-      add(head.index, after: head.due)
+      if !isFirst { add(head.index, after: head.due) }
     }
     return found
   }

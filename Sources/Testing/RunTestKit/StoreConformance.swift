@@ -92,7 +92,12 @@ package struct StoreConformance {
       ("runs that wait for another event", OpenRunQuery(event: "handed"), []),
       ("runs of a recipe by status", OpenRunQuery(recipe: "averages", statuses: [.queued]), []),
     ]
-    for (what, query, wanted) in queries { expect(what, await store.openRuns(query).map(\.id), wanted) }
+    for (what, query, wanted) in queries {
+      expect(what, await store.openRuns(query).map(\.id), wanted)
+      let latest = await store.latestOpenRuns(query, limit: 1)
+      expect("the latest of \(what)", latest.runs.map(\.id), Array(wanted.suffix(1)))
+      expect("the number of \(what)", latest.count, wanted.count)
+    }
     expect("runs by status", await store.openRunCounts(), [.running: 1, .waiting: 1, .queued: 1])
   }
 
@@ -210,6 +215,8 @@ package struct StoreConformance {
     let piece = try await store.printed(ofRun: "r1", from: 0)
     expect("what was printed", piece.lines, lines)
     expect("the end of what was printed", piece.isLast, true)
+    expect("the last lines", try await store.printed(ofRun: "r1", from: -2).lines, Array(lines.suffix(2)))
+    expect("more lines than there are", try await store.printed(ofRun: "r1", from: .min).lines, lines)
     store.keepPrinted(Array(lines.prefix(1)), ofRun: "r1") { _ in }
     expect(
       "what is printed later", try await store.printed(ofRun: "r1", from: piece.next).lines, Array(lines.prefix(1)))

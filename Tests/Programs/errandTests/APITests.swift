@@ -29,7 +29,7 @@ import Testing
     let agent: Serving
     let url: String
 
-    init() async throws {
+    init(isSandbox: Bool = false) async throws {
       program = try await Program()
       let old = try program.read("errand.yaml")
       try program.write(
@@ -38,7 +38,7 @@ import Testing
         at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
       try program.write(APITests.ask, to: "recipes/ask.yaml")
       try program.write(APITests.sum, to: "recipes/sum.yaml")
-      agent = try program.serve("serve")
+      agent = isSandbox ? try program.serve("serve", "--sandbox") : try program.serve("serve")
       let line = try #require(await agent.line(with: "listens on http://"))
       url = "http://" + (line.components(separatedBy: "http://").last ?? "")
       _ = await agent.line(with: " serves ")

@@ -13,15 +13,25 @@ import Testing
     var cookie = ""
 
     /// Logs in by the link of `errand open`.
-    init(_ bench: APITests.Bench) async throws {
+    init(_ bench: APITests.Bench, link given: String? = nil) async throws {
       self.bench = bench
-      let link = try await bench.program.call("open", "--print", "--quiet").out.trimmingCharacters(in: .newlines)
+      let printed = given == nil ? try await bench.program.call("open", "--print", "--quiet").out : ""
+      let link = given ?? printed.trimmingCharacters(in: .newlines)
       let entered = try await get(String(link.dropFirst(bench.url.count)))
       #expect(entered.status == 303)
       cookie = String((entered.headers["Set-Cookie"] ?? "").prefix { $0 != ";" })
       #expect(entered.headers["Set-Cookie"]?.contains("HttpOnly; SameSite=Strict") == true)
       // The link is used up.
       #expect(try await get(String(link.dropFirst(bench.url.count))).status == 401)
+    }
+
+    /// Waits until a recipe is served.
+    func recipe(_ name: String, _ text: String) async throws -> String {
+      try bench.program.write(text, to: "recipes/\(name).yaml")
+      while true {
+        let page = try await get("/recipes/\(name)")
+        if page.status == 200 { return page.text }
+      }
     }
 
     func get(
@@ -207,6 +217,219 @@ import Testing
     #expect(step.status == 200 && step.text.contains("seven"))
     #expect(try await browser.get("\(path)/steps/none").status == 404)
     await bench.end()
+  }
+
+  @Test func `lists count all open runs and show some of them`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    _ = try await browser.recipe("patient", "steps: [{ wait: { event: never } }]\n")
+    func rows(_ page: String) -> Int { page.components(separatedBy: "<li>").count - 1 }
+    for _ in 0..<120 { #expect(try await browser.post("/recipes/patient/start", [:]).status == 303) }
+    #expect(try await browser.post("/recipes/ask/start", ["input.name": "Ada"]).status == 303)
+    var now = try await browser.get("/").text
+    while !now.contains("Decide") { now = try await browser.get("/").text }
+    #expect(now.contains("Needs attention<span class=\"count\">1</span>"))
+    #expect(now.contains("Running<span class=\"count\">120</span>"))
+    #expect(now.contains("The latest 50 are shown."))
+    #expect(rows(now) == 52)
+    let first = try await browser.get("/runs").text
+    #expect(rows(first) == 50)
+    let link = try #require(first.components(separatedBy: "rel=\"next\" href=\"").last?.prefix { $0 != "\"" })
+    #expect(link.hasPrefix("/runs?cursor=open%3A"))
+    let second = try await browser.get(String(link)).text
+    #expect(rows(second) == 50)
+    let third = second.components(separatedBy: "rel=\"next\" href=\"").last?.prefix { $0 != "\"" } ?? ""
+    #expect(rows(try await browser.get(String(third)).text) == 21)
+    let wrong = try await browser.get("/runs?status=wating")
+    #expect(wrong.status == 400 && wrong.text.contains("<a href=\"/runs\">Back to the page</a>"))
+    #expect(wrong.text.contains("no run has the status &#39;wating&#39;; did you mean &#39;waiting&#39;?"))
+    #expect(try await browser.get("/runs?status=nope").text.contains("there are queued, running, waiting, paused,"))
+    await bench.end()
+  }
+
+  @Test func `the same form twice is one start, a changed one another, and an emptied text is given empty`()
+    async throws
+  {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    let recipe = """
+      inputs:
+        word: { type: string, default: usual }
+        n: { type: int, default: 3 }
+        kind: { type: string, choices: [a, b], default: a }
+      steps: [{ let: { said: "[${{ inputs.word }}${{ inputs.n }}${{ inputs.kind }}]" } }]
+      outputs: { said: "${{ said }}" }
+
+      """
+    let page = try await browser.recipe("says", recipe)
+    #expect(page.contains("<label for=\"input-n\">n<span class=\"quiet\"> (optional; 3 if empty)</span></label>"))
+    #expect(page.contains("<option value=\"a\" selected>a</option>") && !page.contains("<option value></option>"))
+    func started(_ form: HTTPQuery) async throws -> String {
+      let started = try await browser.post("/recipes/says/start", form)
+      #expect(started.status == 303)
+      return try #require(started.headers["Location"])
+    }
+    let first = try await started(["key": "form-1", "input.word": "", "input.n": "", "input.kind": "b"])
+    #expect(try await started(["key": "form-1", "input.word": "", "input.n": "", "input.kind": "b"]) == first)
+    let other = try await started(["key": "form-1", "input.word": "x", "input.n": "4", "input.kind": "b"])
+    #expect(other != first)
+    // A long text has a box that scrolls.
+    let long = String(repeating: "long ", count: 500)
+    let boxed = try await started(["key": "form-1", "input.word": long])
+    for (run, said) in [(boxed, "<div class=\"lines-kept tall\" tabindex=\"0\""), (first, "[3b]"), (other, "[x4b]")] {
+      var page = try await browser.get(run).text
+      while !page.contains("s-succeeded") { page = try await browser.get(run).text }
+      #expect(page.contains(said))
+    }
+    await bench.end()
+  }
+
+  @Test func `fields are made for what an input is`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    let others = (0..<9).map { "  o\($0): { type: string, default: none }\n" }.joined()
+    let page = try await browser.recipe(
+      "much", "inputs:\n\(others)  key: { type: string, secret: true, summary: A key. }\nsteps: [{ let: { a: 1 } }]\n")
+    // What is needed comes first, and the buttons stay in sight.
+    let form = try #require(page.components(separatedBy: "<h3>Needed</h3>").last)
+    #expect(form.contains("<h3>Optional</h3>") && form.contains("<div class=\"actions near\">"))
+    let needed = form.components(separatedBy: "<h3>Optional</h3>")[0]
+    #expect(needed.contains("id=\"input-key\""))
+    #expect(form.contains("A key. Give the name of a secret, as @secret:NAME; never its value."))
+    #expect(form.contains("id=\"input-key\" name=\"input.key\" type=\"password\" required"))
+    // What was typed there isn't shown again.
+    let refused = try await browser.post("/recipes/much/start", ["input.key": "hunter2"])
+    #expect(refused.status == 422 && !refused.text.contains("hunter2"))
+    let missing = try await browser.post("/recipes/much/start", [:])
+    #expect(missing.text.contains("<p class=\"wrong\" id=\"input-key-wrong\">This is needed.</p>"))
+    await bench.end()
+  }
+
+  @Test func `a form that is sent after the login has ended is kept until there is one again`() async throws {
+    let bench = try await APITests.Bench()
+    var browser = try await Browser(bench)
+    let token = try await bench.token("ada", "--scope", "read", "--scope", "data", "--scope", "start")
+    browser.cookie = ""
+    let asked = try await browser.post("/recipes/ask/start", ["key": "form-1", "input.name": "<Ada>"])
+    #expect(asked.status == 401 && asked.text.contains("The form was not sent; log in, and you can send it as it is."))
+    #expect(asked.text.contains("name=\"to\" value=\"/recipes/ask\""))
+    #expect(asked.text.contains("name=\"kept.input.name\" value=\"&lt;Ada&gt;\""))
+    let kept: HTTPQuery = [
+      "to": "/recipes/ask", "kept.path": "/recipes/ask/start", "kept.key": "form-1", "kept.input.name": "<Ada>",
+    ]
+    func login(_ token: String) -> HTTPQuery { HTTPQuery(kept.items + [HTTPQuery.Item("token", token)]) }
+    let wrong = try await browser.post("/login", login("errand_0"))
+    #expect(wrong.status == 401 && wrong.text.contains("name=\"kept.input.name\" value=\"&lt;Ada&gt;\""))
+    let entered = try await browser.post("/login", login(token))
+    #expect(entered.status == 200 && entered.text.contains("The form was not sent yet."))
+    #expect(entered.text.contains("<form method=\"post\" action=\"/recipes/ask/start\">"))
+    #expect(entered.text.contains("name=\"input.name\" value=\"&lt;Ada&gt;\""))
+    browser.cookie = String((entered.headers["Set-Cookie"] ?? "").prefix { $0 != ";" })
+    #expect(try await browser.post("/recipes/ask/start", ["key": "form-1", "input.name": "<Ada>"]).status == 303)
+    // It leads nowhere else.
+    let foreign = try await browser.post(
+      "/login", ["to": "/", "kept.path": "//evil.example/", "kept.a": "b", "token": token])
+    #expect(foreign.text.contains("<form method=\"post\" action=\"/\">"))
+    await bench.end()
+  }
+
+  @Test func `a second decision is answered with who decided and when`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    let long = String(repeating: "word ", count: 99) + "end"
+    _ = try await browser.recipe(
+      "asks", "steps: [{ id: ask, approve: { prompt: \"\(long)\" } }, { wait: { event: never } }]\n")
+    let path = try #require(try await browser.post("/recipes/asks/start", [:]).headers["Location"])
+    let run = String(path.dropFirst("/runs/".count))
+    var page = try await browser.get("/approvals/\(run)/ask").text
+    while !page.contains("Approve") { page = try await browser.get("/approvals/\(run)/ask").text }
+    // A long question has a title that is cut, and is there whole in a box that scrolls.
+    #expect(page.contains("…</h1>"))
+    #expect(page.contains("class=\"lines-kept card tall\""))
+    #expect(page.contains(">\(long)</p>"))
+    let form: HTTPQuery = ["step": "ask", "choice": "approve"]
+    #expect(try await browser.post("\(path)/decide", form).status == 303)
+    let late = try await browser.post("\(path)/decide", ["step": "ask", "choice": "reject"])
+    #expect(late.status == 409 && late.text.contains("Nothing to decide"))
+    #expect(late.text.contains("has approved it, "))
+    let token = try await bench.token("ada", "--scope", "approve")
+    let asked = try await bench.send("POST", "/api/v1\(path)/decisions", token, #"{"step":"ask","approved":true}"#)
+    #expect(asked.status == 409)
+    #expect(asked.json["detail"]?.string?.hasPrefix("'ask' of the run \(run) was approved by ") == true)
+    await bench.end()
+  }
+
+  @Test func `starting a schedule's run twice with one form starts it once`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    #expect(try await browser.get("/schedules/sum").text.contains("name=\"key\" value=\"form-"))
+    let first = try await browser.post("/schedules/sum/trigger", ["key": "form-1"])
+    #expect(first.status == 303 && first.headers["Location"]?.hasPrefix("/runs/") == true)
+    let second = try await browser.post("/schedules/sum/trigger", ["key": "form-1"])
+    #expect(second.headers["Location"] == first.headers["Location"])
+    // What a delivery would give is said in the words of the pages.
+    _ = try await browser.recipe(
+      "hook",
+      "inputs: { n: { type: int } }\non: [{ webhook: { verify: { none: true }, type: { n: int } }, inputs: { n: '${{ event.data.n }}' } }]\nsteps: [{ let: { a: 1 } }]\n"
+    )
+    let refused = try await browser.post("/schedules/hook/trigger", ["key": "form-2"])
+    #expect(refused.status == 422 && !refused.text.contains("-i n="))
+    #expect(refused.text.contains("start the recipe on its own page instead, where they can be given"))
+    #expect(refused.text.contains("<a href=\"/schedules/hook\">Back to the page</a>"))
+    await bench.end()
+  }
+
+  @Test func `a run that is to be cancelled says so, and shows the last lines that it printed`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    _ = try await browser.recipe(
+      "prints",
+      "steps: [{ uses: shell.run, with: { effect: read, script: 'for n in $(seq 1 300); do echo line $n.; done; until [ -e gate ]; do sleep 0.05; done' } }, { wait: 1h }]\n"
+    )
+    let path = try #require(try await browser.post("/recipes/prints/start", [:]).headers["Location"])
+    var page = try await browser.get(path).text
+    while !page.contains("line 300.") { page = try await browser.get(path).text }
+    #expect(page.contains("Printed: the latest 200 lines") && page.contains("All lines"))
+    #expect(page.contains("line 101.") && !page.contains("line 100."))
+    #expect(try await browser.post("\(path)/cancel", [:]).status == 303)
+    page = try await browser.get(path).text
+    #expect(
+      page.contains("<span class=\"status s-cancelling\">cancelling</span>") && !page.contains(">Cancel</button>"))
+    #expect(try await browser.get("/").text.contains("s-cancelling"))
+    try bench.program.write("", to: "gate")
+    while !page.contains("s-cancelled") { page = try await browser.get(path).text }
+    await bench.end()
+  }
+
+  @Test func `a recipe that lacks a connection says which, and what to do`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    let page = try await browser.recipe(
+      "lacks",
+      "summary: Sends a message.\nsteps: [{ uses: mail.send, with: { from: errand@example.org, to: [ada@example.org], subject: Hello, text: Hello } }]\n"
+    )
+    #expect(page.contains("A run of it would be refused: errand.yaml has no connection &#39;mail&#39;"))
+    let list = try await browser.get("/recipes").text
+    #expect(list.contains("<span class=\"status s-uncertain\">needs connection mail</span>"))
+    #expect(list.contains("<span class=\"quiet\">Sends a message.</span>"))
+    #expect(list.components(separatedBy: "needs connection").count == 2)
+    await bench.end()
+  }
+
+  @Test func `each page of a sandbox says that it is one`() async throws {
+    let bench = try await APITests.Bench(isSandbox: true)
+    let line = try #require(await bench.agent.line(with: "/login?link="))
+    let link = line.components(separatedBy: " ").first { $0.contains("/login?link=") }
+    var browser = try await Browser(bench, link: link)
+    for path in ["/", "/recipes/ask", "/help", "/nothing"] {
+      #expect(try await browser.get(path).text.contains("<strong>Sandbox: </strong>"), "\(path)")
+    }
+    browser.cookie = ""
+    #expect(try await browser.get("/login").text.contains("<strong>Sandbox: </strong>"))
+    await bench.end()
+    let real = try await APITests.Bench()
+    #expect(try await Browser(real).get("/").text.contains("Sandbox") == false)
+    await real.end()
   }
 
   @Test func `a page that hasn't changed is not sent again`() async throws {

@@ -29,7 +29,8 @@ import Testing
     .delete(run: "r"),
     .runs(
       RunListQuery(
-        limit: 3, recipe: "r", statuses: [.failed], since: .earliest, until: .latest, after: "x", isPaged: true)),
+        limit: 3, recipe: "r", statuses: [.failed], since: .earliest, until: .latest, after: "x", isPaged: true,
+        needsPerson: false)),
     .approvals(limit: 3, after: "r1"),
     .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r"), .recipes,
     .recipe(name: "r"), .check(text: "steps: []", file: "r.yaml"), .actions, .tokens, .issueLink,
@@ -41,7 +42,7 @@ import Testing
     .logs(run: "r1", step: "a", from: 12),
     .why(RunFacts.Question(run: "r1", cause: RunCause(.retry, run: "r0"), group: "g", awaits: ["paid"])), .schedules,
     .slots(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant, after: "x")),
-    .upcoming(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant)),
+    .upcoming(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant, isFirst: true)),
     .pauseSchedule(id: "tick", note: "holiday"), .resumeSchedule(id: "tick"), .resetSchedule(id: "tick"),
     .trigger(id: "tick", overlap: .skip, inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k"),
     .backfill(id: "tick", from: instant, to: instant, overlap: .bufferAll, isDry: true), .connections, .status, .yield,

@@ -80,7 +80,7 @@ import Testing
     disk[Self.file]?[100] = 0
     #expect(try Self.all(logs) == ["one", "three"])
     #expect(try logs.piece(of: Self.run, from: 3).lines.map(\.text) == ["three"])
-    #expect(try logs.piece(of: Self.run, from: -1).lines.map(\.text) == ["one", "three"])
+    #expect(try logs.piece(of: Self.run, from: -9).lines.map(\.text) == ["one", "three"])
     #expect(try logs.piece(of: Self.run, from: .max).lines == [])
     disk[Self.file] = [UInt8](repeating: 0, count: 3 << 20)
     #expect(try Self.all(logs) == [])
@@ -95,6 +95,23 @@ import Testing
     #expect(first.lines.count < 4000)
     #expect(!first.isLast)
     #expect(try Self.all(logs) == lines.map(\.text))
+  }
+
+  @Test func `the last lines of a log are read from its end`() throws {
+    let disk = FaultyFileSystem()
+    let logs = Self.logs(disk)
+    try logs.add((0..<20_000).map { Self.line("line \($0)") }, to: Self.run)
+    let size = disk[Self.file]?.count ?? 0
+    let end = try logs.piece(of: Self.run, from: -2)
+    #expect(end.lines.map(\.text) == ["line 19998", "line 19999"])
+    #expect(end.isLast && end.next == size)
+    // No more than one piece of the log.
+    #expect(try logs.piece(of: Self.run, from: -20_000).lines.count < 4000)
+    #expect(try logs.piece(of: Self.run, from: .min).lines.last?.text == "line 19999")
+    let long = String(repeating: "\u{1}", count: 65_536)
+    try logs.add([Self.line(long)], to: Self.run)
+    #expect(try logs.piece(of: Self.run, from: -1).lines.map(\.text) == [long])
+    #expect(try logs.piece(of: "none", from: -1).lines == [])
   }
 
   @Test func `a run has 16 MiB, and the last line says that it is full`() throws {

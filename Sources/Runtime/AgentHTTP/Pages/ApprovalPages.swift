@@ -6,11 +6,13 @@ import RunState
 
 extension Pages {
   static func approvals(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let open = try await request.ask(.runs(RunListQuery(limit: 1, statuses: [.waiting]))) {
-      if case .runs(let open, _, _) = $0 { open } else { nil }
+    let (open, next) = try await request.ask(.approvals(limit: 50, after: request.given("cursor"))) {
+      if case .runs(let open, _, let next, _) = $0 { (open, next) } else { nil }
     }
-    let asking = open.flatMap { run in run.stepsInOrder.filter(\.asksPerson).map { (run, $0) } }
-    let rows = asking.prefix(200).map { run, step -> Markup in
+    let asking = open.filter { request.caller.sees(recipe: $0.recipe) }.flatMap { run in
+      run.stepsInOrder.filter(\.asksPerson).map { (run, $0) }
+    }
+    let rows = asking.map { run, step -> Markup in
       let prompt = request.seesData ? step.wait?.prompt : nil
       let until = step.wait?.wakeAt.map { ", until " + Part.ago($0, request.clock) } ?? .nothing
       return Markup([
@@ -25,8 +27,12 @@ extension Pages {
     return request.frame(
       "Approvals", "/approvals", live: .init(seconds: 5, said: counted(asking.count, "question")),
       .element("h1", [:], "Approvals"),
-      Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' step waits here for a decision."))
+      Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' step waits here for a decision."),
+      Part.next(next, "More approvals", "approvals"))
   }
+
+  /// The most bytes of a question in the title of its page.
+  private static let longestTitle = 160
 
   static func approval(
     _ request: PageRequest, _ name: String, _ path: String
@@ -37,9 +43,13 @@ extension Pages {
     let people = step.wait?.by ?? []
     var content: [Markup] = [
       Part.crumbs(("Approvals", "/approvals"), (run.recipe, pagePath("runs", run.id))),
-      .element("h1", [:], Markup(prompt?.firstLine ?? "A decision for \(run.recipe)")),
+      .element("h1", [:], Markup(prompt?.firstLine.shortened(to: longestTitle) ?? "A decision for \(run.recipe)")),
     ]
-    if let rest = prompt?.otherLines, !rest.isEmpty { content.append(Part.prompt(rest)) }
+    if let prompt {
+      // What the title can't hold is shown below it.
+      let rest = prompt.firstLine.utf8.count > longestTitle ? prompt.lines : Array(prompt.lines.dropFirst())
+      if !rest.isEmpty { content.append(Part.prompt(rest)) }
+    }
     content.append(
       Part.facts([
         ("Recipe", Part.link(run.recipe, to: pagePath("recipes", run.recipe))),
@@ -57,7 +67,8 @@ extension Pages {
     return request.frame("Decide", "/approvals", Markup(content))
   }
 
-  private static func settled(_ request: PageRequest, _ run: RunRecord, _ path: String) -> HTTPServerResponse {
+  /// Says that a decision isn't asked for, or who has made it.
+  static func settled(_ request: PageRequest, _ run: RunRecord, _ path: String) -> HTTPServerResponse {
     var sentence = "The step '\(path)' doesn't ask for a decision now."
     if let decision = run.steps[path]?.decision {
       sentence =
@@ -112,17 +123,19 @@ extension Part {
       ]
     }
     if changes.count == lines.count { return table("What would change", ["What", "Before", "After"], changes) }
-    return .element("p", ["class": "lines-kept card"], Markup(lines.joined(separator: "\n")))
+    return .element(
+      "p", ["class": "lines-kept card tall", "tabindex": "0", "role": "region", "aria-label": "The whole question"],
+      Markup(lines.joined(separator: "\n")))
   }
 }
 
 extension String {
   /// What a question begins with.
   var firstLine: String { split(separator: "\n").first.map { String($0) } ?? "" }
-  fileprivate var otherLines: [String] { split(separator: "\n").dropFirst().map { String($0) } }
+  fileprivate var lines: [String] { split(separator: "\n").map { String($0) } }
 
   /// What is before and after a text in it, if it is in it once.
-  fileprivate func utf8Parts(around text: String) -> (before: String, after: String)? {
+  func utf8Parts(around text: String) -> (before: String, after: String)? {
     let (whole, part) = (Array(utf8), Array(text.utf8))
     guard whole.count >= part.count else { return nil }
     let places = (0...(whole.count - part.count)).filter { whole[$0..<($0 + part.count)].elementsEqual(part) }

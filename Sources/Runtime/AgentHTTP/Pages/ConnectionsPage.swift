@@ -42,10 +42,12 @@ extension Pages {
       "Connections", "/state", Part.crumbs(("State", "/state")), .element("h1", [:], "Connections and secrets"),
       Part.heading("Connections"),
       places.isEmpty
-        ? .element("p", ["class": "none"], "errand.yaml has none.") : Part.table("Connections", headings.0, places),
+        ? .element("p", ["class": "none"], "errand.yaml has none.")
+        : Part.table("Connections", headings.0, places, kind: "listed"),
       Part.heading("Secrets"),
       needed.isEmpty
-        ? .element("p", ["class": "none"], "None is needed.") : Part.table("Secrets", headings.1, needed),
+        ? .element("p", ["class": "none"], "None is needed.")
+        : Part.table("Secrets", headings.1, needed, kind: "listed"),
       .element(
         "p", ["class": "quiet"], "No value is shown anywhere. ", Part.code("errand secrets check"),
         " also asks commands, such as password managers."))

@@ -14,12 +14,13 @@ extension Pages {
       [key("g", "s"), "Schedules"], [key("g", "t"), "State"],
       [key("j"), "the next row"], [key("k"), "the row before"], [key("/"), "the first field"], [key("?"), "this page"],
     ]
-    let words: [[Markup]] = statuses.map { status, meaning in [Part.status(status.rawValue), Markup(meaning)] }
+    var words: [[Markup]] = statuses.map { status, meaning in [Part.status(status.rawValue), Markup(meaning)] }
+    words.append([Part.status("cancelling"), "Its end has been asked for; what is in flight finishes first."])
     return request.frame(
       "Help", "", .element("h1", [:], "Help"),
       .element(
         "p", [:],
-        "A recipe says what to do, in steps. A run is one time that it is done. A schedule starts runs at its times, which are its slots."
+        "A recipe says what to do, in steps. A run carries out a recipe once. A schedule starts runs at its times, which are its slots."
       ), Part.heading("What the status of a run means"), Part.table("Status", ["Status", "Meaning"], words),
       Part.heading("Keys"),
       .element("p", [:], "They need JavaScript, and do nothing while you type. Everything works without them."),
@@ -30,9 +31,9 @@ extension Pages {
     (.queued, "It has not begun: others of its group run, or the agent is about to begin."),
     (.running, "A step is being done."), (.waiting, "It waits for a time, an event or a person."),
     (.paused, "A person or a rule stopped it; it continues when it is resumed."),
-    (.uncertain, "The program ended during a write. A person has to look whether it was done, and say so."),
+    (.uncertain, "The program ended during a write. A person has to check whether it was done."),
     (.succeeded, "Every step was done."), (.failed, "A step failed; the run can be retried."),
-    (.timedOut, "It took longer than it may."), (.cancelled, "A person or another run cancelled it."),
-    (.rejected, "A person said no."), (.skipped, "It was not to be done."),
+    (.timedOut, "It took longer than its time limit."), (.cancelled, "A person or another run cancelled it."),
+    (.rejected, "A person rejected it."), (.skipped, "It was not to be done."),
   ]
 }

@@ -11,36 +11,38 @@ extension Pages {
   private static let recent = TimeSpan.seconds(86_400)
 
   static func now(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    func runs(_ query: RunListQuery) async throws(Problem) -> ([RunRecord], [RunSummary]) {
-      try await request.ask(.runs(query)) {
-        if case .runs(let open, let finished, _) = $0 { (open, finished) } else { nil }
-      }
-    }
-    let (open, finished) = try await runs(RunListQuery(limit: mostRows))
+    let urgent = try await runs(request, RunListQuery(limit: mostRows, isPaged: true, needsPerson: true))
+    let busy = try await runs(request, RunListQuery(limit: mostRows, isPaged: true, needsPerson: false))
+    let over = RunStatus.allCases.filter(\.isEnded)
+    let finished = try await runs(request, RunListQuery(limit: mostRows, statuses: over)).finished
     // Asked for apart, so that many runs that succeeded since don't hide them.
     let since = request.clock.now.advanced(by: .seconds(-30 * 86_400))
-    let ended = try await runs(RunListQuery(limit: mostRows, statuses: [.failed, .timedOut], since: since)).1
-    let urgent = open.reversed().filter { [.uncertain, .paused].contains($0.status) || $0.asksPerson }
-    let busy = open.reversed().filter { ![.uncertain, .paused].contains($0.status) && !$0.asksPerson }
+    let ended = try await runs(
+      request, RunListQuery(limit: mostRows, statuses: [.failed, .timedOut], since: since)
+    ).finished
     // What was retried is another run's matter.
-    let retried = Set(finished.compactMap(\.retryOf) + open.compactMap(\.retriedRun))
+    let retried = Set(finished.compactMap(\.retryOf) + (urgent.open + busy.open).compactMap(\.retriedRun))
     let failed = ended.filter { run in
       !retried.contains(run.id) && (request.clock.now.span(since: run.endedAt) ?? .zero) < recent
     }
-    var needs = urgent.prefix(mostRows).map { openRow($0, request) }
+    var needs = urgent.open.reversed().map { openRow($0, request) }
     needs += failed.prefix(mostRows - needs.count).map { finishedRow($0, request) }
+    let urgentCount = urgent.openCount + failed.count
     let more: Markup =
-      urgent.count + failed.count > mostRows
+      urgentCount > mostRows
       ? .element(
         "p", [:], Part.link("All open runs", to: "/runs"), ", ", Part.link("all that failed", to: "/runs?status=failed")
       )
       : .nothing
-    let sentence: Markup = "Nothing: no run asks for a person, and none failed within a day."
+    let sentence: Markup = "Nothing: no run needs a person, and none failed in the last day."
     var content: [Markup] = [
       .element("h1", [:], "Now"),
-      Part.heading("Needs attention", count: urgent.count + failed.count), Part.rows(needs, orElse: sentence),
-      more, Part.heading("Running", count: busy.count),
-      Part.rows(busy.prefix(mostRows).map { openRow($0, request) }, orElse: "No run is open."), Part.heading("Next"),
+      Part.heading("Needs attention", count: urgentCount), Part.rows(needs, orElse: sentence),
+      more, Part.heading("Running", count: busy.openCount),
+      Part.rows(busy.open.reversed().map { openRow($0, request) }, orElse: "No run is open."),
+      busy.openCount > mostRows
+        ? .element("p", [:], "The latest \(mostRows) are shown. ", Part.link("All open runs", to: "/runs")) : .nothing,
+      Part.heading("Next"),
     ]
     content += try await next(request)
     if request.may(.start) {
@@ -49,7 +51,7 @@ extension Pages {
           "p", ["class": "actions"], .element("a", ["class": "button main", "href": "/recipes"], "Start a recipe"),
           .element("a", ["class": "button", "href": "/runs"], "All runs")))
     }
-    let said = needs.isEmpty ? "Nothing needs attention." : "\(counted(needs.count, "run")) to look at."
+    let said = needs.isEmpty ? "Nothing needs attention." : "\(counted(urgentCount, "run")) to look at."
     return request.frame("Now", "/", live: .init(seconds: 5, said: said), Markup(content))
   }
 
@@ -58,14 +60,11 @@ extension Pages {
 
   private static func next(_ request: PageRequest) async throws(Problem) -> [Markup] {
     guard case .status(let report) = try await request.ask(.status), let served = report.served else {
-      return [.element("p", ["class": "none"], "This agent starts nothing by itself; errand serve does.")]
+      return [.element("p", ["class": "none"], "This agent fires no schedules; errand serve does.")]
     }
     var rows: [Markup] = []
     let limited = request.caller.recipes.isEmpty ? [] : try await known(request).schedules
-    // The next slot of each; those of one that comes often would be in the way of the others.
-    var named = Set<String>()
-    for next in try await request.upcoming(of: limited, limit: 200)
-    where named.count < mostNextSlots && named.insert(next.schedule).inserted {
+    for next in try await request.upcoming(of: limited, limit: mostNextSlots, isFirst: true) {
       rows.append(
         .element(
           "span", ["class": "grow"], Part.link(next.schedule, to: pagePath("schedules", next.schedule)),
@@ -79,14 +78,14 @@ extension Pages {
             "span", ["class": "grow"],
             Part.link("\(counted(served.faults.count, "fault")) in recipes", to: "/state#faults")))
     }
-    return [Part.rows(rows, orElse: "No slot is planned: no schedule is due at a time.")]
+    return [Part.rows(rows, orElse: "No slot is planned: no schedule has a time.")]
   }
 
   // MARK: Rows
 
   static func openRow(_ run: RunRecord, _ request: PageRequest) -> Markup {
     var parts: [Markup] = [
-      Part.status(run.status.rawValue),
+      Part.status(of: run),
       .element(
         "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
         reason(request.seesData ? run.reason : nil)),
@@ -113,13 +112,10 @@ extension Pages {
 
   private static func reason(_ text: String?) -> Markup {
     guard let text else { return .nothing }
-    return .element("span", ["class": "quiet"], Markup(text.shortened(to: 120)))
+    return .element("span", ["class": "quiet"], Markup(text.firstLine.shortened(to: 120)))
   }
 }
 
 extension RunRecord {
   fileprivate var retriedRun: String? { origin.cause.kind == .retry ? origin.cause.run : nil }
-
-  /// Whether a step of it waits for a person's decision.
-  var asksPerson: Bool { stepsInOrder.contains(where: \.asksPerson) }
 }

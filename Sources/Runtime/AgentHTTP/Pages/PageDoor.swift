@@ -47,15 +47,28 @@ extension HTTPServerRequest {
   }
 }
 
+extension HTTPServerRequest {
+  /// The path of the page that a form is on: the one that the browser names, or that of what the form is about.
+  var pageOfForm: String {
+    if let referer = headers["Referer"], let scheme = referer.utf8Parts(around: "://") {
+      let path = Substring(scheme.after.utf8.drop { $0 != ASCII.slash })
+      if !path.isEmpty, !path.hasPrefix("/login") { return String(path) }
+    }
+    return "/" + rawPath.split(separator: "/").dropLast().joined(separator: "/")
+  }
+}
+
 /// Logging in and out.
 struct LoginPage {
   let gate: Gate
   let sessions: SessionBook
+  let isSandbox: Bool
 
   /// The answer to a request for `/login` or `/logout`.
   func answer(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
     let now = gate.time.now()
     let target = LoginPage.target(request.query["to"] ?? request.form["to"])
+    let kept = LoginPage.kept(in: request)
     switch (request.rawPath, request.method) {
     case ("/logout", "POST"):
       if let session = request.cookie(Gate.cookie) { sessions.end(session) }
@@ -66,8 +79,8 @@ struct LoginPage {
       let text = (request.form["token"] ?? "").trimmed
       guard let digest = SHA256.digest(of: Array(text.utf8)),
         await gate.validToken(digest) != nil
-      else { return form(target, fault: "This token isn't valid. 'errand token new NAME' makes one.") }
-      return enter(sessions.begin(for: .token(sha256: digest), at: now), target)
+      else { return form(target, fault: "This token isn't valid. 'errand token new NAME' makes one.", keeping: kept) }
+      return enter(sessions.begin(for: .token(sha256: digest), at: now), target, keeping: kept)
     case ("/login", _):
       guard let link = request.query["link"] else { return form(target, fault: nil) }
       guard let session = sessions.open(link: link, at: now) else {
@@ -79,19 +92,72 @@ struct LoginPage {
     }
   }
 
-  private func enter(_ session: String, _ target: String) -> HTTPServerResponse {
-    var response = Pages.redirect(target)
+  /// The answer to a form that is sent without a login: what was typed is kept until there is one.
+  func answer(toForm request: HTTPServerRequest) -> HTTPServerResponse {
+    form(
+      request.pageOfForm,
+      fault: "You aren't logged in, or no longer. The form was not sent; log in, and you can send it as it is.",
+      keeping: HTTPQuery([.init(LoginPage.path, request.rawPath)] + request.form.items))
+  }
+
+  /// The name of the path that a kept form goes to, among its fields.
+  private static let path = "path"
+  private static let mark = "kept."
+
+  /// The form that is kept in the page on which a person logs in, if there is one.
+  private static func kept(in request: HTTPServerRequest) -> HTTPQuery {
+    HTTPQuery(
+      request.form.items.filter { $0.name.hasPrefix(mark) }.map {
+        .init(String($0.name.dropFirst(mark.utf8.count)), $0.value)
+      })
+  }
+
+  private static func hidden(_ items: [HTTPQuery.Item], _ mark: String = "") -> Markup {
+    Markup(items.map { .element("input", ["type": "hidden", "name": mark + $0.name, "value": $0.value]) })
+  }
+
+  /// Offers to send a kept form.
+  private func offer(_ kept: HTTPQuery, _ target: String) -> HTTPServerResponse {
+    let items = Array(kept.items.dropFirst())
+    let shown = items.filter { !["key", "step"].contains($0.name) && !$0.value.isEmpty }.map { item in
+      (
+        item.name.hasPrefix("input.") ? String(item.name.dropFirst(6)) : item.name,
+        Markup?.some(.element("span", ["class": "lines-kept"], Markup(item.value.shortened(to: 2000))))
+      )
+    }
+    return frame(
+      "Send the form",
+      Markup([
+        .element("h1", [:], "You are logged in again"),
+        .element("p", [:], "The form was not sent yet. This is what you had filled in:"), Part.facts(shown),
+        .element(
+          "form", ["method": "post", "action": LoginPage.target(kept[LoginPage.path])], LoginPage.hidden(items),
+          .element(
+            "div", ["class": "actions"], .element("button", ["class": "main"], "Send it now"),
+            .element("a", ["class": "button", "href": target], "Don't send it"))),
+      ]))
+  }
+
+  private func frame(_ title: String, _ content: Markup, status: Int = 200) -> HTTPServerResponse {
+    PageFrame(title: title, section: "", visitor: nil, isSandbox: isSandbox, content: content).response(status: status)
+  }
+
+  private func enter(_ session: String, _ target: String, keeping kept: HTTPQuery = HTTPQuery()) -> HTTPServerResponse {
+    var response = kept.items.isEmpty ? Pages.redirect(target) : offer(kept, target)
     response.headers["Set-Cookie"] = gate.cookieHeader(session, lasting: SessionBook.sessionLifetime)
     return response
   }
 
-  private func form(_ target: String, fault: String?) -> HTTPServerResponse {
+  private func form(
+    _ target: String, fault: String?, keeping kept: HTTPQuery = HTTPQuery()
+  ) -> HTTPServerResponse {
     var parts: [Markup] = [.element("h1", [:], "Log in")]
     if let fault { parts.append(.element("p", ["class": "notice fault", "role": "alert"], Markup(fault))) }
     parts.append(
       .element(
         "form", ["class": "card", "method": "post", "action": "/login"],
         .element("input", ["type": "hidden", "name": "to", "value": target]),
+        LoginPage.hidden(kept.items, LoginPage.mark),
         // Browsers ask for a name beside a password, and keep the token under it.
         .element("input", ["name": "name", "value": "token", "autocomplete": "username", "hidden": ""]),
         .element("label", ["for": "token"], "Token"),
@@ -103,8 +169,7 @@ struct LoginPage {
       .element(
         "p", ["class": "quiet"], "On the machine of the agent, ", .element("code", [:], "errand open"),
         " opens these pages without a token."))
-    return PageFrame(title: "Log in", section: "", visitor: nil, content: Markup(parts)).response(
-      status: fault == nil ? 200 : 401)
+    return frame("Log in", Markup(parts), status: fault == nil ? 200 : 401)
   }
 
   /// A path of this agent; anything else would let a link lead elsewhere.

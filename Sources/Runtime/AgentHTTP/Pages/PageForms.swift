@@ -19,7 +19,7 @@ extension Pages {
     case ("runs", "resume"): _ = try await request.ask(.resume(run: name, isDetached: true))
     case ("runs", "cancel"): _ = try await request.ask(.cancel(run: name, reason: text("reason")))
     case ("runs", "retry"):
-      if case .retried(_, let id, _) = try await request.ask(.retry(run: name)) {
+      if case .retried(_, let id, _) = try await request.ask(.retry(run: name, key: text("key"))) {
         return redirect(pagePath("runs", id))
       }
     case ("runs", "delete"):
@@ -29,17 +29,43 @@ extension Pages {
       guard let choice = form["choice"], choice == "approve" || choice == "reject" else {
         throw Problem(.refusal(.request), "choose to approve or to reject")
       }
-      _ = try await request.ask(
-        .decide(run: name, step: text("step"), isApproved: choice == "approve", comment: text("comment")))
+      do throws(Problem) {
+        _ = try await request.ask(
+          .decide(run: name, step: text("step"), isApproved: choice == "approve", comment: text("comment")))
+      } catch {
+        guard [.refusal(.notAsked), .refusal(.ended)].contains(error.kind), let step = text("step") else { throw error }
+        // Another person was faster.
+        var response = settled(request, try await shown(request, name), step)
+        response.status = error.kind.status
+        return response
+      }
     case ("runs", "resolve"):
       _ = try await request.ask(
         .resolve(run: name, step: form["step"] ?? "", as: try resolution(form["as"], text("output"), text("reason"))))
     case ("schedules", "pause"): _ = try await request.ask(.pauseSchedule(id: name, note: text("note")))
     case ("schedules", "resume"): _ = try await request.ask(.resumeSchedule(id: name))
-    case ("schedules", "trigger"): _ = try await request.ask(.trigger(id: name, overlap: nil))
+    case ("schedules", "trigger"): return try await trigger(request, name, key: text("key"))
     default: return nil
     }
     return redirect(pagePath(kind, name))
+  }
+
+  /// Starts a run of a schedule, and shows it if it began at once.
+  private static func trigger(
+    _ request: PageRequest, _ id: String, key: String?
+  ) async throws(Problem) -> HTTPServerResponse {
+    do throws(Problem) {
+      let slots = try await request.ask(.trigger(id: id, overlap: nil, key: key)) {
+        if case .slots(let slots) = $0 { slots } else { nil }
+      }
+      let run = slots.first { $0.outcome == .started }?.run
+      return redirect(run.map { pagePath("runs", $0) } ?? pagePath("schedules", id))
+    } catch {
+      guard error.kind == .refusal(.inputs), let said = error.detail.utf8Parts(around: "; give them: -i ") else {
+        throw error
+      }
+      throw Problem(error.kind, "\(said.before); start the recipe on its own page instead, where they can be given")
+    }
   }
 
   private static func resolution(

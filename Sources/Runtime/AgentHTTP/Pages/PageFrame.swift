@@ -13,6 +13,8 @@ struct PageFrame {
   var visitor: String?
   /// Of a page that is renewed while it is looked at.
   var live: Live?
+  /// Whether every service is made up, which each page says then.
+  var isSandbox: Bool
   var content: Markup
 
   /// How a page is renewed: its content is asked for again, and replaces what is there if it differs.
@@ -85,8 +87,15 @@ struct PageFrame {
         .element("script", ["src": "/assets/errand.js", "defer": ""])),
       .element(
         "body", [:], .element("a", ["class": "skip", "href": "#main"], "Skip to the content"),
-        .element("header", ["class": "top"], .element("div", [:], Markup(top))),
+        .element("header", ["class": "top"], .element("div", [:], Markup(top)), sandbox),
         .element("main", ["id": "main", "tabindex": "-1"], main)))
+  }
+
+  private var sandbox: Markup {
+    guard isSandbox else { return .nothing }
+    return .element(
+      "p", ["class": "sandbox"], .element("strong", [:], "Sandbox: "),
+      "the services are made up, and everything here is gone when errand serve ends.")
   }
 
   private var main: Markup {

@@ -16,6 +16,7 @@ struct PageRequest: Sendable {
   let parts: [String]
   let ask: @Sendable (AgentRequest) async throws(Problem) -> AgentReply
   let clock: WallClock
+  let isSandbox: Bool
 
   /// Asks for an answer of which the page needs what `read` takes from it; nil is for one of the wrong kind.
   func ask<Answer>(_ request: AgentRequest, _ read: (AgentReply) -> Answer?) async throws(Problem) -> Answer {
@@ -32,8 +33,10 @@ struct PageRequest: Sendable {
   func frame(
     _ title: String, _ section: String, live: PageFrame.Live? = nil, _ content: Markup...
   ) -> HTTPServerResponse {
-    PageFrame(title: title, section: section, visitor: caller.caller.name, live: live, content: Markup(content))
-      .response(to: http)
+    PageFrame(
+      title: title, section: section, visitor: caller.caller.name, live: live, isSandbox: isSandbox,
+      content: Markup(content)
+    ).response(to: http)
   }
 }
 

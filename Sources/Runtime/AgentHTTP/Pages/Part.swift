@@ -12,6 +12,9 @@ enum Part {
     .element("span", ["class": "status s-\(status)"], Markup(words ?? Part.words(status)))
   }
 
+  /// The status of a run as a word, also that its end has been asked for.
+  static func status(of run: RunRecord) -> Markup { status(run.shownStatus) }
+
   /// A name as words: `timedOut` is "timed out".
   static func words(_ name: String) -> String {
     var words = ""
@@ -92,6 +95,14 @@ enum Part {
     return .element("nav", ["class": "crumbs", "aria-label": "Above this page"], Markup(links))
   }
 
+  /// The way to the page after this one, if there is one.
+  static func next(_ cursor: String?, _ label: String, _ page: String, _ query: HTTPQueryItems = []) -> Markup {
+    guard let cursor else { return .nothing }
+    let path = pagePath(page, query: query + [("cursor", cursor)])
+    return .element(
+      "p", ["class": "actions"], .element("a", ["class": "button", "rel": "next", "href": path], Markup(label)))
+  }
+
   static func notice(_ content: Markup, kind: String? = nil) -> Markup {
     .element("div", ["class": kind.map { "notice \($0)" } ?? "notice"], content)
   }
@@ -104,11 +115,17 @@ enum Part {
     var path: String
     var command: String
     var kind: String?
-    var fields: [(String, String)] = []
+    /// Whether a second click must not do it again, so that the form has a key of its own.
+    var isOnce = false
     /// Of what can't be undone: what it means; a second click is asked for.
     var warning: String?
     /// The label of a text that may be given, and the name of its field.
     var text: (label: String, name: String)?
+  }
+
+  /// A hidden field by which a form that is sent twice is known.
+  static var key: Markup {
+    .element("input", ["type": "hidden", "name": "key", "value": "form-" + [UInt8].random(16).hexadecimal])
   }
 
   /// Buttons, and the commands that do the same.
@@ -116,8 +133,7 @@ enum Part {
     if actions.isEmpty { return .nothing }
     let buttons = actions.map { action -> Markup in
       let button = Markup.element("button", ["class": action.kind, "title": action.command], Markup(action.label))
-      let fields = Markup(
-        action.fields.map { .element("input", ["type": "hidden", "name": $0.0, "value": $0.1]) })
+      let fields = action.isOnce ? key : .nothing
       guard action.warning != nil || action.text != nil else {
         return .element("form", ["method": "post", "action": action.path], fields, button)
       }
@@ -143,4 +159,9 @@ enum Part {
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("dl", [:], Markup(commands)))
   }
+}
+
+extension RunRecord {
+  /// The name of its status for people: a run that is to be cancelled says so before it has ended.
+  var shownStatus: String { pendingCancel != nil && !status.isEnded ? "cancelling" : status.rawValue }
 }

@@ -121,8 +121,7 @@ private struct PlanPage {
     var run = Part.Action(
       label: "Run exactly this", path: pagePath("plans", plan.digest, "run"),
       command: "errand plan \(file)\(given) --out plan.json; errand run \(file) --plan plan.json", kind: "main")
-    // The key is of the page that was shown, so that a second click starts nothing.
-    run.fields = [("key", "plan-" + [UInt8].random(16).hexadecimal)]
+    run.isOnce = true
     let again = Part.Action(
       label: "Plan again", path: pagePath("plans", plan.digest, "again"), command: "errand plan \(file)\(given)",
       kind: plan.wouldFail || moved != nil ? "main" : nil)

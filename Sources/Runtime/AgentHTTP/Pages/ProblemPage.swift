@@ -1,3 +1,5 @@
+import Agent
+import Basics
 import HTTPServer
 
 /// A problem as a page, and the page of a kind of problem, to which the type of each leads.
@@ -9,7 +11,7 @@ enum ProblemPage {
   static func response(ofKind name: String) -> HTTPServerResponse? {
     guard let kind = Problem.Kind.all.first(where: { $0.name == name }) else { return nil }
     return PageFrame(
-      title: kind.title, section: "", visitor: nil,
+      title: kind.title, section: "", visitor: nil, isSandbox: false,
       content: .element("h1", [:], Markup(kind.title))
         + .element(
           "p", [:], "Answers with the kind ", Part.code(kind.name), " and the status \(kind.status) say this.")
@@ -17,12 +19,17 @@ enum ProblemPage {
     ).response()
   }
 
-  static func response(of problem: Problem) -> HTTPServerResponse {
+  /// - Parameter page: The path of the page that the request was made on, if it is known.
+  static func response(of problem: Problem, page: String?, isSandbox: Bool) -> HTTPServerResponse {
+    // The title is about the API.
+    let title = problem.kind == .refusal(.request) ? "The address or the form isn't valid." : problem.kind.title
     var response = PageFrame(
-      title: problem.kind.title, section: "", visitor: problem.kind == .unauthorized ? nil : "",
-      content: .element("h1", [:], Markup(problem.kind.title))
+      title: title, section: "", visitor: problem.kind == .unauthorized ? nil : "", isSandbox: isSandbox,
+      content: .element("h1", [:], Markup(title))
         + .element("p", ["class": "notice fault", "role": "alert"], Markup(problem.detail))
-        + .element("p", [:], Part.link("Back to the first page", to: "/"))
+        + .element(
+          "p", [:], page.map { Part.link("Back to the page", to: $0) + ", or " } ?? .nothing,
+          Part.link(page == nil ? "Back to the first page" : "to the first page", to: "/"))
     ).response(status: problem.kind.status)
     response.headers.fields += problem.headers.fields
     return response

@@ -14,7 +14,8 @@ extension Pages {
         "span", ["class": "grow"], Part.link(recipe.name, to: pagePath("recipes", recipe.name)),
         .element("span", ["class": "quiet"], Markup(recipe.summary ?? "")))
         + (recipe.isFaulty || recipe.isOutOfDate ? Part.status("error", "has errors") : .nothing)
-        + .element("span", ["class": "end"], Part.code(recipe.file))
+        + Markup(recipe.missing.map { Part.status("uncertain", "needs connection \($0)") })
+        + (recipe.otherName.map { .element("span", ["class": "end"], Part.code($0)) } ?? .nothing)
     }
     return request.frame(
       "Recipes", "/recipes", .element("h1", [:], "Recipes"),
@@ -53,12 +54,19 @@ extension Pages {
       content.append(
         Part.notice(.element("p", [:], sentence) + Markup(recipe.findings.map { Part.finding($0) }), kind: "fault"))
     }
+    if let refusal = recipe.refusal {
+      content.append(
+        Part.notice(
+          .element("p", [:], "A run of it would be refused: \(refusal).")
+            + .element("p", [:], "Errand reads errand.yaml again on SIGHUP, and when it starts."),
+          kind: "fault"))
+    }
     if !recipe.isFaulty, request.may(.start) {
       content.append(StartForm(recipe, given: form).markup)
     }
     if !recipe.actions.isEmpty {
       let rows = recipe.actions.sorted { $0.key.precedesByScalars($1.key) }.map { action, effect in
-        [Part.code(action), Markup(effect)]
+        [Part.code(action), Markup(Part.words(effect))]
       }
       content.append(Part.heading("What it may do") + Part.table("Actions", ["Action", "Effect"], rows))
     }
@@ -70,6 +78,14 @@ extension Pages {
       content.append(Part.finding(finding))
     }
     return request.frame(recipe.name, "/recipes", Markup(content))
+  }
+}
+
+extension RecipeRecord {
+  /// The name of its file, if that isn't the recipe's.
+  fileprivate var otherName: String? {
+    let last = file.split(separator: "/").last.map { String($0) } ?? file
+    return ["\(name).yaml", "\(name).yml"].contains(last) ? nil : last
   }
 }
 

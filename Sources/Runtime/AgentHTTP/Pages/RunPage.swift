@@ -9,7 +9,7 @@ extension Pages {
     let run = try await shown(request, name)
     var content: [Markup] = [
       Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", query: [("recipe", run.recipe)]))),
-      .element("h1", [:], "\(run.recipe) ", Part.status(run.status.rawValue)), try await summary(of: run, request),
+      .element("h1", [:], "\(run.recipe) ", Part.status(of: run)), try await summary(of: run, request),
     ]
     if request.seesData, case .explained(_, let explanation) = try await request.ask(.explain(run: run.id)) {
       content.append(Part.explanation(explanation, kind: run.noticeKind))
@@ -34,7 +34,7 @@ extension Pages {
     }
     // A long run is drawn less often.
     let live = run.status.isEnded ? nil : PageFrame.Live(seconds: run.steps.count > 500 ? 6 : 2, said: said(of: run))
-    return request.frame("\(run.recipe) \(Part.words(run.status.rawValue))", "/runs", live: live, Markup(content))
+    return request.frame("\(run.recipe) \(Part.words(run.shownStatus))", "/runs", live: live, Markup(content))
   }
 
   static func shown(_ request: PageRequest, _ name: String) async throws(Problem) -> RunRecord {
@@ -59,7 +59,7 @@ extension Pages {
 
   private static func said(of run: RunRecord) -> String {
     let ended = run.steps.count { $0.status.isEnded }
-    return "\(run.recipe) is \(Part.words(run.status.rawValue)); \(counted(ended, "step")) ended"
+    return "\(run.recipe) is \(Part.words(run.shownStatus)); \(counted(ended, "step")) ended"
   }
 
   private static func summary(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
@@ -74,7 +74,7 @@ extension Pages {
       ("Ended", run.endedAt.map { Part.timeAndAgo($0, request.clock) }), ("Took", took),
       ("Continues", run.status.isEnded ? nil : run.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
       ("Recipe", Part.link(run.recipe, to: pagePath("recipes", run.recipe))), ("Run", Part.code(run.id)),
-      ("Services", run.origin.sandbox ? "made up: this is a trial" : nil),
+      ("Services", run.origin.sandbox ? "made up, in a sandbox" : nil),
       ("Erased", run.erasedAt.map { "inputs, outputs and messages, " + Part.time($0, request.clock) }),
     ])
   }
@@ -100,16 +100,19 @@ extension Pages {
     if !run.status.isEnded, run.pendingCancel == nil {
       actions.append(
         action(
-          "Cancel", "cancel", kind: "risky", warning: "What was written stays written; what has not begun will not.",
+          "Cancel", "cancel", kind: "risky", warning: "What was written stays written; no further step begins.",
           text: ("Reason", "reason")))
     }
     if run.status.isEnded, run.status != .succeeded, run.status != .skipped, run.erasedAt == nil {
-      actions.append(action("Retry", "retry", kind: "main"))
+      var retry = action("Retry", "retry", kind: "main")
+      retry.isOnce = true
+      actions.append(retry)
     }
     if run.status.isEnded {
       actions.append(
         action(
-          "Delete", "delete", kind: "risky", warning: "The run is removed with everything that is kept of it."))
+          "Delete", "delete", kind: "risky",
+          warning: "Removes the run with its values and what it printed. This can't be undone."))
     }
     return actions
   }
@@ -154,19 +157,13 @@ extension Pages {
   private static let mostLines = 200
 
   private static func latestLines(of run: RunRecord, _ request: PageRequest) async throws(Problem) -> Markup {
-    var latest: [PrintedLine] = []
-    var (count, from, isLast) = (0, 0, false)
-    while !isLast {
-      let piece = try await request.ask(.logs(run: run.id, from: from)) {
-        if case .printed(let piece) = $0 { piece } else { nil }
-      }
-      count += piece.lines.count
-      latest = Array((latest + piece.lines).suffix(mostLines))
-      (from, isLast) = (piece.next, piece.isLast)
+    let latest = try await request.ask(.logs(run: run.id, from: -mostLines - 1)) {
+      if case .printed(let piece) = $0 { piece.lines } else { nil }
     }
     guard !latest.isEmpty else { return .nothing }
-    let isAll = count <= mostLines
-    return Part.heading(isAll ? "Printed" : "Printed: the latest \(mostLines) lines") + lines(latest, request)
+    let isAll = latest.count <= mostLines
+    return Part.heading(isAll ? "Printed" : "Printed: the latest \(mostLines) lines")
+      + lines(latest.suffix(mostLines), request)
       + (isAll ? .nothing : .element("p", [:], Part.link("All lines", to: pagePath("runs", run.id, "logs"))))
   }
 

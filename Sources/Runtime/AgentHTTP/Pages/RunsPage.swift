@@ -6,27 +6,36 @@ import RunState
 
 extension Pages {
   static func runs(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let status = request.given("status").flatMap(RunStatus.init(rawValue:))
+    let name = request.given("status")
+    let status = name.flatMap(RunStatus.init(rawValue:))
+    if let name, status == nil {
+      let known = RunStatus.allCases.map(\.rawValue)
+      let guess = name.nearest(among: known).map { "did you mean '\($0)'?" }
+      throw Problem(
+        .refusal(.request), "no run has the status '\(name.brief)'; \(guess ?? "there are \(joined(known))")")
+    }
     var asked = RunListQuery(
-      limit: 50, recipe: request.given("recipe"), statuses: status.map { [$0] } ?? [], after: request.given("cursor"))
+      limit: 50, recipe: request.given("recipe"), statuses: status.map { [$0] } ?? [], after: request.given("cursor"),
+      isPaged: true)
     asked.since = try instant(request, "since")
     asked.until = try instant(request, "until")
-    let (open, finished, next) = try await request.ask(.runs(asked)) {
-      if case .runs(let open, let finished, let next) = $0 { (open, finished, next) } else { nil }
-    }
+    let (open, finished, next, _) = try await runs(request, asked)
     let rows = open.reversed().map { openRow($0, request) } + finished.map { finishedRow($0, request) }
     let filters = ["recipe", "status", "since", "until"].map { ($0, request.given($0) ?? "") }
     let isFiltered = filters.contains { !$0.1.isEmpty }
-    let more = next.map { next -> Markup in
-      .element(
-        "p", ["class": "actions"],
-        .element(
-          "a", ["class": "button", "rel": "next", "href": pagePath("runs", query: filters + [("cursor", next)])],
-          "Older runs"))
-    }
     return request.frame(
       "Runs", "/runs", .element("h1", [:], "Runs"), filter(request, status, isFiltered: isFiltered),
-      Part.rows(rows, orElse: isFiltered ? "No run matches." : "No recipe has run yet."), more ?? .nothing)
+      Part.rows(rows, orElse: isFiltered ? "No run matches." : "No recipe has run yet."),
+      Part.next(next, "Older runs", "runs", filters))
+  }
+
+  /// Some runs, as the list of runs has them.
+  static func runs(
+    _ request: PageRequest, _ query: RunListQuery
+  ) async throws(Problem) -> (open: [RunRecord], finished: [RunSummary], next: String?, openCount: Int) {
+    try await request.ask(.runs(query)) {
+      if case .runs(let open, let finished, let next, let count) = $0 { (open, finished, next, count) } else { nil }
+    }
   }
 
   private static func filter(_ request: PageRequest, _ status: RunStatus?, isFiltered: Bool) -> Markup {

@@ -10,30 +10,26 @@ extension Pages {
     if schedules.isEmpty {
       return request.frame(
         "Schedules", "/schedules", .element("h1", [:], "Schedules"),
-        Part.rows([], orElse: "No recipe has an 'on:', so nothing starts by itself."))
+        Part.rows([], orElse: "No recipe has an 'on:', so there are no schedules."))
     }
     let calendar = try await WeekCalendar(request, schedules)
-    var rows: [Markup] = []
-    for schedule in schedules {
-      let next =
-        rows.count < mostNext && schedule.pause == nil
-        ? try await request.upcoming(of: schedule) : nil
-      rows.append(
-        Markup([
-          schedule.pause == nil ? .nothing : Part.status("paused"),
-          .element(
-            "span", ["class": "grow"], Part.link(schedule.id, to: pagePath("schedules", schedule.id)),
-            .element("span", ["class": "quiet"], Markup(words[schedule.id] ?? ""))),
-          .element("span", ["class": "end"], next.map { "next " + Part.ago($0, request.clock) } ?? .nothing),
-        ]))
+    var next: [String: Timestamp] = [:]
+    for slot in try await request.upcoming(of: schedules, limit: schedules.count, isFirst: true) {
+      next[slot.schedule] = slot.slot
+    }
+    let rows = schedules.map { schedule in
+      Markup([
+        schedule.pause == nil ? .nothing : Part.status("paused"),
+        .element(
+          "span", ["class": "grow"], Part.link(schedule.id, to: pagePath("schedules", schedule.id)),
+          .element("span", ["class": "quiet"], Markup(words[schedule.id] ?? ""))),
+        .element("span", ["class": "end"], next[schedule.id].map { "next " + Part.ago($0, request.clock) } ?? .nothing),
+      ])
     }
     return request.frame(
       "Schedules", "/schedules", .element("h1", [:], "Schedules"), calendar.markup,
       Part.heading("All schedules", count: schedules.count), Part.rows(rows, orElse: .nothing))
   }
-
-  /// The most schedules whose next slot is looked up.
-  private static let mostNext = 200
 
   /// The schedules, and when each is due, in words.
   static func known(
@@ -100,7 +96,9 @@ extension Pages {
       actions.append(
         schedule.pause == nil
           ? action("Pause", "pause", text: ("Why", "note")) : action("Resume", "resume", kind: "main"))
-      actions.append(action("Start a run now", "trigger"))
+      var trigger = action("Start a run now", "trigger")
+      trigger.isOnce = true
+      actions.append(trigger)
     }
     return actions
   }

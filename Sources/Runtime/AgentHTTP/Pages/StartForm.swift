@@ -20,7 +20,12 @@ struct StartForm {
     var faults: [String]
 
     /// What a fault says of an input.
-    fileprivate func faults(of input: String) -> [String] { faults.filter { Given.input(namedBy: $0) == input } }
+    fileprivate func faults(of input: String) -> [String] {
+      faults.filter { Given.input(namedBy: $0) == input }.map { fault in
+        // The agent's message tells programs and the command line how to give it.
+        fault.utf8Parts(around: "; give it with -i ") == nil ? fault : "This is needed."
+      }
+    }
 
     /// The input that a message is about: it says `input 'n'` or `'inputs.n'`.
     fileprivate static func input(namedBy message: String) -> String? {
@@ -39,23 +44,31 @@ struct StartForm {
     (recipe.inputs?["properties"]?.map?.members ?? []).compactMap { member in member.name.map { ($0, member.value) } }
   }
 
+  /// A form with more inputs has headings, and buttons that stay in sight.
+  private static let mostWithoutHeadings = 8
+
   var markup: Markup {
     let required = recipe.inputs?["required"]?.list?.compactMap(\.string) ?? []
     var parts: [Markup] = [
-      .element("h2", [:], "Start"),
-      // The key is of the form that was shown, so that a second click starts nothing.
-      .element("input", ["type": "hidden", "name": "key", "value": "form-" + [UInt8].random(16).hexadecimal]),
+      .element("h2", [:], "Start"), Part.key,
     ]
     let names = inputs.map(\.name)
     for fault in given?.faults ?? [] where !names.contains(Given.input(namedBy: fault) ?? "") {
       parts.append(.element("p", ["class": "wrong", "role": "alert"], Markup(fault)))
     }
     if inputs.isEmpty { parts.append(.element("p", ["class": "quiet"], "It takes no inputs.")) }
-    for input in inputs { parts += field(input.name, input.schema, isRequired: required.contains(input.name)) }
+    let (needed, optional) = (
+      inputs.filter { required.contains($0.name) }, inputs.filter { !required.contains($0.name) }
+    )
+    let isLong = inputs.count > StartForm.mostWithoutHeadings
+    for (heading, some) in [("Needed", needed), ("Optional", optional)] where !some.isEmpty {
+      if isLong { parts.append(.element("h3", [:], Markup(heading))) }
+      for input in some { parts += field(input.name, input.schema, isRequired: required.contains(input.name)) }
+    }
     let command = "errand runs start \(recipe.name)"
     parts.append(
       .element(
-        "div", ["class": "actions"],
+        "div", ["class": isLong ? "actions near" : "actions"],
         .element(
           "button",
           [
@@ -63,7 +76,7 @@ struct StartForm {
             "title": "errand plan \(recipe.file.shellQuoted)",
           ], "Plan"),
         .element("button", ["title": command], "Run")))
-    let arguments = inputs.filter { required.contains($0.name) }.map { " -i \($0.name)=…" }.joined()
+    let arguments = needed.map { " -i \($0.name)=\(StartForm.isSecret($0.schema) ? "@secret:NAME" : "…")" }.joined()
     parts.append(
       .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
@@ -71,17 +84,23 @@ struct StartForm {
         .element("p", [:], Part.code(command + arguments))))
     return .element(
       "form",
-      ["class": "card", "method": "post", "action": pagePath("recipes", recipe.name, "start"), "novalidate": nil],
+      ["class": "card", "method": "post", "action": pagePath("recipes", recipe.name, "start")],
       Markup(parts))
   }
 
   private func field(_ name: String, _ schema: Value, isRequired: Bool) -> [Markup] {
     let id = "input-\(name)"
     let faults = given?.faults(of: name) ?? []
-    let summary = schema["description"]?.string ?? ""
+    var summary = schema["description"]?.string ?? ""
+    if StartForm.isSecret(schema) { summary += " Give the name of a secret, as @secret:NAME; never its value." }
+    let fallback = StartForm.fallback(schema)
+    let note =
+      isRequired
+      ? ""
+      : fallback.map { StartForm.mayBeEmpty(schema) ? " (optional)" : " (optional; \($0.shortened(to: 40)) if empty)" }
+        ?? " (optional)"
     var parts: [Markup] = [
-      .element(
-        "label", ["for": id], Markup(name), .element("span", ["class": "quiet"], isRequired ? "" : " (optional)"))
+      .element("label", ["for": id], Markup(name), .element("span", ["class": "quiet"], Markup(note)))
     ]
     if !summary.isEmpty { parts.append(.element("p", ["class": "hint", "id": "\(id)-hint"], Markup(summary))) }
     let described = [summary.isEmpty ? nil : "\(id)-hint", faults.isEmpty ? nil : "\(id)-wrong"].compactMap { $0 }
@@ -101,11 +120,13 @@ struct StartForm {
   ) -> Markup {
     let required = isRequired ? "" : nil
     let invalid = isWrong ? "true" : nil
-    let value = given.map { $0.texts[name] ?? "" } ?? schema["default"].map { $0.asPlainJSON.string ?? JSON.shown($0) }
+    // What may be a secret after all isn't shown again.
+    let value = given.map { StartForm.isSecret(schema) ? "" : $0.texts[name] ?? "" } ?? StartForm.fallback(schema)
     let kind = schema["type"]?.string
     let choices = schema["enum"]?.list?.compactMap(\.string) ?? (kind == "boolean" ? ["true", "false"] : nil)
     if let choices {
-      let none = isRequired && value != nil ? [] : [Markup.element("option", ["value": ""], "")]
+      let isChosen = isRequired ? value != nil : StartForm.fallback(schema) != nil
+      let none = isChosen ? [] : [Markup.element("option", ["value": ""], "")]
       let options = choices.map { choice -> Markup in
         .element("option", ["value": choice, "selected": choice == value ? "" : nil], Markup(choice))
       }
@@ -127,6 +148,7 @@ struct StartForm {
     }
     let type =
       switch (kind, schema["format"]?.string) {
+      case _ where StartForm.isSecret(schema): "password"
       case ("integer", _), ("number", _): "number"
       case (_, "date"): "date"
       default: "text"
@@ -144,20 +166,38 @@ struct StartForm {
   }
 }
 
-extension StartForm.Given {
-  /// Reads what a form gives; what is no JSON where it has to be is a fault already.
-  init(_ form: HTTPQuery) {
-    texts = [:]
-    faults = []
-    for item in form.items where item.name.hasPrefix("input.") && !item.value.isEmpty {
-      texts[String(item.name.dropFirst(6))] = item.value
-    }
+extension StartForm {
+  /// The text of an input's default, if it has one.
+  fileprivate static func fallback(_ schema: Value) -> String? {
+    guard let value = schema["default"], !value.isNull else { return nil }
+    return value.asPlainJSON.string ?? JSON.shown(value)
   }
 
-  /// Names the inputs whose texts have to be JSON and aren't, which the agent's message wouldn't name.
-  mutating func checkJSON(_ recipe: RecipeRecord) {
+  /// Whether an input is given by the name of a secret.
+  fileprivate static func isSecret(_ schema: Value) -> Bool { schema["writeOnly"]?.bool == true }
+
+  /// Whether an empty text is a value of an input, and not only the lack of one.
+  fileprivate static func mayBeEmpty(_ schema: Value) -> Bool {
+    schema["type"]?.string == "string" && schema["enum"] == nil && schema["format"] == nil && schema["pattern"] == nil
+      && !isSecret(schema)
+  }
+}
+
+extension StartForm.Given {
+  /// Reads what a form gives.
+  ///
+  /// A field that is empty isn't given, except that of a text whose default the person took out. What isn't JSON where
+  /// it has to be is a fault already, because the agent's message wouldn't name the input.
+  init(_ form: HTTPQuery, for recipe: RecipeRecord) {
+    texts = [:]
+    faults = []
     for member in recipe.inputs?["properties"]?.map?.members ?? [] {
-      guard let name = member.name, let text = texts[name] else { continue }
+      guard let name = member.name, let text = form["input.\(name)"] else { continue }
+      if text.isEmpty {
+        if StartForm.mayBeEmpty(member.value), StartForm.fallback(member.value) != nil { texts[name] = "" }
+        continue
+      }
+      texts[name] = text
       guard ["array", "object", nil].contains(member.value["type"]?.string), member.value["enum"] == nil else {
         continue
       }
@@ -166,6 +206,14 @@ extension StartForm.Given {
       }
     }
   }
+
+  /// The key of a form with what it gives: the same form sent twice is one start, and a changed one, such as after the
+  /// browser's Back, another.
+  fileprivate func key(of form: String?) -> String? {
+    guard let form, !form.isEmpty else { return nil }
+    let parts = texts.sorted { $0.key.precedesByScalars($1.key) }.flatMap { [$0.key, $0.value] }
+    return "form-" + (SHA256.digest(of: Array(JSON.shown(.list(([form] + parts).map { .string($0) })).utf8)) ?? form)
+  }
 }
 
 extension Pages {
@@ -173,11 +221,10 @@ extension Pages {
   static func start(
     _ request: PageRequest, _ name: String, _ form: HTTPQuery, isPlan: Bool = false
   ) async throws(Problem) -> HTTPServerResponse {
-    var given = StartForm.Given(form)
     let recipe = try await request.ask(.recipe(name: name)) {
       if case .recipe(let recipe) = $0 { recipe } else { nil }
     }
-    given.checkJSON(recipe)
+    var given = StartForm.Given(form, for: recipe)
     if given.faults.isEmpty {
       do throws(Problem) {
         if isPlan {
@@ -186,7 +233,8 @@ extension Pages {
           }
           return redirect(pagePath("plans", plan.digest))
         }
-        let asked = AgentRequest.start(recipe: name, inputs: ValueMap(), texts: given.texts, key: form["key"])
+        let asked = AgentRequest.start(
+          recipe: name, inputs: ValueMap(), texts: given.texts, key: given.key(of: form["key"]))
         let run = try await request.ask(asked) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
         return redirect(pagePath("runs", run))
       } catch {

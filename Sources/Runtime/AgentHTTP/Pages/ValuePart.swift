@@ -6,6 +6,8 @@ import RunState
 extension Part {
   /// The most rows of a table and the most characters of a text; the command line shows all.
   private static let (mostRows, longest) = (50, 20_000)
+  /// A longer text has a box of its own, which scrolls.
+  private static let longestUnboxed = 2000
 
   /// A value as people read it; nil if there is nothing in it.
   static func value(_ value: Value?) -> Markup? {
@@ -44,6 +46,10 @@ extension Part {
     if let text = value.string {
       if text.isEmpty { return .element("span", ["class": "quiet"], "empty") }
       let shown = text.shortened(to: longest)
+      if text.utf8.count > longestUnboxed {
+        return .element(
+          "div", ["class": "lines-kept tall", "tabindex": "0", "role": "region", "aria-label": "Text"], Markup(shown))
+      }
       return text.utf8.contains(ASCII.newline)
         ? .element("span", ["class": "lines-kept"], Markup(shown)) : Markup(shown)
     }

@@ -164,10 +164,12 @@ extension PageRequest {
 
   /// The coming slots of these schedules, earliest first.
   func upcoming(
-    of schedules: [ScheduleRecord], from: Timestamp? = nil, before: Timestamp? = nil, limit: Int
+    of schedules: [ScheduleRecord], from: Timestamp? = nil, before: Timestamp? = nil, limit: Int,
+    isFirst: Bool = false
   ) async throws(Problem) -> [UpcomingSlot] {
     let slots = try await ofEach(schedules) { schedule throws(Problem) in
-      try await ask(.upcoming(SlotQuery(limit: limit, schedule: schedule, from: from, before: before))) {
+      let asked = SlotQuery(limit: limit, schedule: schedule, from: from, before: before, isFirst: isFirst)
+      return try await ask(.upcoming(asked)) {
         if case .upcoming(let slots) = $0 { slots } else { nil }
       }
     }
