@@ -180,46 +180,48 @@ package struct RunService: Sendable {
   /// The run that has the key of a request other than a start; refused unless that was the same request.
   func holder(of key: RunKey, recipe: String) async throws(RequestRefusedError) -> RunRecord? {
     let found = try await kept { () async throws(StateError) in
-      try await store.run(ofKey: key, of: recipe, at: time.now())
+      try await store.keyed(key, of: recipe, at: time.now())
     }
-    guard let id = found else { return nil }
-    guard let record = try await keptRun(id), record.erasedAt == nil else {
+    guard let found else { return nil }
+    try check(found, nil, against: key)
+    guard let record = try await keptRun(found.run), record.erasedAt == nil else {
       throw RequestRefusedError(
         .ended,
         "the key '\(store.secrets.finder.redact(key.key))' belongs to a run that waits or whose data was deleted; use another key"
       )
     }
-    try check(record.origin.key, of: record.id, against: key)
+    try check(found, record.origin.key, against: key)
     return record
   }
 
-  /// Refuses a key that a run has from another request.
-  private func check(_ known: RunKey?, of run: String, against key: RunKey) throws(RequestRefusedError) {
-    guard known?.request != key.request else { return }
-    throw RequestRefusedError(
-      .inputs,
-      "the key '\(store.secrets.finder.redact(key.key))' belongs to the run \(run), which another request started; use another key"
-    )
+  /// Refuses a key that was used for another request.
+  ///
+  /// - Parameter known: The key as its run has it; nil if the run hasn't been looked at.
+  private func check(_ keyed: KeyedRun, _ known: RunKey?, against key: RunKey) throws(RequestRefusedError) {
+    guard keyed.settled != nil || known.map({ $0.request != key.request }) == true else { return }
+    throw RequestRefusedError(.inputs, keyed.isTaken(store.secrets.finder.redact(key.key)))
   }
 
   /// The run that has the key of a new run; refused unless both have the same inputs.
   func holder(ofKeyOf run: RunCreated) async throws(RequestRefusedError) -> RunRecord? {
     guard let key = run.key else { return nil }
     let (found, inputs, overrides) = try await kept { () async throws(StateError) in
-      let id = try await store.run(ofKey: key, of: run.recipe, at: time.now())
+      let keyed = try await store.keyed(key, of: run.recipe, at: time.now())
       return (
-        id, try store.secrets.masked(run.inputs),
+        keyed, try store.secrets.masked(run.inputs),
         try store.secrets.masked(.map(ValueMap(run.overrides.map { ($0.key, $0.value) })))
       )
     }
-    guard let id = found else { return nil }
+    guard let found else { return nil }
+    try check(found, nil, against: key)
+    let id = found.run
     let shown = store.secrets.finder.redact(key.key)
     guard let record = try await keptRun(id), record.erasedAt == nil else {
       throw RequestRefusedError(
         .ended,
         "the key '\(shown)' belongs to the run \(id), whose data was deleted; use another key for a new run")
     }
-    try check(record.origin.key, of: id, against: key)
+    try check(found, record.origin.key, against: key)
     let others =
       inputs.namesOfDifferences(to: record.origin.inputs)
       + overrides.namesOfDifferences(to: .map(ValueMap(record.origin.overrides.map { ($0.key, $0.value) })))
@@ -235,11 +237,11 @@ package struct RunService: Sendable {
 
   /// The run that has a key, whatever its inputs.
   func run(ofKey key: RunKey, of recipe: String) async throws(RequestRefusedError) -> RunRecord? {
-    let id = try await kept { () async throws(StateError) in
-      try await store.run(ofKey: key, of: recipe, at: time.now())
+    let keyed = try await kept { () async throws(StateError) in
+      try await store.keyed(key, of: recipe, at: time.now())
     }
-    guard let id else { return nil }
-    return try await keptRun(id)
+    guard let keyed else { return nil }
+    return try await keptRun(keyed.run)
   }
 
   /// Continues a run whose caller left; an agent that does not serve leaves it in the state.
@@ -434,6 +436,15 @@ package struct RunService: Sendable {
         zone: await schedules.zone)
     }
     return report
+  }
+}
+
+extension KeyedRun {
+  /// What to say of another request with the key.
+  func isTaken(_ key: String) -> String {
+    let holder = settled.map { "to a start of '\($0.schedule)' at \(at)" } ?? "to the run \(run)"
+    return
+      "the key '\(key)' belongs \(holder), which another request \(settled == nil ? "started" : "asked for"); use another key"
   }
 }
 

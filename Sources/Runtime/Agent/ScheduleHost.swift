@@ -661,25 +661,29 @@ extension ScheduleHost {
   /// What a start out of turn that was asked for with a key before came to; nil if there was none.
   private func start(of id: String, withKey key: RunKey) async throws(RequestRefusedError) -> SlotRecord? {
     guard let schedule = await store.schedule(id) else { return nil }
-    let run: String?
-    let record: RunRecord?
+    let keyed: KeyedRun?
+    var record: RunRecord?
     do throws(StateError) {
-      run = try await store.run(ofKey: key, of: schedule.recipe, at: time.now())
-      record = if let run { try await store.keptRun(run) } else { nil }
+      keyed = try await store.keyed(key, of: schedule.recipe, at: time.now())
+      if let keyed, keyed.settled == nil { record = try await store.keptRun(keyed.run) }
     } catch {
       throw RequestRefusedError(error)
     }
-    guard let run else { return nil }
-    let waiting = await store.schedule(id)?.buffered.first { $0.run?.hasSameScalars(as: run) == true }
+    guard let keyed else { return nil }
     let shown = store.secrets.finder.redact(key.key)
+    if let settled = keyed.settled {
+      guard settled.key?.request == key.request else { throw RequestRefusedError(.inputs, keyed.isTaken(shown)) }
+      return settled
+    }
+    let run = keyed.run
+    let waiting = await store.schedule(id)?.buffered.first { $0.run?.hasSameScalars(as: run) == true }
     guard let known = record?.erasedAt == nil ? record?.origin.key ?? waiting?.key : nil else {
       throw RequestRefusedError(
         .ended,
         "the key '\(shown)' belongs to the run \(run), which never began or whose data was deleted; use another key")
     }
     guard known.request == key.request else {
-      throw RequestRefusedError(
-        .inputs, "the key '\(shown)' belongs to the run \(run), which another request started; use another key")
+      throw RequestRefusedError(.inputs, keyed.isTaken(shown))
     }
     if let record {
       return SlotRecord(
