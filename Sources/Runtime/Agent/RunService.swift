@@ -49,15 +49,14 @@ package struct RunService: Sendable {
         try await follow(try await find(run).id, withSnapshot: withSnapshot, replies)
       case .watch: for await notice in host.keeper.watchers.watch() { await replies.giveInTurn(.notice(notice)) }
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
-      case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
+      case .cancel(let run, let reason, let key): replies.give(try await cancel(run, reason, key, caller))
       case .delete(let run): replies.give(try await delete(run))
       case .retry(let run, let step, let output, let key):
         replies.give(try await retry(run, step, output, key, caller))
-      case .resolve(let run, let step, let resolution):
-        replies.give(try await resolve(run, step, resolution, caller))
-      case .decide(let run, let step, let isApproved, let comment):
-        let decision = DecisionRecord(isApproved: isApproved, by: caller.name, at: time.now(), comment: comment)
-        replies.give(try await decide(run, step, decision))
+      case .resolve(let run, let step, let resolution, let key):
+        replies.give(try await resolve(run, step, resolution, key, caller))
+      case .decide(let run, let step, let isApproved, let comment, let key):
+        replies.give(try await decide(run, step, isApproved, comment, key, caller))
       case .signal(let event): replies.give(try await signal(event))
       case .runs(let query): await replies.giveInTurn(try await runs(query))
       case .approvals(let limit, let after): await replies.giveInTurn(await approvals(limit, after))
@@ -104,7 +103,7 @@ package struct RunService: Sendable {
       case .connections:
         let (connections, secrets) = await survey?() ?? ([], [])
         await replies.giveInTurn(.connections(connections, secrets: secrets))
-      case .status: replies.give(.status(await report()))
+      case .status: replies.give(.status(await report(for: caller)))
       case .yield: try await yield(replies)
       }
     } catch {
@@ -425,11 +424,18 @@ package struct RunService: Sendable {
     await schedules?.receive(delivery, at: path) ?? .unknownPath
   }
 
-  private func report() async -> AgentReport {
+  /// What the agent has to do, as far as the caller sees it.
+  private func report(for caller: AgentCaller) async -> AgentReport {
     var runs: [String: Int] = [:]
-    for (status, count) in await store.openRunCounts() { runs[status.rawValue] = count }
+    if caller.recipes.isEmpty {
+      for (status, count) in await store.openRunCounts() { runs[status.rawValue] = count }
+    } else {
+      for recipe in caller.recipes {
+        for run in await store.openRuns(OpenRunQuery(recipe: recipe)) { runs[run.status.rawValue, default: 0] += 1 }
+      }
+    }
     var report = AgentReport(of: agent, runs: runs)
-    if let schedules, agent.isServing {
+    if let schedules, agent.isServing, caller.recipes.isEmpty {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
         faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults,
@@ -465,7 +471,7 @@ extension Value {
 extension RunService {
   /// Serves a request that is a line of JSON.
   package func handle(_ line: RequestLine) async {
-    let replies = SocketReplies(to: line) { newID() }
+    let replies = SocketReplies(to: line, hiding: store.secrets) { newID() }
     do throws(RequestRefusedError) {
       await handle(try AgentRequest(reading: line.value), from: line.caller, to: replies)
     } catch {
@@ -479,7 +485,9 @@ extension RunService {
   package func handle(
     _ request: AgentRequest, to line: RequestLine, sees: @escaping @Sendable (_ recipe: String) -> Bool
   ) async {
-    await handle(request, from: line.caller, to: SocketReplies(to: line, sees: sees) { newID() })
+    await handle(
+      request, from: line.caller,
+      to: SocketReplies(to: line, sees: sees, hiding: store.secrets, isElsewhere: true) { newID() })
   }
 }
 

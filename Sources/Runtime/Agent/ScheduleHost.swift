@@ -479,7 +479,9 @@ package actor ScheduleHost {
 
   private func keep(_ decisions: [Decision]) async {
     guard host.keeper.failure == nil else { return }
-    let events = decisions.flatMap(\.events)
+    let events = decisions.flatMap(\.events).map { event in
+      if case .runCreated(let run) = event { host.keeper.creation(of: run) } else { event }
+    }
     do throws(StateError) { if !events.isEmpty { try await host.keeper.append(events) } } catch {
       if error.kind == .invalid { makeAgain(because: error.message) }
       return
@@ -636,7 +638,12 @@ extension ScheduleHost {
       }
     }
     defer { if let key { triggering.remove(key.key + "\n" + key.caller) } }
-    if let key, let known = try await start(of: id, withKey: key) { return [known] }
+    if let key {
+      if let known = try await start(of: id, withKey: key) { return [known] }
+      do throws(StateError) { try store.secrets.check(key.key, RunKey.words) } catch {
+        throw RequestRefusedError(error)
+      }
+    }
     if let plan = scheduler.plan(of: id), let starting = plan.starting {
       if !given.isEmpty, case .failure(let faults) = starting.checked(given) {
         throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))

@@ -15,6 +15,8 @@ package import Basics
 package struct RunKey: Record, Equatable {
   /// How long a run keeps its key after its creation, even if it has ended.
   package static let lifetime = TimeSpan.seconds(7 * 86_400)
+  /// What a key is, for messages.
+  package static let words = "the key of the request"
   /// The most characters of a key.
   package static let mostCharacters = 200
 
@@ -40,6 +42,13 @@ package struct RunKey: Record, Equatable {
     let isSound = !text.isEmpty && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
     if isSound, text.unicodeScalars.count <= mostCharacters { return nil }
     return "a key has 1 to \(mostCharacters) characters and no control characters, such as 2026-11"
+  }
+
+  /// The key as a decision about a run keeps it: as a digest, which says nothing when the run's data is deleted.
+  package func digested(of run: String) throws(RecordError) -> RunKey {
+    var digested = self
+    digested.key = try digest(of: run)
+    return digested
   }
 
   /// The name under which the state finds the run.

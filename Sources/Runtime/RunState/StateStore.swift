@@ -290,6 +290,9 @@ package struct StateError: Error, Sendable, Equatable {
   ///
   /// The change is in the state when this is thrown, so a caller that reads again sees it, and may decide anew.
   package var isOutrun = false
+  /// Of an error about a secret in what was given: the sentence for whoever gave it, which doesn't say which secret it
+  /// is, so that no one learns a secret's name or text by guessing.
+  package var forCaller: String?
 
   package init(_ kind: Kind, _ message: String) {
     self.kind = kind
