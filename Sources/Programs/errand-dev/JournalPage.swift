@@ -137,15 +137,17 @@ private let examples = {
   let run = #""run":"019a9fd5-0000-7000-8000-000000000001","at":"2026-11-20T09:00:00Z""#
   let error =
     #"{"kind":"timeout","message":"timed out after 30s","detail":"no answer","status":504,"step":"put","attempt":2,"file":"recipes/averages.yaml","line":12,"column":5,"retryable":true,"retryAfter":"1.5s","effect":"unknown","cause":{"kind":"network","message":"the connection broke","retryable":true,"effect":"none"}}"#
+  let key =
+    #"{"key":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","caller":"token:ada","request":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#
   let resolution =
-    #"{"choice":"retry","by":"ada","at":"2026-11-20T09:00:00Z","doubt":"the program stopped during the attempt"}"#
+    #"{"choice":"retry","by":"ada","at":"2026-11-20T09:00:00Z","doubt":"the program stopped during the attempt","key":\#(key)}"#
   return #"""
     A run was accepted. `zone` is that of errand.yaml then, for recipes that name none.
     {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","path":"inbox/a.csv","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2,"key":{"key":"2026-11","caller":"ada","request":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},"zone":"Europe/Berlin","base":"https://errand.example.org"}
     A run began, continued, or stopped without having ended.
     {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}
-    A person or a program asked to cancel a run.
-    {"event":"cancelRequested",\#(run),"reason":"wrong class"}
+    A person or a program asked to cancel a run. `key`, here and of decisions and resolutions, holds the digest of the request's key.
+    {"event":"cancelRequested",\#(run),"reason":"wrong class","by":"ada","key":\#(key)}
     A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`, `case` the case that a step with `else` or `switch` chose. With `attempt`, an attempt begins too, as by `attemptBegan`; then `status` is left out if it is `running`, and `key` if it is the run's id, a slash and the step.
     {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"baseline":{"mark":4},"status":"queued","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution),"case":"else"}
     An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first. Of a round of a repeated step, `carried` is what it is given, and `collected` has the lists that rounds before it gathered and no event has yet.
@@ -165,7 +167,7 @@ private let examples = {
     A step waits, or waits for something else than before.
     {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"url":"https://errand.example.org/approvals/r1/ask","rounds":3,"limit":"'shop' allows 60 requests in 1m","since":"2026-11-20T09:00:00Z"}}
     A person decided about a step that asks.
-    {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked"}}
+    {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked","key":\#(key)}}
     An event was received. No id is received twice. Of a delivery to a webhook, `delivery` has the schedule that may consume it, the digests that tell it from others and until when they are known, and why its body can't be read.
     {"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in","delivery":{"schedule":"averages/handed-in","keys":["5f2c0a6e0d4b7c1a9e83f1d2b4a69788"],"until":"2026-11-27T09:00:00Z","headers":{"X-GitHub-Event":"push"},"fault":"the body isn't valid JSON in line 1, column 2: expected a value"}}
     A run or a schedule consumed an event, in the batch with what follows from it.
@@ -184,7 +186,7 @@ private let examples = {
     {"event":"schedulePaused","schedule":"averages/daily","pause":{"at":"2026-11-20T09:00:00Z","origin":"person","note":"holidays"}}
     A person set a schedule's mark back after the clock had been ahead. `started` are the slots after it that have a run.
     {"event":"scheduleReset","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","processedUntil":"2026-11-20T09:00:00Z","started":["2026-11-21T09:00:00Z"]}
-    A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way. A slot that waits has the `inputs` that were computed for it; the same slot that waits again completes them.
+    A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way. A slot that waits has the `inputs` that were computed for it; the same slot that waits again completes them. A start out of turn has the `key` of its request, unless it started a run.
     {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s","inputs":{"day":"Friday"},"key":{"key":"2026-11","caller":"ada"}}
     Requests are about to be sent on a connection that has limits, or its service asked to wait. They count for `per`.
     {"event":"connectionUsed","at":"2026-11-20T09:00:00Z","connection":"shop","requests":1,"per":"60s","heldUntil":"2026-11-20T09:00:30Z"}

@@ -38,17 +38,17 @@ package struct CauseAnswer: FieldSet {
   @Field("manual, slot, trigger, backfill, event, afterRecipe, file, retry or failure.") package var kind: String
   @Field("The schedule that started it.") package var schedule: String?
   @Field("The slot that was due.") package var slot: Timestamp?
-  @Field("The id of the event.") package var event: String?
+  @Field("The id of the event, which its sender chose; with the scope data.") package var event: String?
   @Field("The path of the file.") package var path: String?
   @Field("The run that it follows, retries or tells of.") package var run: String?
 
   package init() {}
 
-  init(_ cause: RunCause) {
+  init(_ cause: RunCause, withData: Bool) {
     kind = cause.kind.rawValue
     schedule = cause.schedule
     slot = cause.slot
-    event = cause.event
+    event = withData ? cause.event : nil
     path = cause.path
     run = cause.run
   }
@@ -149,7 +149,7 @@ package struct RunAnswer: FieldSet {
     createdAt = record.createdAt
     endedAt = record.endedAt
     wakeAt = record.wakeAt
-    cause = CauseAnswer(record.origin.cause)
+    cause = CauseAnswer(record.origin.cause, withData: withData)
     openSteps = record.listed.stepsInOrder.map { StepAnswer($0, withData: withData) }
   }
 
@@ -214,8 +214,7 @@ package struct ApprovalListAnswer: FieldSet {
 
 /// What is found in the text of a recipe.
 package struct FindingListAnswer: FieldSet {
-  @Field("The findings: severity, message, and the place with file, line, column, endLine and endColumn.")
-  package var items: [Value]
+  @Field("The findings.") package var items: [FindingAnswer]
 
   package init() {}
 }
@@ -294,14 +293,22 @@ package struct RecipeAnswer: FieldSet {
 package struct FindingAnswer: FieldSet {
   @Field("error, warning or hint.") package var severity: String
   @Field("What is wrong, and the fix.") package var message: String
-  @Field("The line, from 1; left out if it is about the whole file.") package var line: Int?
+  @Field("The file; the place is left out if it is about no one place.") package var file: String?
+  @Field("The line, from 1.") package var line: Int?
+  @Field("The column, from 1.") package var column: Int?
+  @Field("The line in which the place ends.") package var endLine: Int?
+  @Field("The column at which it ends.") package var endColumn: Int?
 
   package init() {}
 
-  init(_ record: FindingRecord) {
+  package init(_ record: FindingRecord) {
     severity = record.severity
     message = record.message
+    file = record.file
     line = record.line
+    column = record.column
+    endLine = record.endLine
+    endColumn = record.endColumn
   }
 }
 
@@ -442,7 +449,7 @@ package struct SlotAnswer: FieldSet {
     count = record.count
     outcome = record.outcome.rawValue
     at = record.at
-    cause = CauseAnswer(record.cause)
+    cause = CauseAnswer(record.cause, withData: withData)
     run = record.run
     reason = withData ? record.reason : nil
   }

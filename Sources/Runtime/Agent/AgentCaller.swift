@@ -11,6 +11,8 @@ package struct AgentCaller: Sendable, Equatable {
   package var name: String
   /// The account, which keys of runs belong to.
   package var account: String
+  /// The recipes that it sees; all if empty.
+  package var recipes: [String] = []
 
   /// - Parameter account: This process's account if nil.
   package init(name: String, account: String? = nil) {

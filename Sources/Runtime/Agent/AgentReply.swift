@@ -107,7 +107,7 @@ package struct AgentReport: Record, Equatable {
   package var folder: String
   /// How many open runs have each status.
   package var runs: [String: Int]
-  /// Known only to an agent that serves.
+  /// Known only to an agent that serves, and told only to callers that see all recipes.
   package var served: Served?
 
   package struct Served: Sendable, Equatable {

@@ -29,15 +29,23 @@ import Runs
 struct SocketReplies: AgentReplies {
   private let line: RequestLine
   private let sees: @Sendable (_ recipe: String) -> Bool
+  private let secrets: SecretBook
+  private let isElsewhere: Bool
   private let newID: @Sendable () -> String
 
-  /// - Parameter sees: Whether the client sees what belongs to a recipe, in lists of all.
+  /// - Parameters:
+  ///   - sees: Whether the client sees what belongs to a recipe, in lists of all.
+  ///   - secrets: What is masked in the answers.
+  ///   - isElsewhere: Whether the client is on another machine; on this one it gets recipes as their files are, so that
+  ///     it plans as the agent does.
   init(
-    to line: RequestLine, sees: @escaping @Sendable (String) -> Bool = { _ in true },
-    newID: @escaping @Sendable () -> String
+    to line: RequestLine, sees: @escaping @Sendable (String) -> Bool = { _ in true }, hiding secrets: SecretBook,
+    isElsewhere: Bool = false, newID: @escaping @Sendable () -> String
   ) {
+    self.isElsewhere = isElsewhere
     self.line = line
     self.sees = sees
+    self.secrets = secrets
     self.newID = newID
   }
 
@@ -47,11 +55,13 @@ struct SocketReplies: AgentReplies {
     let (members, lists) = reply.parts
     var answer = members
     for list in lists { answer[list.name] = .list((0..<list.count).map(list.item)) }
-    line.reply(.map(answer))
+    line.reply(secrets.shown(.map(answer)))
   }
 
   func giveInTurn(_ reply: AgentReply) async {
-    var answer = PartedAnswer(to: line, id: newID())
+    var hidden: SecretBook? = secrets
+    if case .schedules = reply, !isElsewhere { hidden = nil }
+    var answer = PartedAnswer(to: line, id: newID(), hiding: hidden)
     var (rest, lists) = reply.narrowed(sees).parts
     for list in lists { rest[list.name] = await send(list, of: &answer) }
     await answer.end(rest)
@@ -82,7 +92,7 @@ struct SocketReplies: AgentReplies {
   /// Each page is taken from the current state, so that no copy of a large run is held meanwhile. If the run's status
   /// changes in between, everything is sent again.
   func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
-    var answer = PartedAnswer(to: line, id: newID())
+    var answer = PartedAnswer(to: line, id: newID(), hiding: secrets)
     let name = isEnd ? "ended" : "run"
     var sent: RunRecord?
     var next = 0
@@ -137,7 +147,7 @@ struct SocketReplies: AgentReplies {
 
   /// Sends a blob as it is in its file; the client verifies it.
   func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {
-    var answer = PartedAnswer(to: line, id: newID())
+    var answer = PartedAnswer(to: line, id: newID(), hiding: secrets)
     var rest: [UInt8] = []
     var offset = 0
     while answer.isHeard, offset < blob.size {

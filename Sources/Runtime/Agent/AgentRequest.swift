@@ -23,15 +23,15 @@ package enum AgentRequest: Sendable {
   case follow(run: String, withSnapshot: Bool = false)
   case watch
   case pause(run: String, reason: String?)
-  case cancel(run: String, reason: String?)
+  case cancel(run: String, reason: String?, key: String? = nil)
   /// - Parameters:
   ///   - step: The write that `output` is of; nil if there is only one.
   ///   - output: What a write gave whose answer didn't fit its shape.
   ///   - key: The caller's key; the retry that has it already is the answer.
   case retry(run: String, step: StepPath? = nil, output: Value? = nil, key: String? = nil)
   case delete(run: String)
-  case resolve(run: String, step: StepPath, as: Resolution)
-  case decide(run: String, step: StepPath?, isApproved: Bool, comment: String?)
+  case resolve(run: String, step: StepPath, as: Resolution, key: String? = nil)
+  case decide(run: String, step: StepPath?, isApproved: Bool, comment: String?, key: String? = nil)
   case signal(SentEvent)
   case runs(RunListQuery)
   /// - Parameter after: The last run of the page before.
@@ -84,8 +84,8 @@ package struct RunListQuery: Sendable {
   package var since: Timestamp?
   /// Only runs that were created before that instant.
   package var until: Timestamp?
-  /// The last run of the page before, as its answer named it: a finished one, after which no open runs are listed, or
-  /// of pages also an open one after `open:`.
+  /// The last run of the page before, as its answer named it: the end and the id of a finished one, after which no open
+  /// runs are listed, or of pages also an open one after `open:`.
   package var after: String?
   /// Whether the open runs come in pages too, latest first.
   package var isPaged: Bool

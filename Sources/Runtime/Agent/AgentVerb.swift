@@ -209,6 +209,8 @@ extension AgentVerb {
     "run", "The run: its id, the beginning or the end of it, a recipe's name for the latest, `last` or `last:RECIPE`.")
   private static let key = Member<String?>.optional(
     "key", "A key of the caller's choice: a run of the recipe that has it already is the answer, and none is started.")
+  private static let decisionKey = Member<String?>.optional(
+    "key", "A key of the caller's choice: the same decision that was made with it already is answered as before.")
   private static let scheduleID = Member<String>.required("id", "The schedule's id.")
   private static let recipe = Member<String>.required("recipe", "The recipe's name.")
   private static let inputs = Member<PlainMap?>.optional("inputs", "The inputs' values by their names.")
@@ -288,10 +290,10 @@ extension AgentVerb {
     AgentVerb(
       "cancel", "Ends a run: what is in flight finishes, then its 'finally' steps run.", .token(.steer),
       at: .post("/runs/{run}/cancel", ChangedAnswer.self, status: 202), by: "runs cancel", on: "/runs/{run}",
-      refusals: [.notFound, .ambiguous, .ended], run,
-      Member<String?>.optional("reason", "The reason to record."),
-      make: { .cancel(run: $0, reason: $1) },
-      values: { if case .cancel(let run, let reason) = $0 { (run, reason) } else { nil } }),
+      refusals: [.notFound, .ambiguous, .ended, .inputs], run,
+      Member<String?>.optional("reason", "The reason to record."), decisionKey,
+      make: { .cancel(run: $0, reason: $1, key: $2) },
+      values: { if case .cancel(let run, let reason, let key) = $0 { (run, reason, key) } else { nil } }),
     AgentVerb(
       "delete", "Deletes a run that has ended, with its values and what its commands printed.", .token(.steer),
       at: Route(method: .delete, path: "/runs/{run}", status: 204), by: "runs delete", on: "/runs/{run}",
@@ -312,31 +314,31 @@ extension AgentVerb {
     AgentVerb(
       "resolve", "Records what happened to an uncertain step, so that its run can resume.", .token(.steer),
       at: .post("/runs/{run}/resolutions", ChangedAnswer.self), by: "runs resolve", on: "/runs/{run}",
-      refusals: [.notFound, .ambiguous, .ended], run,
+      refusals: [.notFound, .ambiguous, .ended, .inputs], run,
       Member<String>.required("step", "The step's path."),
       Member<ResolutionWord>.required("as", "done, retry or fail."),
       Member<Value?>.optional("output", "With done: the output of the step."),
-      Member<String?>.optional("reason", "With fail: why."),
-      make: { .resolve(run: $0, step: $1, as: $2.resolution(output: $3, reason: $4)) },
+      Member<String?>.optional("reason", "With fail: why."), decisionKey,
+      make: { .resolve(run: $0, step: $1, as: $2.resolution(output: $3, reason: $4), key: $5) },
       values: {
-        guard case .resolve(let run, let step, let resolution) = $0 else { return nil }
+        guard case .resolve(let run, let step, let resolution, let key) = $0 else { return nil }
         switch resolution {
-        case .done(let output): return (run, step, .done, output, nil)
-        case .retry: return (run, step, .retry, nil, nil)
-        case .fail(let reason): return (run, step, .fail, nil, reason)
+        case .done(let output): return (run, step, .done, output, nil, key)
+        case .retry: return (run, step, .retry, nil, nil, key)
+        case .fail(let reason): return (run, step, .fail, nil, reason, key)
         }
       }),
     AgentVerb(
       "decide", "Records the caller's decision that a run asks for.", .token(.approve),
       at: .post("/runs/{run}/decisions", ChangedAnswer.self), by: "runs approve", on: "/approvals/{run}/{step}",
-      refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed], run,
+      refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed, .inputs], run,
       Member<String?>.optional("step", "The path of the step that asks; not needed if only one does."),
       Member<Bool>.required("approved", "Whether the caller approves."),
-      Member<String?>.optional("comment", "What to record with the decision."),
-      make: { .decide(run: $0, step: $1, isApproved: $2, comment: $3) },
+      Member<String?>.optional("comment", "What to record with the decision."), decisionKey,
+      make: { .decide(run: $0, step: $1, isApproved: $2, comment: $3, key: $4) },
       values: {
-        guard case .decide(let run, let step, let isApproved, let comment) = $0 else { return nil }
-        return (run, step, isApproved, comment)
+        guard case .decide(let run, let step, let isApproved, let comment, let key) = $0 else { return nil }
+        return (run, step, isApproved, comment, key)
       }),
     AgentVerb(
       "signal", "Sends an event to a run that waits for it, or to the first that does.", .token(.start),
@@ -354,7 +356,7 @@ extension AgentVerb {
       }),
     AgentVerb(
       "runs", "Lists the open runs, and the latest finished ones.", .token(.read),
-      at: .get("/runs", RunListAnswer.self), by: "runs list", on: "/runs", refusals: [.notFound],
+      at: .get("/runs", RunListAnswer.self), by: "runs list", on: "/runs",
       Member<Int>.optional("limit", or: 20, "The most runs to list; without pages, the most finished ones."),
       Member<String?>.optional("recipe", "Only runs of that recipe."),
       Member<[RunStatus]>.optional("status", or: [], "Only runs with one of these statuses."),
@@ -552,6 +554,13 @@ extension AgentVerb {
 /// The words for resolutions in requests.
 private enum ResolutionWord: String, Recordable, CaseIterable {
   case done, retry, fail
+
+  init(reading value: Value) throws(RecordError) {
+    guard let word = value.string.flatMap(ResolutionWord.init(rawValue:)) else {
+      throw RecordError("there is no resolution '\(value.string ?? value.kindName)'; there are done, retry, fail")
+    }
+    self = word
+  }
 
   func resolution(output: Value?, reason: String?) -> Resolution {
     switch self {

@@ -21,13 +21,18 @@ struct PartedAnswer {
 
   private let request: RequestLine
   private let id: String
+  /// What is masked; nil if nothing is.
+  private let secrets: SecretBook?
   private var hasParts = false
+  /// Whether a secret was masked in a text, whose hash is another one then.
+  private var isMasked = false
   /// Whether the client is still connected.
   private(set) var isHeard = true
 
-  init(to request: RequestLine, id: String) {
+  init(to request: RequestLine, id: String, hiding secrets: SecretBook?) {
     self.request = request
     self.id = id
+    self.secrets = secrets
   }
 
   mutating func send(members: ValueMap, at place: [String]) async { await send("members", .map(members), place) }
@@ -35,11 +40,16 @@ struct PartedAnswer {
 
   /// Sends a stretch of text, which may end inside a character.
   mutating func send(text: some Sequence<UInt8>, at place: [String]) async {
-    await send("text", .string(String(decoding: Array(text), as: UTF8.self)), place)
+    let bytes = Array(text)
+    let shown = secrets?.shown(bytes, isJSON: false) ?? bytes
+    if shown.count != bytes.count || shown != bytes { isMasked = true }
+    await send("text", .string(String(decoding: shown, as: UTF8.self)), place)
   }
 
   /// Sends the hash that the sent text must have; the sender has not verified it.
-  mutating func send(sha256: String, at place: [String]) async { await send("sha256", .string(sha256), place) }
+  mutating func send(sha256: String, at place: [String]) async {
+    if !isMasked { await send("sha256", .string(sha256), place) }
+  }
 
   /// Discards what was sent, if anything, and starts again.
   mutating func beginAnew() async {
@@ -51,7 +61,7 @@ struct PartedAnswer {
     guard isHeard else { return }
     hasParts = true
     isHeard = await request.replyInTurn(
-      .object(["part": .string(id), "at": .list(place.map { .string($0) }), kind: content]))
+      .object(["part": .string(id), "at": .list(place.map { .string($0) }), kind: secrets?.shown(content) ?? content]))
   }
 
   /// Sends the members that are in no part, which end the answer.
@@ -59,7 +69,7 @@ struct PartedAnswer {
     guard isHeard else { return }
     var answer = answer
     if hasParts { answer["parts"] = .string(id) }
-    await request.replyInTurn(.map(answer))
+    await request.replyInTurn(secrets?.shown(.map(answer)) ?? .map(answer))
   }
 }
 

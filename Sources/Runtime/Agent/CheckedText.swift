@@ -66,13 +66,5 @@ extension Diagnostic {
   }
 
   /// The fault as `errand check --format json` and the API show it.
-  package var entry: Value {
-    var map = members
-    if let location {
-      let end = location.source.position(at: location.range.upperBound)
-      map["endLine"] = .int(end.line)
-      map["endColumn"] = .int(end.column)
-    }
-    return .map(map)
-  }
+  package var entry: Value { FindingRecord(self).encoded() }
 }

@@ -45,5 +45,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     self.message = message
   }
 
-  package init(_ error: StateError) { self.init(.state, error.message) }
+  package init(_ error: StateError) {
+    if let message = error.forCaller { self.init(.request, message) } else { self.init(.state, error.message) }
+  }
 }

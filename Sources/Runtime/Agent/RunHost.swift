@@ -96,7 +96,9 @@ package actor RunHost {
   package nonisolated func setBase(_ base: String?) { keeper.setBase(base) }
 
   /// Accepts a run; it is on disk when this returns.
-  package func create(_ run: RunCreated) async throws(StateError) { try await keeper.append([.runCreated(run)]) }
+  package func create(_ run: RunCreated) async throws(StateError) {
+    try await keeper.append([keeper.creation(of: run)])
+  }
 
   /// Takes over every open run, and gives those that only a person has go on.
   ///
@@ -270,10 +272,17 @@ package actor RunHost {
 
   /// Asks a run to end; true if it is open here.
   ///
-  /// - Parameter isHard: What is in flight gets no time to finish.
-  package func cancel(_ id: String, reason: String?, isHard: Bool = false) async throws(StateError) -> Bool {
+  /// - Parameters:
+  ///   - isHard: What is in flight gets no time to finish.
+  ///   - person: Who asks, if a person does.
+  ///   - key: The digest of the key of the request.
+  package func cancel(
+    _ id: String, reason: String?, isHard: Bool = false, by person: String? = nil, key: RunKey? = nil
+  ) async throws(StateError) -> Bool {
     guard store.run(id) != nil else { return false }
-    try await keeper.append([.cancelRequested(CancelRequested(run: id, at: time.now(), reason: reason))])
+    try await keeper.append([
+      .cancelRequested(CancelRequested(run: id, at: time.now(), reason: reason, by: person, key: key))
+    ])
     guard isOwn(id), let run = store.run(id) else { return true }
     let effect = change(id) { $0.cancelled(run) }
     if case .end(let walk) = effect {

@@ -44,16 +44,14 @@ final class RunKeeper: Sendable {
   /// Sets the URL of the agent's pages, which runs accepted from now on are recorded with.
   func setBase(_ base: String?) { content.withLock { $0.base = base } }
 
+  /// The event that creates a run, with the URL of the agent's pages.
+  func creation(of run: RunCreated) -> StateEvent {
+    var run = run
+    run.base = run.base ?? content.withLock { $0.base }
+    return .runCreated(run)
+  }
+
   func append(_ events: [StateEvent]) async throws(StateError) {
-    let base = content.withLock { $0.base }
-    let events =
-      base == nil
-      ? events
-      : events.map { event in
-        guard case .runCreated(var run) = event else { return event }
-        run.base = run.base ?? base
-        return .runCreated(run)
-      }
     do throws(StateError) { try await store.append(events) } catch {
       if error.kind != .invalid { fail(error) }
       throw error

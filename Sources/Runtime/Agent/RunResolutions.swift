@@ -11,13 +11,14 @@ package struct RunResolutions: Sendable {
   /// Resolutions of a run are kept one after another, and never beside a walk, which knows only what was there when it
   /// began: one that has just begun is waited for, and the next begins when they are kept.
   package func resolve(
-    _ id: String, step: StepPath, as resolution: Resolution, by person: String? = nil
+    _ id: String, step: StepPath, as resolution: Resolution, by person: String? = nil, key: RunKey? = nil
   ) async throws(RunRefusedError) {
-    try await resolve(id, step, resolution, person, on: host)
+    try await resolve(id, step, resolution, person, key, on: host)
   }
 
   private func resolve(
-    _ id: String, _ step: StepPath, _ resolution: Resolution, _ person: String?, on host: isolated RunHost
+    _ id: String, _ step: StepPath, _ resolution: Resolution, _ person: String?, _ key: RunKey?,
+    on host: isolated RunHost
   ) async throws(RunRefusedError) {
     let before = host.lives[id]?.resolution
     // Ends when the resolution is kept; it is never cancelled.
@@ -25,7 +26,7 @@ package struct RunResolutions: Sendable {
       _ = await before?.value
       defer { host.change(id) { $0.resolutionEnded() } }
       do throws(RunRefusedError) {
-        return .success(try await keep(id, step, resolution, person, on: host))
+        return .success(try await keep(id, step, resolution, person, key, on: host))
       } catch {
         return .failure(error)
       }
@@ -38,7 +39,8 @@ package struct RunResolutions: Sendable {
   }
 
   private func keep(
-    _ id: String, _ step: StepPath, _ resolution: Resolution, _ person: String?, on host: isolated RunHost
+    _ id: String, _ step: StepPath, _ resolution: Resolution, _ person: String?, _ key: RunKey?,
+    on host: isolated RunHost
   ) async throws(RunRefusedError) {
     let store = host.store
     guard let asked = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
@@ -52,7 +54,8 @@ package struct RunResolutions: Sendable {
     }
     guard let run = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     do {
-      _ = try await run.resolve(step, as: resolution, by: person, of: recipe, in: store, at: host.time.now())
+      _ = try await run.resolve(
+        step, as: resolution, by: person, key: key, of: recipe, in: store, at: host.time.now())
     } catch {
       if let error = error as? StateError, error.kind != .invalid { host.keeper.fail(error) }
       let message = (error as? ResolutionError)?.message ?? (error as? StateError)?.message

@@ -80,7 +80,7 @@ package final class RunRetries: Sendable {
     origin.key = key ?? (ended.origin.key?.request == nil ? ended.origin.key : nil)
     var taken = ended.takenOver(by: id, of: recipe, at: origin.at)
     if let given { try await settle(&taken, by: given, in: ended, of: recipe, at: origin.at) }
-    do throws(StateError) { try await keeper.append([.runCreated(origin)] + taken) } catch {
+    do throws(StateError) { try await keeper.append([keeper.creation(of: origin)] + taken) } catch {
       throw RunRefusedError(error.message)
     }
     return origin

@@ -49,15 +49,14 @@ package struct RunService: Sendable {
         try await follow(try await find(run).id, withSnapshot: withSnapshot, replies)
       case .watch: for await notice in host.keeper.watchers.watch() { await replies.giveInTurn(.notice(notice)) }
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
-      case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
+      case .cancel(let run, let reason, let key): replies.give(try await cancel(run, reason, key, caller))
       case .delete(let run): replies.give(try await delete(run))
       case .retry(let run, let step, let output, let key):
         replies.give(try await retry(run, step, output, key, caller))
-      case .resolve(let run, let step, let resolution):
-        replies.give(try await resolve(run, step, resolution, caller))
-      case .decide(let run, let step, let isApproved, let comment):
-        let decision = DecisionRecord(isApproved: isApproved, by: caller.name, at: time.now(), comment: comment)
-        replies.give(try await decide(run, step, decision))
+      case .resolve(let run, let step, let resolution, let key):
+        replies.give(try await resolve(run, step, resolution, key, caller))
+      case .decide(let run, let step, let isApproved, let comment, let key):
+        replies.give(try await decide(run, step, isApproved, comment, key, caller))
       case .signal(let event): replies.give(try await signal(event))
       case .runs(let query): await replies.giveInTurn(try await runs(query))
       case .approvals(let limit, let after): await replies.giveInTurn(await approvals(limit, after))
@@ -104,7 +103,7 @@ package struct RunService: Sendable {
       case .connections:
         let (connections, secrets) = await survey?() ?? ([], [])
         await replies.giveInTurn(.connections(connections, secrets: secrets))
-      case .status: replies.give(.status(await report()))
+      case .status: replies.give(.status(await report(for: caller)))
       case .yield: try await yield(replies)
       }
     } catch {
@@ -180,46 +179,48 @@ package struct RunService: Sendable {
   /// The run that has the key of a request other than a start; refused unless that was the same request.
   func holder(of key: RunKey, recipe: String) async throws(RequestRefusedError) -> RunRecord? {
     let found = try await kept { () async throws(StateError) in
-      try await store.run(ofKey: key, of: recipe, at: time.now())
+      try await store.keyed(key, of: recipe, at: time.now())
     }
-    guard let id = found else { return nil }
-    guard let record = try await keptRun(id), record.erasedAt == nil else {
+    guard let found else { return nil }
+    try check(found, nil, against: key)
+    guard let record = try await keptRun(found.run), record.erasedAt == nil else {
       throw RequestRefusedError(
         .ended,
         "the key '\(store.secrets.finder.redact(key.key))' belongs to a run that waits or whose data was deleted; use another key"
       )
     }
-    try check(record.origin.key, of: record.id, against: key)
+    try check(found, record.origin.key, against: key)
     return record
   }
 
-  /// Refuses a key that a run has from another request.
-  private func check(_ known: RunKey?, of run: String, against key: RunKey) throws(RequestRefusedError) {
-    guard known?.request != key.request else { return }
-    throw RequestRefusedError(
-      .inputs,
-      "the key '\(store.secrets.finder.redact(key.key))' belongs to the run \(run), which another request started; use another key"
-    )
+  /// Refuses a key that was used for another request.
+  ///
+  /// - Parameter known: The key as its run has it; nil if the run hasn't been looked at.
+  private func check(_ keyed: KeyedRun, _ known: RunKey?, against key: RunKey) throws(RequestRefusedError) {
+    guard keyed.settled != nil || known.map({ $0.request != key.request }) == true else { return }
+    throw RequestRefusedError(.inputs, keyed.isTaken(store.secrets.finder.redact(key.key)))
   }
 
   /// The run that has the key of a new run; refused unless both have the same inputs.
   func holder(ofKeyOf run: RunCreated) async throws(RequestRefusedError) -> RunRecord? {
     guard let key = run.key else { return nil }
     let (found, inputs, overrides) = try await kept { () async throws(StateError) in
-      let id = try await store.run(ofKey: key, of: run.recipe, at: time.now())
+      let keyed = try await store.keyed(key, of: run.recipe, at: time.now())
       return (
-        id, try store.secrets.masked(run.inputs),
+        keyed, try store.secrets.masked(run.inputs),
         try store.secrets.masked(.map(ValueMap(run.overrides.map { ($0.key, $0.value) })))
       )
     }
-    guard let id = found else { return nil }
+    guard let found else { return nil }
+    try check(found, nil, against: key)
+    let id = found.run
     let shown = store.secrets.finder.redact(key.key)
     guard let record = try await keptRun(id), record.erasedAt == nil else {
       throw RequestRefusedError(
         .ended,
         "the key '\(shown)' belongs to the run \(id), whose data was deleted; use another key for a new run")
     }
-    try check(record.origin.key, of: id, against: key)
+    try check(found, record.origin.key, against: key)
     let others =
       inputs.namesOfDifferences(to: record.origin.inputs)
       + overrides.namesOfDifferences(to: .map(ValueMap(record.origin.overrides.map { ($0.key, $0.value) })))
@@ -235,11 +236,11 @@ package struct RunService: Sendable {
 
   /// The run that has a key, whatever its inputs.
   func run(ofKey key: RunKey, of recipe: String) async throws(RequestRefusedError) -> RunRecord? {
-    let id = try await kept { () async throws(StateError) in
-      try await store.run(ofKey: key, of: recipe, at: time.now())
+    let keyed = try await kept { () async throws(StateError) in
+      try await store.keyed(key, of: recipe, at: time.now())
     }
-    guard let id else { return nil }
-    return try await keptRun(id)
+    guard let keyed else { return nil }
+    return try await keptRun(keyed.run)
   }
 
   /// Continues a run whose caller left; an agent that does not serve leaves it in the state.
@@ -423,17 +424,33 @@ package struct RunService: Sendable {
     await schedules?.receive(delivery, at: path) ?? .unknownPath
   }
 
-  private func report() async -> AgentReport {
+  /// What the agent has to do, as far as the caller sees it.
+  private func report(for caller: AgentCaller) async -> AgentReport {
     var runs: [String: Int] = [:]
-    for (status, count) in await store.openRunCounts() { runs[status.rawValue] = count }
+    if caller.recipes.isEmpty {
+      for (status, count) in await store.openRunCounts() { runs[status.rawValue] = count }
+    } else {
+      for recipe in caller.recipes {
+        for run in await store.openRuns(OpenRunQuery(recipe: recipe)) { runs[run.status.rawValue, default: 0] += 1 }
+      }
+    }
     var report = AgentReport(of: agent, runs: runs)
-    if let schedules, agent.isServing {
+    if let schedules, agent.isServing, caller.recipes.isEmpty {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
         faults: await schedules.faults.map { Diagnostics([$0]).rendered() } + schedules.webhooks.faults,
         zone: await schedules.zone)
     }
     return report
+  }
+}
+
+extension KeyedRun {
+  /// What to say of another request with the key.
+  func isTaken(_ key: String) -> String {
+    let holder = settled.map { "to a start of '\($0.schedule)' at \(at)" } ?? "to the run \(run)"
+    return
+      "the key '\(key)' belongs \(holder), which another request \(settled == nil ? "started" : "asked for"); use another key"
   }
 }
 
@@ -454,7 +471,7 @@ extension Value {
 extension RunService {
   /// Serves a request that is a line of JSON.
   package func handle(_ line: RequestLine) async {
-    let replies = SocketReplies(to: line) { newID() }
+    let replies = SocketReplies(to: line, hiding: store.secrets) { newID() }
     do throws(RequestRefusedError) {
       await handle(try AgentRequest(reading: line.value), from: line.caller, to: replies)
     } catch {
@@ -468,7 +485,9 @@ extension RunService {
   package func handle(
     _ request: AgentRequest, to line: RequestLine, sees: @escaping @Sendable (_ recipe: String) -> Bool
   ) async {
-    await handle(request, from: line.caller, to: SocketReplies(to: line, sees: sees) { newID() })
+    await handle(
+      request, from: line.caller,
+      to: SocketReplies(to: line, sees: sees, hiding: store.secrets, isElsewhere: true) { newID() })
   }
 }
 

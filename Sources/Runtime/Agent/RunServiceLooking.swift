@@ -27,7 +27,7 @@ extension RunService {
     var finished = try await finishedRuns(history, after: lastOpen == nil ? query.after : nil)
     let hasMore = finished.count > rest
     finished.removeLast(finished.count - min(finished.count, rest))
-    let next = finished.last?.id ?? (query.isPaged ? open.first.map(RunListQuery.cursor) : nil)
+    let next = finished.last?.cursor ?? (query.isPaged ? open.first.map(RunListQuery.cursor) : nil)
     return .runs(open: open, finished: finished, next: hasMore ? next : nil, openCount: count)
   }
 
@@ -65,27 +65,31 @@ extension RunService {
     }
   }
 
-  /// The finished runs that match, latest end first, after the one with that id.
+  /// The finished runs that match, latest end first, after the place that a cursor names.
   private func finishedRuns(
-    _ query: HistoryQuery, after id: String?
+    _ query: HistoryQuery, after cursor: String?
   ) async throws(RequestRefusedError) -> [RunSummary] {
-    guard let id else { return try await kept { () async throws(StateError) in try await store.finishedRuns(query) } }
-    let last = try await kept { () async throws(StateError) in
-      try await store.finishedRuns(HistoryQuery(limit: 1, idPrefix: id)).first { $0.id.hasSameScalars(as: id) }
+    guard let cursor else {
+      return try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
     }
-    guard let last else {
-      throw RequestRefusedError(.notFound, "the page cannot begin after the run \(id), which isn't in the history")
+    guard let instant = cursor.split(separator: "_").first.flatMap({ Timestamp(String($0)) }) else {
+      throw RequestRefusedError(.request, "the cursor isn't one that a page of runs named")
     }
     var query = query
     let count = query.limit
     // The order is that in which the ends were recorded, which need not be that of their instants.
-    query.endedBefore = last.endedAt.advanced(by: .seconds(60)) ?? .latest
+    let slack = TimeSpan.seconds(60)
+    query.endedBefore = instant.advanced(by: slack) ?? .latest
     while true {
       query.limit = query.limit.multipliedReportingOverflow(by: 2).partialValue
       let asked = query
       let runs = try await kept { () async throws(StateError) in try await store.finishedRuns(asked) }
       let isAll = runs.count < query.limit
-      let place = runs.firstIndex { $0.id == last.id }.map { $0 + 1 } ?? (isAll ? 0 : runs.endIndex)
+      // The run that the cursor names may have been deleted.
+      let isPast = isAll || runs.last.map { ($0.endedAt.advanced(by: slack) ?? .latest) < instant } == true
+      let place =
+        runs.firstIndex { $0.cursor == cursor }.map { $0 + 1 }
+        ?? (isPast ? runs.firstIndex { $0.endedAt <= instant } : nil) ?? runs.endIndex
       if isAll || runs.count - place >= count { return Array(runs[place...].prefix(count)) }
     }
   }
@@ -183,4 +187,9 @@ extension RunListQuery {
   fileprivate static func openRun(_ cursor: String) -> String? {
     cursor.hasPrefix(open) ? String(cursor.dropFirst(open.count)) : nil
   }
+}
+
+extension RunSummary {
+  /// The place of a finished run in lists, which stays when the run is deleted.
+  fileprivate var cursor: String { "\(endedAt)_\(id)" }
 }

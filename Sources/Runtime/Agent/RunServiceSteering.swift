@@ -4,14 +4,23 @@ import Runs
 
 // Requests that change a run.
 extension RunService {
-  func cancel(_ prefix: String, _ reason: String?) async throws(RequestRefusedError) -> AgentReply {
-    let run = try await openRun(prefix)
-    do throws(StateError) { _ = try await host.cancel(run, reason: reason) } catch {
-      // It may have ended at this moment, which is no fault of the state.
-      guard await store.openRun(run) == nil else { throw RequestRefusedError(error) }
-      throw RequestRefusedError(.ended, "the run \(run) is over")
+  func cancel(
+    _ name: String, _ reason: String?, _ keyText: String?, _ caller: AgentCaller
+  ) async throws(RequestRefusedError) -> AgentReply {
+    let id = try await find(name, isOpen: true).id
+    let key = try decisionKey(keyText, of: caller, about: id, [.string("cancel"), .string(reason ?? "")])
+    if let key, try RunService.isRepeated(key, try await stored(id).record().pendingCancel?.key) {
+      return .cancelled(run: id)
     }
-    return .cancelled(run: run)
+    do throws(StateError) {
+      if try await host.cancel(id, reason: reason, by: caller.name, key: key) { return .cancelled(run: id) }
+    } catch {
+      // It may have ended at this moment, which is no fault of the state.
+      guard await store.openRun(id) == nil else { throw RequestRefusedError(error) }
+    }
+    let run = try await stored(id).record()
+    let cancelled = run.pendingCancel.flatMap { asked in asked.by.map { "; \($0) cancelled it at \(asked.at)" } }
+    throw RequestRefusedError(.ended, "the run \(id) is over: \(run.status.rawValue)\(cancelled ?? "")")
   }
 
   func pause(_ prefix: String, _ reason: String?, _ caller: AgentCaller) async throws(RequestRefusedError) -> AgentReply
@@ -46,6 +55,11 @@ extension RunService {
     let key = try runKey(
       keyText, of: caller, for: [.string("retry"), .string(ended.id), .string(step ?? ""), output ?? .null])
     if let known = try await retry(of: ended, withKey: key) { return known }
+    if let key {
+      do throws(StateError) { try store.secrets.check(key.key, RunKey.words) } catch {
+        throw RequestRefusedError(error)
+      }
+    }
     do throws(RequestRefusedError) {
       return try await allowed { () async throws(RunRefusedError) in
         let origin = try await host.retries.retry(ended, as: newID(), program: agent.version, given: given, key: key)
@@ -66,13 +80,27 @@ extension RunService {
   }
 
   func resolve(
-    _ prefix: String, _ step: StepPath, _ resolution: Resolution, _ caller: AgentCaller
+    _ name: String, _ step: StepPath, _ resolution: Resolution, _ keyText: String?, _ caller: AgentCaller
   ) async throws(RequestRefusedError) -> AgentReply {
-    let run = try await openRun(prefix)
-    try await allowed { () async throws(RunRefusedError) in
-      try await host.resolutions.resolve(run, step: step, as: resolution, by: caller.name)
-      // The run goes on once its last uncertain step is resolved; over HTTP, no one else would resume it.
-      if agent.isServing, await store.openRun(run) != nil { try await host.carryOn(run) }
+    let run = try await find(name, isOpen: true).id
+    var request: [Value] = [.string("resolve"), .string(step), .string(resolution.word)]
+    switch resolution {
+    case .done(let output): request.append(output ?? .null)
+    case .retry: break
+    case .fail(let reason): request.append(.string(reason ?? ""))
+    }
+    let key = try decisionKey(keyText, of: caller, about: run, request)
+    if try await repeated(key, in: run, \.resolution?.key) != nil { return .resolved(run: run) }
+    do throws(RequestRefusedError) {
+      try await allowed { () async throws(RunRefusedError) in
+        try await host.resolutions.resolve(run, step: step, as: resolution, by: caller.name, key: key)
+        // The run goes on once its last uncertain step is resolved; over HTTP, no one else would resume it.
+        if agent.isServing, await store.openRun(run) != nil { try await host.carryOn(run) }
+      }
+    } catch {
+      throw try await saying(error, of: run, step) { step in
+        step.resolution.map { "resolved as \($0.choice)\($0.by.map { " by \($0)" } ?? "") at \($0.at)" }
+      }
     }
     return .resolved(run: run)
   }
@@ -108,9 +136,70 @@ extension RunService {
   }
 
   func decide(
-    _ prefix: String, _ step: StepPath?, _ decision: DecisionRecord
+    _ name: String, _ step: StepPath?, _ isApproved: Bool, _ comment: String?, _ keyText: String?,
+    _ caller: AgentCaller
   ) async throws(RequestRefusedError) -> AgentReply {
-    let run = try await openRun(prefix)
-    return .decided(step: try await host.decisions.decide(run, step: step, decision), run: run)
+    let run = try await find(name, isOpen: true).id
+    var decision = DecisionRecord(isApproved: isApproved, by: caller.name, at: time.now(), comment: comment)
+    decision.key = try decisionKey(
+      keyText, of: caller, about: run,
+      [.string("decide"), .string(step ?? ""), .bool(isApproved), .string(comment ?? "")])
+    if let known = try await repeated(decision.key, in: run, \.decision?.key) { return .decided(step: known, run: run) }
+    do throws(RequestRefusedError) {
+      let open = try await openRun(run)
+      return .decided(step: try await host.decisions.decide(open, step: step, decision), run: open)
+    } catch {
+      guard [.ended, .notAsked].contains(error.kind) else { throw error }
+      throw try await saying(error, of: run, step) { step in
+        step.decision.map { "\($0.isApproved ? "approved" : "rejected") by \($0.by) at \($0.at)" }
+      }
+    }
+  }
+
+  // MARK: Decisions that come again
+
+  /// The key of a decision about a run, as the run keeps it.
+  private func decisionKey(
+    _ text: String?, of caller: AgentCaller, about run: String, _ request: [Value]
+  ) throws(RequestRefusedError) -> RunKey? {
+    guard let key = try runKey(text, of: caller, for: request) else { return nil }
+    do throws(RecordError) { return try key.digested(of: run) } catch {
+      throw RequestRefusedError(.state, error.message)
+    }
+  }
+
+  /// Whether a decision was made with a key before; refused if it was another one.
+  private static func isRepeated(_ key: RunKey, _ known: RunKey?) throws(RequestRefusedError) -> Bool {
+    guard let known, known.key == key.key else { return false }
+    guard known.request == key.request else {
+      throw RequestRefusedError(.inputs, "the key belongs to another decision about the run; use another key")
+    }
+    return true
+  }
+
+  /// The step of a run about which a decision was made with a key before; nil if there is none.
+  private func repeated(
+    _ key: RunKey?, in run: String, _ known: (StepRecord) -> RunKey?
+  ) async throws(RequestRefusedError) -> StepPath? {
+    guard let key else { return nil }
+    for step in try await stored(run).record().stepsInOrder where try RunService.isRepeated(key, known(step)) {
+      return step.path
+    }
+    return nil
+  }
+
+  /// The refusal of a decision, with what was decided before.
+  ///
+  /// - Parameter words: What was decided about a step, by whom and when.
+  private func saying(
+    _ refusal: RequestRefusedError, of run: String, _ step: StepPath?, _ words: (StepRecord) -> String?
+  ) async throws(RequestRefusedError) -> RequestRefusedError {
+    let steps = try await stored(run).record().stepsInOrder
+    for known in steps.reversed() where step.map({ known.path.hasSameScalars(as: $0) }) ?? true {
+      if let words = words(known) {
+        return RequestRefusedError(refusal.kind, "\(refusal.message); '\(known.path)' was \(words)")
+      }
+    }
+    return refusal
   }
 }

@@ -48,7 +48,7 @@ struct RunWalker: Sendable {
         do throws(RunRefusedError) {
           guard let created = try await make(run, event, store) else { return [] }
           failureRun.id.withLock { $0 = created.run }
-          return [.runCreated(created)]
+          return [keeper.creation(of: created)]
         } catch {
           keeper.tell(.untold(run, reason: error.message))
           return []

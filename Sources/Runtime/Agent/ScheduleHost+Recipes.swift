@@ -88,7 +88,7 @@ extension ScheduleHost {
   }
 
   private func findings(of file: String) -> [FindingRecord] {
-    registry.findings(of: file).map { FindingRecord($0, of: file) { store.secrets.finder.redact($0) } }
+    registry.findings(of: file).map { FindingRecord($0) { store.secrets.finder.redact($0) } }
   }
 
   /// One recipe, with its text and what it takes and does; of one that has errors, the text and these.
@@ -187,21 +187,31 @@ package struct FindingRecord: Record, Equatable {
   /// `error`, `warning` or `hint`.
   package var severity: String
   package var message: String
-  /// From 1; nil if it is about the whole file, or about another.
+  /// The place; nil if it is about no one place.
+  package var file: String?
   package var line: Int?
+  package var column: Int?
+  package var endLine: Int?
+  package var endColumn: Int?
 
-  init(_ finding: Diagnostic, of file: String, _ redact: (String) -> String) {
+  package init(_ finding: Diagnostic, _ redact: (String) -> String = { $0 }) {
     severity = finding.severity.rawValue
     message = redact(finding.message)
-    line = finding.location.flatMap { place in
-      place.source.name == file ? place.source.position(at: place.range.lowerBound).line : nil
-    }
+    guard let place = finding.location else { return }
+    let (start, end) = (place.range.lowerBound, place.range.upperBound)
+    file = place.source.name
+    (line, column) = (place.source.position(at: start).line, place.source.position(at: start).column)
+    (endLine, endColumn) = (place.source.position(at: end).line, place.source.position(at: end).column)
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     severity = try member("severity", record?.severity)
     message = try member("message", record?.message)
+    file = try member("file", record?.file)
     line = try member("line", record?.line)
+    column = try member("column", record?.column)
+    endLine = try member("endLine", record?.endLine)
+    endColumn = try member("endColumn", record?.endColumn)
   }
 }
 

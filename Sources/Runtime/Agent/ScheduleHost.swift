@@ -480,7 +480,9 @@ package actor ScheduleHost {
 
   private func keep(_ decisions: [Decision]) async {
     guard host.keeper.failure == nil else { return }
-    let events = decisions.flatMap(\.events)
+    let events = decisions.flatMap(\.events).map { event in
+      if case .runCreated(let run) = event { host.keeper.creation(of: run) } else { event }
+    }
     do throws(StateError) { if !events.isEmpty { try await host.keeper.append(events) } } catch {
       if error.kind == .invalid { makeAgain(because: error.message) }
       return
@@ -637,7 +639,12 @@ extension ScheduleHost {
       }
     }
     defer { if let key { triggering.remove(key.key + "\n" + key.caller) } }
-    if let key, let known = try await start(of: id, withKey: key) { return [known] }
+    if let key {
+      if let known = try await start(of: id, withKey: key) { return [known] }
+      do throws(StateError) { try store.secrets.check(key.key, RunKey.words) } catch {
+        throw RequestRefusedError(error)
+      }
+    }
     if let plan = scheduler.plan(of: id), let starting = plan.starting {
       if !given.isEmpty, case .failure(let faults) = starting.checked(given) {
         throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
@@ -662,25 +669,29 @@ extension ScheduleHost {
   /// What a start out of turn that was asked for with a key before came to; nil if there was none.
   private func start(of id: String, withKey key: RunKey) async throws(RequestRefusedError) -> SlotRecord? {
     guard let schedule = await store.schedule(id) else { return nil }
-    let run: String?
-    let record: RunRecord?
+    let keyed: KeyedRun?
+    var record: RunRecord?
     do throws(StateError) {
-      run = try await store.run(ofKey: key, of: schedule.recipe, at: time.now())
-      record = if let run { try await store.keptRun(run) } else { nil }
+      keyed = try await store.keyed(key, of: schedule.recipe, at: time.now())
+      if let keyed, keyed.settled == nil { record = try await store.keptRun(keyed.run) }
     } catch {
       throw RequestRefusedError(error)
     }
-    guard let run else { return nil }
-    let waiting = await store.schedule(id)?.buffered.first { $0.run?.hasSameScalars(as: run) == true }
+    guard let keyed else { return nil }
     let shown = store.secrets.finder.redact(key.key)
+    if let settled = keyed.settled {
+      guard settled.key?.request == key.request else { throw RequestRefusedError(.inputs, keyed.isTaken(shown)) }
+      return settled
+    }
+    let run = keyed.run
+    let waiting = await store.schedule(id)?.buffered.first { $0.run?.hasSameScalars(as: run) == true }
     guard let known = record?.erasedAt == nil ? record?.origin.key ?? waiting?.key : nil else {
       throw RequestRefusedError(
         .ended,
         "the key '\(shown)' belongs to the run \(run), which never began or whose data was deleted; use another key")
     }
     guard known.request == key.request else {
-      throw RequestRefusedError(
-        .inputs, "the key '\(shown)' belongs to the run \(run), which another request started; use another key")
+      throw RequestRefusedError(.inputs, keyed.isTaken(shown))
     }
     if let record {
       return SlotRecord(

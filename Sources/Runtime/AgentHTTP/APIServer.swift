@@ -99,11 +99,20 @@ package final class APIServer: Sendable {
   private func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
     var response: HTTPServerResponse
     let began = time.elapsed()
-    do throws(Problem) { response = try await answered(request) } catch { response = error.response }
+    do throws(Problem) { response = try await answered(request) } catch { response = masked(error.response) }
     metrics.count(status: response.status, after: time.elapsed() - began)
     // What is shown is the caller's alone, and no page is made of it.
     if response.headers["Cache-Control"] == nil { response.headers["Cache-Control"] = "no-store" }
     response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+  }
+
+  /// The answer without the secrets that are known now; of a stream, each event is masked.
+  private func masked(_ response: HTTPServerResponse) -> HTTPServerResponse {
+    guard case .bytes(let bytes) = response.body else { return response }
+    var response = response
+    let isJSON = response.headers["Content-Type"]?.hasPrefix("text/") != true
+    response.body = .bytes(store.secrets.shown(bytes, isJSON: isJSON))
     return response
   }
 
@@ -136,7 +145,7 @@ package final class APIServer: Sendable {
     }
     if let asset = PageAssets.answer(path) { return asset }
     try gate.checkOrigin(request)
-    guard path.hasPrefix("\(apiRoot)/") else { return try await page(request) }
+    guard path.hasPrefix("\(apiRoot)/") else { return masked(try await page(request)) }
     if path == RequestDoor.path { return try await lines(request) }
     let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
     let caller = try await gate.caller(of: request)
@@ -147,7 +156,7 @@ package final class APIServer: Sendable {
     default: break
     }
     let reply = try await reply(to: asked.withOneMore, from: caller)
-    return try await response(to: asked, reply, routed, request, caller)
+    return masked(try await response(to: asked, reply, routed, request, caller))
   }
 
   /// The figures of everything, which are not for tokens that are limited to some recipes.
@@ -255,8 +264,8 @@ package final class APIServer: Sendable {
         throw Problem(.forbidden, "the token is limited to some recipes: name the run that the event is for in 'run'")
       }
       try await find(run, for: caller)
-    case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _), .retry(let run, _, _, _),
-      .delete(let run), .resolve(let run, _, _), .decide(let run, _, _, _), .find(let run), .show(let run),
+    case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _, _), .retry(let run, _, _, _),
+      .delete(let run), .resolve(let run, _, _, _), .decide(let run, _, _, _, _), .find(let run), .show(let run),
       .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
       try await find(run, for: caller)
     case .schedules, .recipes, .status, .approvals, .actions, .watch: break
@@ -420,11 +429,12 @@ package final class APIServer: Sendable {
         $0.faults = report.served?.faults.count
       }
     case .value(let value):
-      let items = value.asPlainJSON.list ?? []
       if case .check = asked {
-        answer = filled(FindingListAnswer()) { $0.items = items }
+        answer = filled(FindingListAnswer()) {
+          $0.items = (value.list ?? []).compactMap { (try? FindingRecord(reading: $0)).map { FindingAnswer($0) } }
+        }
       } else {
-        answer = filled(ActionListAnswer()) { $0.items = items }
+        answer = filled(ActionListAnswer()) { $0.items = value.asPlainJSON.list ?? [] }
       }
     case .progress, .waits, .notice, .found, .facts, .tokens, .link, .yielded, .refused: break
     }
@@ -484,9 +494,9 @@ package final class APIServer: Sendable {
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])
-    response.body = .stream { [service, time] writer in
+    response.body = .stream { [service, store, time] writer in
       defer { withExtendedLifetime(lease) {} }
-      let replies = EventStreamReplies(writer, for: caller)
+      let replies = EventStreamReplies(writer, for: caller, hiding: store.secrets)
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
           await service.handle(asked, from: caller.caller, to: replies)
@@ -501,9 +511,8 @@ package final class APIServer: Sendable {
         group.cancelAll()
       }
       if let refusal = replies.refusal {
-        try await writer.write(
-          "event: problem\ndata: \(JSON.shown(.object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message)])))\n\n"
-        )
+        await replies.send(
+          "problem", .object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message)]))
       }
     }
     return response

@@ -24,6 +24,7 @@ struct APICaller: Sendable {
   /// Whoever has a token.
   init(_ token: TokenIssued) {
     caller = AgentCaller(name: token.name, account: "token:\(token.name)")
+    caller.recipes = token.recipes
     scopes = Set(token.scopes)
     recipes = token.recipes
   }

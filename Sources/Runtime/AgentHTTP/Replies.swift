@@ -17,7 +17,11 @@ final class EventStreamReplies: AgentReplies {
   private var seesData: Bool { caller.seesData }
   private let hasSnapshot = Mutex(false)
 
-  init(_ writer: HTTPBodyWriter, for caller: APICaller) {
+  private let secrets: SecretBook
+
+  /// - Parameter secrets: What is masked in the events.
+  init(_ writer: HTTPBodyWriter, for caller: APICaller, hiding secrets: SecretBook) {
+    self.secrets = secrets
     self.writer = writer
     self.caller = caller
   }
@@ -69,9 +73,10 @@ final class EventStreamReplies: AgentReplies {
 
   func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {}
 
-  private func send(_ event: String, _ value: Value) async {
+  func send(_ event: String, _ value: Value) async {
     do {
-      try await writer.write("event: \(event)\ndata: \(JSON.shown(value))\n\n")
+      let data = secrets.shown(Array(JSON.shown(value).utf8), isJSON: true)
+      try await writer.write(Array("event: \(event)\ndata: ".utf8) + data + [ASCII.newline, ASCII.newline])
     } catch {
       // The client is gone; the task that follows is cancelled with it.
       withUnsafeCurrentTask { $0?.cancel() }

@@ -220,8 +220,8 @@ extension AgentVerb.Parameter {
 
   /// The value of a text in a query.
   fileprivate func value(of text: String) throws(Problem) -> Value {
-    func fault(_ wanted: String) -> Problem {
-      Problem(.refusal(.request), "the parameter '\(name)' takes \(wanted), not '\(text.brief)'")
+    func fault(_ wanted: String, _ hint: String = "") -> Problem {
+      Problem(.refusal(.request), "the parameter '\(name)' takes \(wanted), not '\(text.brief)'\(hint)")
     }
     switch type {
     case .int:
@@ -233,7 +233,11 @@ extension AgentVerb.Parameter {
       guard text == "true" || text == "false" else { throw fault("true or false") }
       return .bool(text == "true")
     case .timestamp:
-      guard Timestamp(text) != nil else { throw fault("an instant such as 2026-11-20T09:00:00Z") }
+      guard Timestamp(text) != nil else {
+        // A plus sign in a query means a blank.
+        let isPlus = Timestamp(text.replacing(" ", with: "+")) != nil
+        throw fault("an instant such as 2026-11-20T09:00:00Z", isPlus ? "; write its '+' as %2B" : "")
+      }
       return .string(text)
     case .list(let element):
       if case .choice(let words) = element, !words.contains(where: { $0.hasSameScalars(as: text) }) {

@@ -117,11 +117,11 @@ extension LocalStateStore {
     look { state in state.tokens.values.sorted { $0.name.precedesByScalars($1.name) } }
   }
   package func connectionUse(of connection: String) async -> ConnectionUse? { look { $0.connections[connection] } }
-  package func run(
-    ofKey key: RunKey, of recipe: String, at instant: Timestamp
-  ) async throws(StateError) -> String? {
+  package func keyed(
+    _ key: RunKey, of recipe: String, at instant: Timestamp
+  ) async throws(StateError) -> KeyedRun? {
     let found = look { state in
-      Result { () throws(RecordError) in try state.run(ofKey: key, of: recipe, at: instant)?.run }
+      Result { () throws(RecordError) in try state.run(ofKey: key, of: recipe, at: instant) }
     }
     do throws(RecordError) { return try found.get() } catch { throw StateError(.unavailable, error.message) }
   }

@@ -3,7 +3,8 @@
 /// A key belongs to one caller and one recipe. It is recorded with the run's first event, so that no second run of the
 /// same key can be appended: the state refuses it as outrun while the run is open, and for seven days after it was
 /// created. A retry takes over the key of the run that it retries, unless it was asked for with a key of its own. A start
-/// out of turn that has to wait reserves its key for the run that it will start.
+/// out of turn that has to wait reserves its key for the run that it will start, and one that starts nothing leaves its
+/// outcome with the key.
 ///
 /// The state finds the run by the SHA-256 of caller, recipe and key, each ended by a byte 0, so that nothing legible is
 /// left of a run that is deleted; its key stays taken for those days. Keys that have expired are removed when the oldest
@@ -14,6 +15,8 @@ package import Basics
 package struct RunKey: Record, Equatable {
   /// How long a run keeps its key after its creation, even if it has ended.
   package static let lifetime = TimeSpan.seconds(7 * 86_400)
+  /// What a key is, for messages.
+  package static let words = "the key of the request"
   /// The most characters of a key.
   package static let mostCharacters = 200
 
@@ -41,6 +44,13 @@ package struct RunKey: Record, Equatable {
     return "a key has 1 to \(mostCharacters) characters and no control characters, such as 2026-11"
   }
 
+  /// The key as a decision about a run keeps it: as a digest, which says nothing when the run's data is deleted.
+  package func digested(of run: String) throws(RecordError) -> RunKey {
+    var digested = self
+    digested.key = try digest(of: run)
+    return digested
+  }
+
   /// The name under which the state finds the run.
   func digest(of recipe: String) throws(RecordError) -> String {
     do throws(StateError) {
@@ -51,11 +61,14 @@ package struct RunKey: Record, Equatable {
   }
 }
 
-/// The run that has a key.
+/// The run that has a key, or the outcome of a start that made none.
 package struct KeyedRun: Record, Equatable {
+  /// Empty if there is none.
   package var run: String
   /// When it was created.
   package var at: Timestamp
+  /// The outcome of a start out of turn that started nothing, such as one that was skipped.
+  package var settled: SlotRecord?
 
   package init(run: String, at: Timestamp) {
     self.run = run
@@ -65,6 +78,7 @@ package struct KeyedRun: Record, Equatable {
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     run = try member("run", record?.run)
     at = try member("at", record?.at)
+    settled = try member("settled", record?.settled)
   }
 }
 
@@ -100,10 +114,23 @@ struct RunKeys: Sendable, Equatable {
   ) throws(RecordError) {
     let digest = try key.digest(of: recipe)
     if let holder = holder(of: digest, at: instant, isOpen: isOpen), holder.run != run {
-      throw RecordError("the run \(holder.run) has the key '\(key.key)'", isOutrun: true)
+      throw .isTaken(key, by: holder)
     }
     runs[digest] = KeyedRun(run: run, at: instant)
     oldest = min(oldest ?? instant, instant)
+  }
+
+  /// Keeps with its key what became of a start out of turn that started nothing.
+  mutating func keep(_ slot: SlotRecord, _ key: RunKey, of recipe: String, isOpen: (String) -> Bool) throws(RecordError)
+  {
+    let digest = try key.digest(of: recipe)
+    if let holder = holder(of: digest, at: slot.at, isOpen: isOpen) { throw .isTaken(key, by: holder) }
+    var keyed = KeyedRun(run: "", at: slot.at)
+    keyed.settled = slot
+    // The digest finds it.
+    keyed.settled?.key?.key = ""
+    runs[digest] = keyed
+    oldest = min(oldest ?? slot.at, slot.at)
   }
 
   /// Gives a new run its key.
@@ -113,7 +140,7 @@ struct RunKeys: Sendable, Equatable {
       let isRetry = run.cause.kind == .retry && key.request == nil
       if isRetry, run.cause.run != holder.run { return }
       guard isRetry else {
-        throw RecordError("the run \(holder.run) has the key '\(key.key)'", isOutrun: true)
+        throw .isTaken(key, by: holder)
       }
     }
     runs[digest] = KeyedRun(run: run.run, at: run.at)
@@ -130,6 +157,13 @@ struct RunKeys: Sendable, Equatable {
     } else {
       oldest = min(oldest ?? holder.at, holder.at)
     }
+  }
+}
+
+extension RecordError {
+  fileprivate static func isTaken(_ key: RunKey, by holder: KeyedRun) -> RecordError {
+    let who = holder.settled.map { "a start of '\($0.schedule)' that started nothing" } ?? "the run \(holder.run)"
+    return RecordError("\(who) has the key '\(key.key)'", isOutrun: true)
   }
 }
 

@@ -309,7 +309,7 @@ package struct SlotRecord: Record, Equatable {
   package var lateBy: TimeSpan?
   /// Of a slot that waits: the inputs that were computed when it was decided, or that a person gave.
   package var inputs: Value?
-  /// Of a start out of turn that waits: the key of the request.
+  /// Of a start out of turn that waits, or that started nothing: the key of the request.
   package var key: RunKey?
 
   package init(

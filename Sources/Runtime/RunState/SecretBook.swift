@@ -158,7 +158,21 @@ package final class SecretBook: Sendable {
   }
 
   private static func undescribable(_ name: String) -> StateError {
-    StateError(.invalid, "a value holds the secret '\(name)', spelled so that the state cannot keep it by reference")
+    let rest = "spelled so that the state cannot keep it by reference"
+    var error = StateError(.invalid, "a value holds the secret '\(name)', \(rest)")
+    error.forCaller = "a value holds a secret, \(rest)"
+    return error
+  }
+
+  /// Refuses a text that is kept as it is, if it holds a secret.
+  ///
+  /// - Parameter what: What the text is, for messages.
+  package func check(_ text: String, _ what: String) throws(StateError) {
+    guard let name = finder.names(in: text).first else { return }
+    let rest = "and names are kept as they are; use another"
+    var error = StateError(.invalid, "\(what) holds the secret '\(name)', \(rest)")
+    error.forCaller = "\(what) holds a secret, \(rest)"
+    throw error
   }
 
   /// A text in the form that may be kept as a text: one that holds a secret becomes its reference, as JSON.
@@ -263,6 +277,27 @@ package final class SecretBook: Sendable {
   }
 }
 
+// MARK: - Answers
+
+extension SecretBook {
+  /// An answer without the secrets that are known now; one that holds none is returned as it is.
+  ///
+  /// Secrets may become known after what they are in was kept, so that what the state holds is looked at again when it
+  /// leaves. The bytes are searched once, and only where a secret is found the JSON is taken apart.
+  package func shown(_ bytes: [UInt8], isJSON: Bool) -> [UInt8] {
+    let finder = finder
+    if finder.isEmpty || finder.findsToShow(in: bytes).isEmpty { return bytes }
+    if isJSON, let value = try? JSON.parse(bytes) { return Array(JSON.shown(finder.shown(value)).utf8) }
+    return finder.shown(bytes)
+  }
+
+  /// A value without the secrets that are known now.
+  package func shown(_ value: Value) -> Value {
+    let finder = finder
+    return finder.isEmpty ? value : finder.shown(value)
+  }
+}
+
 // MARK: - Events
 
 extension StateEvent {
@@ -271,20 +306,16 @@ extension StateEvent {
   func withoutSecrets(_ book: SecretBook) throws(StateError) -> StateEvent {
     let finder = book.finder
     if finder.isEmpty { return self }
-    func refuse(_ text: String, _ what: String) throws(StateError) {
-      guard let name = finder.names(in: text).first else { return }
-      throw StateError(.invalid, "\(what) holds the secret '\(name)', and names are kept as they are; use another")
-    }
     switch self {
     case .runCreated(var event):
       event.texts = try event.texts.withoutSecrets(book)
       event.inputs = try book.masked(event.inputs)
-      if let key = event.key { try refuse(key.key, "the key of the run") }
+      if let key = event.key { try book.check(key.key, RunKey.words) }
       for (name, value) in event.overrides { event.overrides[name] = try book.masked(value) }
       return .runCreated(event)
     case .eventReceived(var event):
-      try refuse(event.name, "the name of an event")
-      try refuse(event.id, "the id of an event")
+      try book.check(event.name, "the name of an event")
+      try book.check(event.id, "the id of an event")
       event.data = try event.data?.withoutSecrets(book)
       if var delivery = event.delivery {
         delivery.headers = try delivery.headers?.withoutSecrets(book)
@@ -296,14 +327,14 @@ extension StateEvent {
       event.texts = try event.texts?.withoutSecrets(book)
       return .scheduleSet(event)
     case .valueSet(let event):
-      try refuse(event.name, "the name of a stored value")
+      try book.check(event.name, "the name of a stored value")
     case .runStatusChanged(var event):
       guard let reason = event.reason else { return self }
       event.reason = finder.redact(reason)
       return .runStatusChanged(event)
     case .cancelRequested(var event):
-      guard let reason = event.reason else { return self }
-      event.reason = finder.redact(reason)
+      event.reason = event.reason.map { finder.redact($0) }
+      event.by = event.by.map { finder.redact($0) }
       return .cancelRequested(event)
     case .decisionGiven(var event):
       event.decision.by = finder.redact(event.decision.by)
@@ -333,13 +364,15 @@ extension StateEvent {
     case .slotDecided(var slot):
       if let inputs = slot.inputs { slot.inputs = try book.masked(inputs) }
       slot.reason = slot.reason.map { finder.redact($0) }
+      if let key = slot.key { try book.check(key.key, RunKey.words) }
       return .slotDecided(slot)
     case .schedulePaused(var event):
       guard let note = event.pause?.note else { return self }
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
+    case .tokenIssued(let event): try book.check(event.name, "the name of the token")
     case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen,
-      .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenIssued, .tokenRevoked:
+      .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked:
       break
     }
     return self

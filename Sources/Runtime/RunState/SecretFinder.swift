@@ -240,6 +240,66 @@ package struct SecretFinder: Sendable {
   }
 }
 
+// MARK: Answers
+
+extension SecretFinder {
+  /// All finds in an answer, without those that are only a part of an id or an instant: a short secret may be in one by
+  /// chance, and the answer would be of no use.
+  func findsToShow(in bytes: [UInt8]) -> [Find] {
+    finds(in: bytes, Manner(isShown: true)).filter { find in
+      func isPart(_ byte: UInt8) -> Bool {
+        switch byte {
+        case ASCII.digits, ASCII.uppercase, ASCII.lowercase, ASCII.minus, ASCII.dot, ASCII.colon: true
+        default: false
+        }
+      }
+      var range = find.range
+      while range.lowerBound > 0, isPart(bytes[range.lowerBound - 1]) {
+        range = range.lowerBound - 1..<range.upperBound
+      }
+      while range.upperBound < bytes.count, isPart(bytes[range.upperBound]) {
+        range = range.lowerBound..<range.upperBound + 1
+      }
+      guard range != find.range, range.count <= 36 else { return true }
+      let text = String(decoding: bytes[range], as: UTF8.self)
+      return UUID7(text) == nil && Timestamp(text) == nil
+    }
+  }
+
+  /// A text of an answer with each secret as `•••`.
+  func shown(_ bytes: [UInt8]) -> [UInt8] {
+    var kept: [UInt8] = []
+    var copied = 0
+    for find in findsToShow(in: bytes) {
+      if find.start >= copied {
+        kept += bytes[copied..<find.range.lowerBound]
+        kept += MaskedText.mark.utf8
+      }
+      copied = find.range.upperBound
+    }
+    return kept + bytes[copied...]
+  }
+
+  /// The value with `•••` for each secret in its texts, and for each number that holds one.
+  func shown(_ value: Value) -> Value {
+    switch value.content {
+    case .string(let text):
+      let bytes = Array(text.utf8)
+      return findsToShow(in: bytes).isEmpty ? value : .string(String(decoding: shown(bytes), as: UTF8.self))
+    case .int, .uint, .double:
+      guard hasNumbers, let text = try? JSON.text(value), !names(in: text).isEmpty else { return value }
+      return .string(MaskedText.mark)
+    case .list(let items): return .list(items.map(shown))
+    case .map(let map):
+      var made = ValueMap()
+      made.reserveCapacity(map.count)
+      for member in map.members { made[shown(member.key)] = shown(member.value) }
+      return .map(made)
+    default: return value
+    }
+  }
+}
+
 /// One secret to find.
 struct Needle: Sendable, Hashable {
   struct Scalar: Sendable, Hashable {

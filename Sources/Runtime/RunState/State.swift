@@ -39,7 +39,7 @@ package struct State: Sendable, Equatable {
     runs[id]?.origin.recipe ?? ended.last { $0.id.hasSameScalars(as: id) }?.origin.recipe
   }
 
-  /// The run that has a caller's key for a recipe at an instant.
+  /// What has a caller's key for a recipe at an instant.
   package func run(ofKey key: RunKey, of recipe: String, at instant: Timestamp) throws(RecordError) -> KeyedRun? {
     keys.holder(of: try key.digest(of: recipe), at: instant) { runs[$0] != nil }
   }
@@ -244,12 +244,19 @@ extension State {
 
   private mutating func settle(_ slot: SlotRecord) throws(RecordError) {
     guard let index = schedules.index(forKey: slot.schedule) else { throw .noSchedule(slot.schedule) }
-    if slot.outcome == .buffered, let key = slot.key, let run = slot.run {
-      let runs = runs
-      try keys.reserve(key, for: run, of: schedules.values[index].recipe, at: slot.at) { runs[$0] != nil }
+    var slot = slot
+    if let key = slot.key {
+      let (runs, recipe) = (runs, schedules.values[index].recipe)
+      if slot.outcome != .buffered {
+        try keys.keep(slot, key, of: recipe) { runs[$0] != nil }
+      } else if let run = slot.run {
+        try keys.reserve(key, for: run, of: recipe, at: slot.at) { runs[$0] != nil }
+      }
     }
     schedules.values[index].settle(slot)
     if slot.outcome == .buffered { return }
+    // The ledger is kept for longer than keys are.
+    slot.key = nil
     if let row = rows[slot.schedule], row < slots.count, slots[row].continues(with: slot) {
       slots[row].until = slot.until ?? slot.slot
       slots[row].count += slot.count

@@ -158,17 +158,25 @@ package struct CancelRequested: Record, Equatable {
   package var at: Timestamp
   /// The reason that was given, if any.
   package var reason: String?
+  /// The name of the person who requested it, if one did.
+  package var by: String?
+  /// The digest of the key of the request, by which it is known when it is repeated.
+  package var key: RunKey?
 
-  package init(run: String, at: Timestamp, reason: String? = nil) {
+  package init(run: String, at: Timestamp, reason: String? = nil, by person: String? = nil, key: RunKey? = nil) {
     self.run = run
     self.at = at
     self.reason = reason
+    by = person
+    self.key = key
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     run = try member("run", record?.run)
     at = try member("at", record?.at)
     reason = try member("reason", record?.reason)
+    by = try member("by", record?.by)
+    key = try member("key", record?.key)
   }
 }
 

@@ -18,8 +18,8 @@ package protocol StateStore: Sendable {
   func run(_ id: String) -> RunRecord?
   /// The open run with that id, held here or elsewhere.
   func openRun(_ id: String) async -> RunRecord?
-  /// The run that has a caller's key for a recipe at an instant; it may have ended and been deleted.
-  func run(ofKey key: RunKey, of recipe: String, at instant: Timestamp) async throws(StateError) -> String?
+  /// What has a caller's key for a recipe at an instant; a run may have ended and been deleted.
+  func keyed(_ key: RunKey, of recipe: String, at instant: Timestamp) async throws(StateError) -> KeyedRun?
   /// What counts of the latest requests on a connection that has limits.
   func connectionUse(of connection: String) async -> ConnectionUse?
   /// The tokens of callers over HTTP, in the order of their names.
@@ -298,6 +298,9 @@ package struct StateError: Error, Sendable, Equatable {
   ///
   /// The change is in the state when this is thrown, so a caller that reads again sees it, and may decide anew.
   package var isOutrun = false
+  /// Of an error about a secret in what was given: the sentence for whoever gave it, which doesn't say which secret it
+  /// is, so that no one learns a secret's name or text by guessing.
+  package var forCaller: String?
 
   package init(_ kind: Kind, _ message: String) {
     self.kind = kind

@@ -78,6 +78,8 @@ package struct DecisionRecord: Record, Equatable {
   package var by: String
   package var at: Timestamp
   package var comment: String?
+  /// The digest of the key of the request, by which it is known when it is repeated.
+  package var key: RunKey?
 
   package init(isApproved: Bool, by: String, at: Timestamp, comment: String? = nil) {
     self.isApproved = isApproved
@@ -91,6 +93,7 @@ package struct DecisionRecord: Record, Equatable {
     by = try member("by", record?.by)
     at = try member("at", record?.at)
     comment = try member("comment", record?.comment)
+    key = try member("key", record?.key)
   }
 }
 
@@ -103,6 +106,8 @@ package struct ResolutionRecord: Record, Equatable {
   package var at: Timestamp
   /// Why the step was uncertain.
   package var doubt: String?
+  /// The digest of the key of the request, by which it is known when it is repeated.
+  package var key: RunKey?
 
   package init(choice: String, by: String?, at: Timestamp, doubt: String?) {
     self.choice = choice
@@ -116,6 +121,7 @@ package struct ResolutionRecord: Record, Equatable {
     by = try member("by", record?.by)
     at = try member("at", record?.at)
     doubt = try member("doubt", record?.doubt)
+    key = try member("key", record?.key)
   }
 }
 

@@ -18,7 +18,7 @@ package enum Resolution: Sendable {
   case fail(String?)
 
   /// The choice as the state holds it.
-  fileprivate var word: String {
+  package var word: String {
     switch self {
     case .done: "done"
     case .retry: "retry"
@@ -45,9 +45,10 @@ extension RunRecord {
   ///
   /// - Parameters:
   ///   - person: Who resolves it, if known.
+  ///   - key: The digest of the key of the request.
   ///   - recipe: The run's recipe, as it was when the run began.
   package func resolve(
-    _ path: StepPath, as resolution: Resolution, by person: String? = nil, of recipe: Recipe,
+    _ path: StepPath, as resolution: Resolution, by person: String? = nil, key: RunKey? = nil, of recipe: Recipe,
     in store: some StateStore, at now: Timestamp
   ) async throws -> RunRecord {
     guard let run = await store.openRun(id), run.status == .uncertain || run.status == .paused else {
@@ -72,7 +73,8 @@ extension RunRecord {
     var events: [StateEvent] = []
     for step in steps {
       let event: StateEvent
-      let said = ResolutionRecord(choice: resolution.word, by: person, at: now, doubt: step.error?.message)
+      var said = ResolutionRecord(choice: resolution.word, by: person, at: now, doubt: step.error?.message)
+      said.key = key
       switch resolution {
       case .done(let output):
         let stored = try await store.keep(try recipe.output(output, ofStepAt: step.path))

@@ -218,7 +218,7 @@ struct ScheduleEvaluation {
 
   /// Puts a request for a run through an overlap policy.
   mutating func offer(_ slot: Timestamp, _ cause: RunCause, _ overlap: Trigger.Overlap, _ source: Origin = Origin()) {
-    if let refusal = plan.refusal { return settle(slot, cause, .refused, source.reason(refusal)) }
+    if let refusal = plan.refusal { return settle(slot, cause, .refused, source.reason(refusal), key: source.key) }
     guard let alive = current.open.first, overlap != .allowAll else {
       return decide(slot, cause, source) { $0.start(slot, cause, $1) }
     }
@@ -229,16 +229,17 @@ struct ScheduleEvaluation {
         $0.start(slot, cause, $1)
       }
     case .skip:
-      settle(slot, cause, .skippedOverlap, "the run \(alive) has not ended", run: alive)
+      settle(slot, cause, .skippedOverlap, "the run \(alive) has not ended", run: alive, key: source.key)
     case .bufferOne:
       guard current.buffered.isEmpty else {
-        return settle(slot, cause, .dropped, "another start waits for the run \(alive) already", run: alive)
+        let reason = "another start waits for the run \(alive) already"
+        return settle(slot, cause, .dropped, reason, run: alive, key: source.key)
       }
       decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .bufferAll:
       guard current.buffered.count < ScheduleEvaluation.mostBuffered else {
         let reason = source.reason("\(ScheduleEvaluation.mostBuffered) starts wait already")
-        return settle(slot, cause, .dropped, reason, run: alive)
+        return settle(slot, cause, .dropped, reason, run: alive, key: source.key)
       }
       decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .cancelOther:
@@ -291,7 +292,7 @@ struct ScheduleEvaluation {
     case .success(let values):
       let kept = starting.lasting(values, given: source.given.map(\.name))
       body(&self, Prepared(run: run, inputs: .map(values), kept: .map(kept), key: source.key))
-    case .failure(let faults): settle(slot, cause, .refused, source.reason(faults.sentence))
+    case .failure(let faults): settle(slot, cause, .refused, source.reason(faults.sentence), key: source.key)
     }
   }
 
@@ -336,13 +337,16 @@ struct ScheduleEvaluation {
   }
 
   /// Records the outcome of one slot.
+  ///
+  /// - Parameter key: Of a start out of turn that starts nothing: the key of the request.
   mutating func settle(
     _ slot: Timestamp, _ cause: RunCause, _ outcome: SlotOutcome, _ reason: String?, run: String? = nil,
-    lateBy: TimeSpan? = nil
+    lateBy: TimeSpan? = nil, key: RunKey? = nil
   ) {
-    record(
-      SlotRecord(
-        schedule: id, slot: slot, outcome: outcome, at: now, cause: cause, run: run, reason: reason, lateBy: lateBy))
+    var settled = SlotRecord(
+      schedule: id, slot: slot, outcome: outcome, at: now, cause: cause, run: run, reason: reason, lateBy: lateBy)
+    settled.key = key
+    record(settled)
   }
 
   /// Folds a record as the state does.

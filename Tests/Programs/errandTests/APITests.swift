@@ -29,8 +29,23 @@ import Testing
     let agent: Serving
     let url: String
 
-    init(isSandbox: Bool = false) async throws {
-      program = try await Program()
+    private init(_ program: Program, isSandbox: Bool = false) async throws {
+      self.program = program
+      agent = isSandbox ? try program.serve("serve", "--sandbox") : try program.serve("serve")
+      let line = try #require(await agent.line(with: "listens on http://"))
+      url = "http://" + (line.components(separatedBy: "http://").last ?? "")
+      _ = await agent.line(with: " serves ")
+    }
+
+    /// The same folder, served by another agent.
+    func restarted() async throws -> Bench {
+      agent.signal(SIGTERM)
+      #expect(await agent.end() == 0)
+      return try await Bench(program)
+    }
+
+    convenience init(isSandbox: Bool = false) async throws {
+      let program = try await Program()
       let old = try program.read("errand.yaml")
       try program.write(
         old + "zone: Europe/Berlin\nserver: { listen: 127.0.0.1:0 }\n", to: "errand.yaml")
@@ -38,10 +53,7 @@ import Testing
         at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
       try program.write(APITests.ask, to: "recipes/ask.yaml")
       try program.write(APITests.sum, to: "recipes/sum.yaml")
-      agent = isSandbox ? try program.serve("serve", "--sandbox") : try program.serve("serve")
-      let line = try #require(await agent.line(with: "listens on http://"))
-      url = "http://" + (line.components(separatedBy: "http://").last ?? "")
-      _ = await agent.line(with: " serves ")
+      try await self.init(program, isSandbox: isSandbox)
     }
 
     func token(_ name: String, _ arguments: String...) async throws -> String { try await token(name, arguments) }
@@ -192,6 +204,195 @@ import Testing
     await bench.end()
   }
 
+  @Test func `a start out of turn that was skipped answers its key as before, whatever happened since`() async throws {
+    var bench = try await Bench()
+    try bench.program.write(
+      "on: [{ cron: '0 5 * * *', overlap: skip }]\nsteps: [{ id: ask, approve: { prompt: Go? } }]",
+      to: "recipes/slow.yaml")
+    _ = await bench.agent.line(with: "slow")
+    let token = try await bench.token(
+      "shop", "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "steer", "--scope", "approve")
+    let trigger = "/api/v1/schedules/slow/trigger"
+    let key: HTTPHeaders = ["Idempotency-Key": "2026-11"]
+    let open = try await bench.send("POST", trigger, token)
+    let run = try #require(open.json["items"]?.list?.first?["run"]?.string)
+    let skipped = try await bench.send("POST", trigger, token, headers: key)
+    #expect(skipped.json["items"]?.list?.first?["outcome"]?.string == "skippedOverlap", "\(skipped.json)")
+    while try await bench.send("POST", "/api/v1/runs/\(run)/decisions", token, #"{"approved":true}"#).status != 200 {}
+    while try await bench.send("GET", "/api/v1/runs/\(run)", token).json["endedAt"] == nil {}
+    #expect(try await bench.send("POST", trigger, token, headers: key).json == skipped.json)
+    bench = try await bench.restarted()
+    #expect(try await bench.send("POST", trigger, token, headers: key).json == skipped.json)
+    let other = try await bench.send("POST", trigger, token, #"{"overlap":"allowAll"}"#, headers: key)
+    #expect(other.status == 422 && other.json["kind"]?.string == "inputs", "\(other.json)")
+    let start = try await bench.send("POST", "/api/v1/recipes/slow/runs", token, "{}", headers: key)
+    #expect(start.status == 422 && start.json["kind"]?.string == "inputs", "\(start.json)")
+    let runs = try await bench.send("GET", "/api/v1/runs?recipe=slow", token)
+    #expect(runs.json["items"]?.list?.map { $0["id"]?.string } == [run])
+    await bench.end()
+  }
+
+  @Test func `a secret that becomes known later is masked in every answer`() async throws {
+    let bench = try await Bench()
+    let secret = "planted-s3cret"
+    let old = try bench.program.read("errand.yaml")
+    // A command isn't run before a run needs its secret.
+    try bench.program.write("secrets: { commands: { LATER: [echo, \(secret)] } }\n" + old, to: "errand.yaml")
+    try bench.program.write(
+      """
+      steps:
+        - uses: shell.run
+          with: { effect: read, script: "true", secretEnvironment: { T: "${{ secrets.LATER }}" } }
+      """, to: "recipes/late.yaml")
+    bench.agent.signal(SIGHUP)
+    _ = try #require(await bench.agent.line(with: "errand.yaml is read again: "))
+    let token = try await bench.token(
+      "ada", "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "approve", "--scope", "steer")
+    let started = try await bench.send(
+      "POST", "/api/v1/recipes/ask/runs", token, "{\"inputs\":{\"name\":\"of \(secret)\"}}")
+    let run = try #require(started.json["run"]?.string)
+    func text(_ path: String) async throws -> String {
+      let request = HTTPRequest("GET", bench.url + path, headers: ["Authorization": "Bearer \(token)"])
+      return String(decoding: try await HTTPClient().send(request).body, as: UTF8.self)
+    }
+    while try await !text("/api/v1/runs/\(run)").contains("waiting") {}
+    let paths = ["/api/v1/runs/\(run)", "/api/v1/runs", "/api/v1/approvals", "/api/v1/runs/\(run)/why", "/runs/\(run)"]
+    for path in paths { #expect(try await text(path).contains("of \(secret)"), "\(path)") }
+    let other = try await bench.send("POST", "/api/v1/recipes/late/runs", token, headers: ["Prefer": "wait=30"])
+    #expect(other.json["status"]?.string == "succeeded", "\(other.json)")
+    for path in paths {
+      let shown = try await text(path)
+      #expect(shown.contains("of •••") && !shown.contains(secret), "\(path): \(shown)")
+    }
+    async let stream = text("/api/v1/runs/\(run)/events")
+    let shown = try await bench.program.call("runs", "show", run, "--json")
+    #expect(shown.code == 0 && shown.out.contains("of •••") && !shown.out.contains(secret), "\(shown.out)")
+    #expect(try await bench.send("POST", "/api/v1/runs/\(run)/decisions", token, #"{"approved":true}"#).status == 200)
+    let events = try await stream
+    #expect(events.contains("Hello of •••") && !events.contains(secret), "\(events)")
+
+    // What a request brings as a name or a key is refused, and the answer doesn't say which secret it is.
+    let rest = "holds a secret, and names are kept as they are; use another"
+    func refusal(_ path: String, _ body: String, headers: HTTPHeaders = [:]) async throws -> String {
+      let answer = try await bench.send("POST", path, token, body, headers: headers)
+      #expect(!JSON.shown(answer.json).contains(secret))
+      return "\(answer.status) \(answer.json["kind"]?.string ?? ""): \(answer.json["detail"]?.string ?? "")"
+    }
+    let key: HTTPHeaders = ["Idempotency-Key": "x-\(secret)"]
+    for (path, body) in [
+      ("recipes/sum/runs", "{}"), ("schedules/sum/trigger", "{}"), ("runs/\(run)/retry", "{}"),
+    ] {
+      #expect(
+        try await refusal("/api/v1/\(path)", body, headers: key) == "400 request: the key of the request \(rest)",
+        "\(path)")
+    }
+    #expect(
+      try await refusal("/api/v1/events", #"{"name":"go"}"#, headers: key) == "400 request: the id of an event \(rest)")
+    #expect(
+      try await refusal("/api/v1/events", "{\"name\":\"\(secret)\"}") == "400 request: the name of an event \(rest)")
+    #expect(
+      try await refusal("/api/v1/recipes/sum/runs", "{\"\(secret)\":1}")
+        == "400 request: there is no member '•••'; there are inputs, texts, plan")
+    let named = try await bench.program.call("token", "new", "a-\(secret)")
+    #expect(named.code != 0 && named.error.contains("the name of the token \(rest)"), "\(named.error)")
+    await bench.end()
+  }
+
+  @Test func `a list goes on after a run that was deleted, and its cursor says nothing of other recipes`() async throws
+  {
+    let bench = try await Bench()
+    let token = try await bench.token("ada", "--scope", "read", "--scope", "start", "--scope", "steer")
+    let narrow = try await bench.token("narrow", "--scope", "read", "--recipe", "ask")
+    var runs: [String] = []
+    for _ in 0..<3 {
+      let run = try await bench.send(
+        "POST", "/api/v1/recipes/sum/runs", token, "{}", headers: ["Prefer": "wait=30"])
+      runs.append(try #require(run.json["id"]?.string))
+    }
+    let first = try await bench.send("GET", "/api/v1/runs?limit=1", token)
+    #expect(first.json["items"]?.list?.map { $0["id"]?.string } == [runs[2]])
+    let cursor = try #require(first.json["next"]?.string)
+    #expect(try await bench.send("GET", "/api/v1/runs?cursor=\(cursor)", narrow).json["items"] == .list([]))
+    #expect(try await bench.send("DELETE", "/api/v1/runs/\(runs[2])", token).status == 204)
+    #expect(try await bench.send("GET", "/api/v1/runs?cursor=\(cursor)", narrow).json["items"] == .list([]))
+    let next = try await bench.send("GET", "/api/v1/runs?limit=1&cursor=\(cursor)", token)
+    #expect(next.json["items"]?.list?.map { $0["id"]?.string } == [runs[1]], "\(next.json)")
+    let wrong = try await bench.send("GET", "/api/v1/runs?cursor=\(runs[0])", token)
+    #expect(
+      wrong.status == 400 && wrong.json["detail"]?.string == "the cursor isn't one that a page of runs named")
+    await bench.end()
+  }
+
+  @Test func `a token sees of the agent's work and of events only what it may`() async throws {
+    let bench = try await Bench()
+    try bench.program.write(
+      "on: [{ event: paid }]\nsteps: [{ id: ask, approve: { prompt: Go? } }]", to: "recipes/pay.yaml")
+    _ = await bench.agent.line(with: "pay")
+    let token = try await bench.token("ada", "--scope", "read", "--scope", "data", "--scope", "start")
+    let reader = try await bench.token("reader", "--scope", "read")
+    let narrow = try await bench.token("narrow", "--scope", "read", "--recipe", "ask")
+    _ = try await bench.send("POST", "/api/v1/events", token, #"{"name":"paid","id":"by-anna"}"#)
+    _ = try await bench.send("POST", "/api/v1/recipes/ask/runs", token, #"{"inputs":{"name":"Ada"}}"#)
+    var all = try await bench.send("GET", "/api/v1/status", token)
+    while all.json["runs"]?["waiting"] != .int(2) { all = try await bench.send("GET", "/api/v1/status", token) }
+    #expect(all.json["recipes"] == .int(3) && all.json["schedules"] == .int(2))
+    let part = try await bench.send("GET", "/api/v1/status", narrow)
+    #expect(part.json["runs"] == .object(["waiting": .int(1)]), "\(part.json)")
+    #expect(part.json["recipes"] == nil && part.json["schedules"] == nil && part.json["nextSlot"] == nil)
+    for path in ["/api/v1/runs?recipe=pay", "/api/v1/slots?schedule=pay"] {
+      let seen = try await bench.send("GET", path, token).json["items"]?.list?.first
+      #expect(seen?["cause"]?["event"]?.string == "by-anna")
+      let cause = try await bench.send("GET", path, reader).json["items"]?.list?.first?["cause"]
+      #expect(cause?["kind"]?.string == "event" && cause?["event"] == nil, "\(path)")
+    }
+    await bench.end()
+  }
+
+  @Test func `a decision that comes again with its key is answered as before, and another says who decided`()
+    async throws
+  {
+    let bench = try await Bench()
+    let token = try await bench.token(
+      "ada", "--scope", "read", "--scope", "start", "--scope", "approve", "--scope", "steer")
+    let other = try await bench.token("ben", "--scope", "read", "--scope", "approve", "--scope", "steer")
+    let key: HTTPHeaders = ["Idempotency-Key": "2026-11"]
+    func waiting(_ name: String) async throws -> String {
+      let started = try await bench.send(
+        "POST", "/api/v1/recipes/ask/runs", token, "{\"inputs\":{\"name\":\"\(name)\"}}")
+      let run = try #require(started.json["run"]?.string)
+      while try await bench.send("GET", "/api/v1/runs/\(run)", token).json["status"]?.string != "waiting" {}
+      return run
+    }
+    let run = try await waiting("Ada")
+    let path = "/api/v1/runs/\(run)/decisions"
+    let first = try await bench.send("POST", path, token, #"{"approved":true}"#, headers: key)
+    #expect(first.status == 200 && first.json["step"]?.string == "ask")
+    while try await bench.send("GET", "/api/v1/runs/\(run)", token).json["endedAt"] == nil {}
+    let again = try await bench.send("POST", path, token, #"{"approved":true}"#, headers: key)
+    #expect(again.status == 200 && again.json == first.json, "\(again.json)")
+    let changed = try await bench.send("POST", path, token, #"{"approved":false}"#, headers: key)
+    #expect(changed.status == 422 && changed.json["kind"]?.string == "inputs")
+    let late = try await bench.send("POST", path, other, #"{"approved":false}"#, headers: key)
+    #expect(late.status == 409 && late.json["kind"]?.string == "ended")
+    #expect(
+      late.json["detail"]?.string?.hasPrefix("the run \(run) is over: succeeded; 'ask' was approved by ada at 20")
+        == true,
+      "\(late.json)")
+
+    let cancelled = try await waiting("Ben")
+    let cancel = "/api/v1/runs/\(cancelled)/cancel"
+    #expect(try await bench.send("POST", cancel, token, headers: key).status == 202)
+    while try await bench.send("GET", "/api/v1/runs/\(cancelled)", token).json["endedAt"] == nil {}
+    #expect(try await bench.send("POST", cancel, token, headers: key).status == 202)
+    let over = try await bench.send("POST", cancel, other)
+    #expect(
+      over.status == 409
+        && over.json["detail"]?.string?.hasPrefix("the run \(cancelled) is over: cancelled; ada cancelled it at 20")
+          == true,
+      "\(over.json)")
+    await bench.end()
+  }
+
   @Test func `a stream reports what happens to all runs that its token sees`() async throws {
     let (code, output) = try await Clients.run("watch.py", [Program.binary.path], with: Clients.systemPython)
     #expect(code == 0, "\(output)")
@@ -270,6 +471,15 @@ import Testing
         && first?["endColumn"] == .int(20))
     // No file is read but those of the recipes that are served.
     #expect(!JSON.shown(bad.json).contains("listen"), "\(bad.json)")
+    // The findings of a recipe that is served have the same form.
+    try bench.program.write("steps:\n  - uses: shell.rum\n", to: "recipes/wrong.yaml")
+    _ = await bench.agent.line(with: "shell.rum")
+    let served = try await bench.send("GET", "/api/v1/recipes/wrong", token)
+    let finding = served.json["findings"]?.list?.first
+    #expect(
+      finding?["message"] == first?["message"] && finding?["line"] == .int(2)
+        && finding?["endColumn"] == .int(20) && finding?["file"]?.string?.hasSuffix("wrong.yaml") == true,
+      "\(served.json)")
     #expect(try await bench.send("POST", "/api/v1/check", narrow, text).status == 403)
     let large = "{\"text\":\"\(String(repeating: "#", count: 300_000))\"}"
     let refused = try await bench.send("POST", "/api/v1/check", token, large)
@@ -522,6 +732,28 @@ import Testing
     #expect("\(answer.status) \(answer.json["kind"]?.string ?? "")" == kind, "\(answer.json)")
     #expect(answer.json["detail"]?.string?.hasPrefix(detail) == true, "\(answer.json)")
     #expect(answer.headers["Content-Type"] == "application/problem+json")
+    await bench.end()
+  }
+
+  @Test func `an instant whose plus sign became a blank, and a word that isn't known, are answered with the fix`()
+    async throws
+  {
+    let bench = try await Bench()
+    let token = try await bench.token("ada", "--scope", "read", "--scope", "steer")
+    func detail(_ method: String, _ path: String, _ body: String? = nil) async throws -> String? {
+      let answer = try await bench.send(method, "/api/v1/" + path, token, body)
+      #expect(answer.status == 400)
+      return answer.json["detail"]?.string
+    }
+    #expect(
+      try await detail("GET", "runs?since=2026-11-20T09:00:00+01:00")
+        == "the parameter 'since' takes an instant such as 2026-11-20T09:00:00Z, not '2026-11-20T09:00:00 01:00'; write its '+' as %2B"
+    )
+    #expect(try await detail("GET", "runs?limit=1&limit=2") == "the parameter 'limit' is given twice")
+    #expect(try await detail("GET", "runs?cursor=a&cursor=b") == "the parameter 'cursor' is given twice")
+    #expect(
+      try await detail("POST", "runs/last/resolutions", #"{"step":"a","as":"skip"}"#)
+        == "the request 'resolve' isn't valid: in 'as': there is no resolution 'skip'; there are done, retry, fail")
     await bench.end()
   }
 

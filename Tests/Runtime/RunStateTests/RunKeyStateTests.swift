@@ -70,9 +70,9 @@ import Testing
     try await store.close()
     let again = try await FileStateStore.open("/state", program: "test", fileSystem: disk)
     #expect(again.state.keys == before.keys && before.keys.runs.count == 2)
-    #expect(try await again.run(ofKey: RunKey("l", caller: "ann"), of: "r", at: instant(2)) == "b")
+    #expect(try await again.keyed(RunKey("l", caller: "ann"), of: "r", at: instant(2))?.run == "b")
     #expect(try await again.deleteRun("b"))
-    #expect(try await again.run(ofKey: RunKey("l", caller: "ann"), of: "r", at: instant(2)) == "b")
+    #expect(try await again.keyed(RunKey("l", caller: "ann"), of: "r", at: instant(2))?.run == "b")
     await #expect(throws: StateError.self) { try await again.append([created("c", "k", at: 3)]) }
     try await again.close()
     let text = try #require(try disk.read("/state/state.json"))

@@ -72,9 +72,11 @@ extension Pages {
     }
     if !recipe.steps.isEmpty { content.append(Part.heading("Steps") + Part.outline(recipe.steps)) }
     if let text = recipe.text {
-      content.append(Part.heading("Text") + Part.recipe(text, recipe.isOutOfDate ? [] : recipe.findings))
+      content.append(
+        Part.heading("Text")
+          + Part.recipe(text, recipe.isOutOfDate ? [] : recipe.findings.filter { $0.file == recipe.file }))
     }
-    for finding in recipe.findings where !recipe.isOutOfDate && (finding.line == nil || recipe.text == nil) {
+    for finding in recipe.findings where !recipe.isOutOfDate && (finding.file != recipe.file || recipe.text == nil) {
       content.append(Part.finding(finding))
     }
     return request.frame(recipe.name, "/recipes", Markup(content))
