@@ -54,8 +54,8 @@ let shippedLinking = [
 
 /// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
 let builtForSize: Set = [
-  "Agent", "AgentHTTP", "AgentRuntime", "CommandLineParser", "RecipeTesting", "Recordings", "SMTPClient", "SandboxKit",
-  "SecretSources", "errand",
+  "Agent", "AgentHTTP", "AgentRuntime", "Calendars", "CommandLineParser", "HTTPClient", "LocalFiles", "RecipeTesting",
+  "Recordings", "SMTPClient", "SandboxKit", "Scheduler", "SecretSources", "errand",
 ]
 
 let package = Package(
@@ -313,10 +313,13 @@ for target in package.targets where target.type != .system {
     .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)),
   ]
   if target.name.hasSuffix("Plugin") || builtForSize.contains(target.name) {
-    // For size, because plugins wait for services, and are the larger part of the program; what many functions have in
-    // common is a function, too.
+    // For size, because plugins wait for services, and are the larger part of the program.
+    target.swiftSettings?.append(.unsafeFlags(["-Osize"], .when(configuration: .release)))
+  }
+  if target.name != "Expressions" {
+    // What many functions have in common is a function, too, but where a call more would be felt.
     target.swiftSettings?.append(
-      .unsafeFlags(["-Osize", "-Xllvm", "-enable-machine-outliner=always"], .when(configuration: .release)))
+      .unsafeFlags(["-Xllvm", "-enable-machine-outliner=always"], .when(configuration: .release)))
   }
   if target.type != .test, !["Benchmarks", "errand-dev"].contains(target.name) {
     // Patterns of the standard library are a megabyte, and would come with a call of `contains`.

@@ -47,7 +47,7 @@ final class ServerCore: Sendable {
       listeningSocket: listener, connectionLimit: UInt32(clamping: max(1, limits.connections)),
       idleSeconds: UInt32(clamping: max(1, Int(limits.idle.inSeconds.rounded(.up)))),
       // The head of the answer and the library's own records share it; the exact limit is checked on the whole head.
-      memoryPerConnection: max(0, limits.headBytes) + 16 << 10,
+      memoryPerConnection: max(0, limits.headBytes) + 8 << 10,
       context: context.toOpaque(),
       began: { context, target, connection in
         guard let context else { return nil }

@@ -26,6 +26,7 @@ final class ServerExchange: @unchecked Sendable {
     var chunks: [Chunk] = []
     var nextChunk = 0
     var isSuspended = false
+    var isCancelled = false
     /// How the streamed body ended, if it has.
     var end: StreamEnd?
     /// Whether the client has gone, or the answer is sent.
@@ -186,7 +187,7 @@ final class ServerExchange: @unchecked Sendable {
   private func makeStream(_ size: UInt64) -> OpaquePointer? {
     let context = Unmanaged.passRetained(self)
     let reply = cmicrohttpd.create_response_from_callback(
-      size, 4 << 10,
+      size, 1 << 10,
       { context, _, buffer, room in
         guard let context, let buffer else { return -2 }
         let exchange = Unmanaged<ServerExchange>.fromOpaque(context).takeUnretainedValue()
@@ -250,6 +251,7 @@ final class ServerExchange: @unchecked Sendable {
         shared.isOver = true
         swap(&dropped, &shared.chunks)
       }
+      shared.isCancelled = true
       return (shared.task, dropped)
     }
     task?.cancel()
@@ -273,9 +275,17 @@ final class ServerExchange: @unchecked Sendable {
         if !part.isEmpty { shared.chunks = [Chunk(bytes: part, id: 0)] }
         shared.end = .broken
       }
+      // In a task of its own, because a task holds the most that it ever held, and a stream lives long.
+      if case .stream(let produce) = response.body {
+        shared.task = Task { await run(produce) }
+        if shared.isCancelled { shared.task?.cancel() }
+      }
       resume(&shared)
     }
-    guard case .stream(let produce) = response.body else { return }
+  }
+
+  /// Makes a streamed body.
+  private func run(_ produce: @Sendable (HTTPBodyWriter) async throws -> Void) async {
     var end = StreamEnd.whole
     do { try await produce(HTTPBodyWriter(exchange: self)) } catch { end = .broken }
     shared.withLock { shared in

@@ -4,7 +4,7 @@ package import RunState
 package import Runs
 
 /// A request to an agent; `AgentVerb.all` declares the meaning of each, and its form on the socket.
-package enum AgentRequest: Sendable {
+package indirect enum AgentRequest: Sendable {
   /// - Parameters:
   ///   - secrets: The names of the secrets that the run reads, which must not be kept.
   ///   - isDetached: Whether the answer ends once the run is on disk.

@@ -32,6 +32,28 @@ package struct RunService: Sendable {
 
   /// Answers a request; all answers have been sent when this returns.
   package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
+    switch request {
+    case .follow, .watch: await stream(request, to: replies)
+    default: await answer(request, from: caller, to: replies)
+    }
+  }
+
+  /// Answers a request whose answers come for long. Apart from the others, whose room together is 20 KB: as much would be
+  /// held by each stream.
+  private func stream(_ request: AgentRequest, to replies: some AgentReplies) async {
+    switch request {
+    case .follow(let run, let withSnapshot):
+      do throws(RequestRefusedError) {
+        try await follow(try await find(run).id, withSnapshot: withSnapshot, replies)
+      } catch {
+        replies.give(.refused(error))
+      }
+    case .watch: for await notice in host.keeper.watchers.watch() { await replies.giveInTurn(.notice(notice)) }
+    default: break
+    }
+  }
+
+  private func answer(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
     do throws(RequestRefusedError) {
       switch request {
       case .submit(var run, let secrets, let isDetached, let isAgain, let key):
@@ -45,9 +67,8 @@ package struct RunService: Sendable {
       case .resume(let run, let isDetached):
         let id = try await find(run).id
         if isDetached { replies.give(try await resumeAlone(id)) } else { try await resume(id, replies) }
-      case .follow(let run, let withSnapshot):
-        try await follow(try await find(run).id, withSnapshot: withSnapshot, replies)
-      case .watch: for await notice in host.keeper.watchers.watch() { await replies.giveInTurn(.notice(notice)) }
+      // These are streams.
+      case .follow, .watch: break
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
       case .cancel(let run, let reason, let key): replies.give(try await cancel(run, reason, key, caller))
       case .delete(let run): replies.give(try await delete(run))
@@ -520,6 +541,8 @@ package struct AgentStatus: Sendable {
 }
 
 extension RunUpdate {
+  // Not inlined, so that no stream has room for a record as long as it lives.
+  @inline(never)
   fileprivate var reply: AgentReply {
     switch self {
     case .progress(let progress): .progress(progress)

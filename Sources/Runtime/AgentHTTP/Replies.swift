@@ -39,48 +39,71 @@ final class EventStreamReplies: AgentReplies {
   var isBehind: Bool { false }
 
   func giveInTurn(_ reply: AgentReply) async {
+    if let message = message(of: reply) { await send(message) } else { give(reply) }
+  }
+
+  /// What is sent of an answer, which may be nothing; nil if the answer doesn't come in turn.
+  ///
+  /// Apart from where it is sent, because each of many streams holds what an async function holds.
+  private func message(of reply: AgentReply) -> [UInt8]? {
     switch reply {
-    case .progress(let progress):
-      guard let value = progress.shown(withData: seesData) else { return }
-      await send("progress", value)
-    case .waits(let wait):
-      var shown = ValueMap([("status", .string(wait.status.rawValue))])
-      shown["until"] = wait.until.map { .string("\($0)") }
-      if seesData { shown["reason"] = wait.reason.map { .string($0) } }
-      shown["url"] = wait.url.map { .string($0) }
-      await send("waits", .map(shown))
+    case .progress(let progress): progress.shown(withData: seesData).map { message("progress", $0) } ?? []
+    case .waits(let wait): message("waits", wait.shown(withData: seesData))
     case .notice(let notice):
-      guard let run = notice.run else { return await send(notice.kind.rawValue, .object([:])) }
-      guard caller.sees(recipe: run.recipe),
-        let value = try? RunAnswer(listed: run, withData: seesData).encoded()
-      else { return }
-      await send(notice.kind.rawValue, value)
-    default: give(reply)
+      notice.run.map { message(notice.kind.rawValue, of: $0, isListed: true) }
+        ?? message(notice.kind.rawValue, .object([:]))
+    default: nil
     }
   }
 
+  /// A message with a run; nothing if the caller doesn't see it.
+  private func message(_ event: String, of run: RunRecord, isListed: Bool) -> [UInt8] {
+    guard caller.sees(recipe: run.recipe) else { return [] }
+    let answer = isListed ? RunAnswer(listed: run, withData: seesData) : RunAnswer(run, withData: seesData)
+    return (try? answer.encoded()).map { message(event, $0) } ?? []
+  }
+
+  private func message(_ event: String, _ value: Value) -> [UInt8] {
+    let data = secrets.shown(Array(JSON.shown(value).utf8), isJSON: true)
+    return Array("event: \(event)\ndata: ".utf8) + data + [ASCII.newline, ASCII.newline]
+  }
+
   func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
-    let record = try await run.record()
     let isFirst = hasSnapshot.withLock { known in
       defer { known = true }
       return !known
     }
-    guard let value = try? RunAnswer(record, withData: seesData).encoded() else { return }
-    // A run that is over has nothing else to tell, and the stream still begins as every other does.
-    if isFirst { await send("snapshot", value) }
-    if isEnd { await send("ended", value) }
+    // In a task of its own, because a task holds the most that it ever held.
+    let made = await Task { () -> Result<[UInt8], RequestRefusedError> in
+      do throws(RequestRefusedError) {
+        let record = try await run.record()
+        // A run that is over has nothing else to tell, and the stream still begins as every other does.
+        let first = isFirst ? message("snapshot", of: record, isListed: false) : []
+        return .success(first + (isEnd ? message("ended", of: record, isListed: false) : []))
+      } catch { return .failure(error) }
+    }.value
+    await send(try made.get())
   }
 
   func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {}
 
-  func send(_ event: String, _ value: Value) async {
-    do {
-      let data = secrets.shown(Array(JSON.shown(value).utf8), isJSON: true)
-      try await writer.write(Array("event: \(event)\ndata: ".utf8) + data + [ASCII.newline, ASCII.newline])
-    } catch {
+  func send(_ event: String, _ value: Value) async { await send(message(event, value)) }
+
+  private func send(_ messages: [UInt8]) async {
+    do { try await writer.write(messages) } catch {
       // The client is gone; the task that follows is cancelled with it.
       withUnsafeCurrentTask { $0?.cancel() }
     }
+  }
+}
+
+extension RunWait {
+  fileprivate func shown(withData: Bool) -> Value {
+    var shown = ValueMap([("status", .string(status.rawValue))])
+    shown["until"] = until.map { .string("\($0)") }
+    if withData { shown["reason"] = reason.map { .string($0) } }
+    shown["url"] = url.map { .string($0) }
+    return .map(shown)
   }
 }
 
