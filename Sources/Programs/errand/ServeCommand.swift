@@ -123,7 +123,7 @@ private struct Service {
     defer { for task in [hangUps, end, life, upkeep] { task.cancel() } }
 
     let api = try await openDoors()
-    // Its port may be another one than errand.yaml names.
+    // Its port may differ from errand.yaml.
     if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
     let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
@@ -149,7 +149,7 @@ private struct Service {
       "stopped",
       current.value.sandboxes == nil
         ? "stopped; open runs resume when errand serve is started again"
-        : "stopped; its state and its files are thrown away")
+        : "stopped; its state and its files are removed")
     return .done
   }
 
@@ -172,7 +172,7 @@ private struct Service {
       do throws(HTTPServerError) { try api.listen(on: listener) } catch {
         // The library that speaks HTTP may not be installed; where no address is named, recipes run without it.
         guard settings.listen.isEmpty, handed.isEmpty else { throw error }
-        log.say("noAPI", "the API and the pages are not there: \(error.message)", .warning)
+        log.say("noAPI", "the API and the pages are unavailable: \(error.message)", .warning)
       }
       for descriptor in handed { try api.listen(on: descriptor) }
       // systemd holds the addresses, so that no client is refused while the agent starts again.
@@ -202,12 +202,13 @@ private struct Service {
   private func tell(of sandboxes: ServedSandboxes) {
     log.say(
       "sandbox",
-      "everything is made up: the services, the state and the files, which are in \(sandboxes.folder) until this ends")
+      "everything is made up: the services, and the state and the files in \(sandboxes.folder), which is removed at the end"
+    )
     guard let base = agent.service.sessions.base else { return }
     let caller = AgentCaller(account: geteuid())
     let link = agent.service.sessions.makeLink(for: .account(caller), at: time.now())
     let again = "errand --state \(sandboxes.state.shellQuoted) open"
-    log.say("link", "open \(base)/login?link=\(link) (good once, for a minute; another: \(again))")
+    log.say("link", "open \(base)/login?link=\(link) (works once, within a minute; for another: \(again))")
   }
 
   /// Handles the events until the end, and returns the failure that caused it.

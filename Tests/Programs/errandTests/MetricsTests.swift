@@ -48,7 +48,7 @@ import Testing
     ) { _ in "sum" }
     #expect(
       Self.text(metrics) == """
-        # HELP errand_build_info The version of the program, as a label.
+        # HELP errand_build_info The version of the program, in a label.
         # TYPE errand_build_info gauge
         errand_build_info{version="0.1"} 1
         # HELP errand_start_time_seconds When the agent started, in seconds since 1970.
@@ -61,7 +61,7 @@ import Testing
         errand_runs_open{status="waiting"} 2
         errand_runs_open{status="paused"} 0
         errand_runs_open{status="uncertain"} 0
-        # HELP errand_runs_started_total Runs that were accepted, by what started them.
+        # HELP errand_runs_started_total Runs that were accepted, by cause.
         # TYPE errand_runs_started_total counter
         errand_runs_started_total{cause="manual"} 1
         errand_runs_started_total{cause="slot"} 1
@@ -72,15 +72,15 @@ import Testing
         # TYPE errand_steps_ended_total counter
         errand_steps_ended_total{recipe="sum",status="skipped"} 1
         errand_steps_ended_total{recipe="sum",status="succeeded"} 1
-        # HELP errand_attempts_ended_total Attempts of steps that ended, by recipe and by how they ended.
+        # HELP errand_attempts_ended_total Attempts of steps that ended, by recipe and status.
         # TYPE errand_attempts_ended_total counter
         errand_attempts_ended_total{recipe="sum",status="failed"} 1
         errand_attempts_ended_total{recipe="sum",status="succeeded"} 1
-        # HELP errand_slots_total Slots of schedules, by what became of them.
+        # HELP errand_slots_total Slots of schedules, by outcome.
         # TYPE errand_slots_total counter
         errand_slots_total{outcome="missedWindow"} 3
         errand_slots_total{outcome="started"} 2
-        # HELP errand_slot_lateness_seconds How much later than due the runs of slots were started.
+        # HELP errand_slot_lateness_seconds How late the runs of slots were started.
         # TYPE errand_slot_lateness_seconds histogram
         errand_slot_lateness_seconds_bucket{le="0.1"} 1
         errand_slot_lateness_seconds_bucket{le="0.5"} 1
@@ -100,7 +100,7 @@ import Testing
         # TYPE errand_webhook_deliveries_total counter
         errand_webhook_deliveries_total{path="",status="404"} 1
         errand_webhook_deliveries_total{path="shop/\\"paid\\"",status="202"} 1
-        # HELP errand_journal_sync_seconds What the syncs of the journal took.
+        # HELP errand_journal_sync_seconds How long syncs of the journal to disk took.
         # TYPE errand_journal_sync_seconds histogram
         errand_journal_sync_seconds_bucket{le="0.00025"} 0
         errand_journal_sync_seconds_bucket{le="0.0005"} 1
