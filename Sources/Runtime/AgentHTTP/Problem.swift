@@ -61,7 +61,7 @@ package struct Problem: Error, Sendable {
       case .refusal(.busy): "The agent is busy."
       case .refusal(.timeout): "The request timed out."
       case .refusal(.conflict): "Another request changed the same thing."
-      case .refusal(.notServing): "Only a running 'errand serve' can do this."
+      case .refusal(.notServing): "'errand serve' isn't running, or is just starting or stopping."
       case .refusal(.serving): "Another agent serves this folder."
       case .refusal(.state): "The state can't be read or written."
       case .unauthorized: "The token is missing or not valid."
