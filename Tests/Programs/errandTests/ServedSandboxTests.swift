@@ -83,7 +83,7 @@ import Testing
         + "  interviewPrep: { baseURL: \(address) }\n", to: "errand.yaml")
     let served = try await Served(program)
     #expect(
-      served.agent.before.contains("everything is made up: the services, and the state and the files in"),
+      served.agent.before.contains("everything is made up: the services, the state, and the files in"),
       "\(served.agent.before)")
 
     let started = try await served.call("runs", "start", "read")
