@@ -74,8 +74,10 @@ test: built
 	@.ci/tests .build/tests.log $(TEST_MINUTES) swift test $(CHECKED) --disable-xctest --parallel
 
 # Clients of the API from PyPI, for tests against what others wrote. Where PyPI isn't reached, those tests say so and are
-# left out; the browser and what drives it are Debian's, and always there.
+# left out; the browser and what drives it are Debian's, and always there. Debian's Prometheus is only unpacked (20 MB to
+# download), because installing it would start it as a service.
 CLIENTS := .build/clients
+PROMETHEUS := .build/prometheus
 clients:
 	@$(MAKE) --no-print-directory packages PACKAGES='$(TEST_PACKAGES)'
 	@test $(CLIENTS)/made -nt Tests/Clients/requirements.txt || { \
@@ -83,6 +85,10 @@ clients:
 	  && $(CLIENTS)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
 	    -r Tests/Clients/requirements.txt && touch $(CLIENTS)/made; } \
 	|| echo "note: the clients from PyPI are not there, so their tests are left out" >&2
+	@test -x $(PROMETHEUS)/prometheus || { \
+	  rm -rf $(PROMETHEUS) && mkdir -p $(PROMETHEUS) && cd $(PROMETHEUS) && apt-get -qq download prometheus \
+	  && dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components=3 ./usr/bin && rm prometheus_*.deb; } 2> /dev/null \
+	|| echo "note: Debian's prometheus can't be downloaded, so its test is left out" >&2
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
 # with its slots and runs compared with the ledger in the end, POST_KILLS times between requests over HTTP and their

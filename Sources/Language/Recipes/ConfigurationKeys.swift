@@ -12,7 +12,8 @@ extension KeySet {
       "onFailure", .text(),
       "The file of a recipe that is run whenever a run of another recipe fails, times out or becomes uncertain."),
     Key("history", .keys(.history), "How long finished runs and slots are kept."),
-    Key("server", .keys(.server), "Where programs and browsers reach errand serve; only its sockets if left out."),
+    Key(
+      "server", .keys(.server), "Where browsers and programs reach errand serve; without it, only through its sockets."),
   ])
 
   static let secrets = KeySet([
@@ -56,9 +57,9 @@ extension KeySet {
     Key("listen", .definition("texts"), "The addresses with their ports, such as 127.0.0.1:7373."),
     Key(
       "publicURL", .text(pattern: "^https?://[^/?#@]+/?$"),
-      "The address under which a proxy passes requests on, such as https://errand.example.org."),
+      "The address that people use, if a proxy is in front, such as https://errand.example.org."),
     Key(
-      "allowRemote", .bool, "Whether 'listen' may name addresses that other machines reach.", default: .bool(false)),
+      "allowRemote", .bool, "Whether 'listen' may name addresses that other machines can reach.", default: .bool(false)),
   ])
 
   static let history = KeySet([

@@ -120,48 +120,48 @@ extension KeySet {
   static let webhook = KeySet([
     Key(
       "path", .text(pattern: "^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$"),
-      "The address is /hooks/ and this; the recipe's name and the entry's id if left out."),
+      "The part of the address after /hooks/; default: the recipe's name and the entry's id."),
     Key("verify", .keys(.verify), "How deliveries prove who sent them.", isRequired: true),
-    Key("type", .definition("type"), "The type of 'event.data', which is the body; anything if left out."),
+    Key("type", .definition("type"), "The type of the body, which is 'event.data'; default: any type."),
     Key("match", .expression, "A condition on 'event'."),
     Key(
       "headers", .texts,
-      "The headers that 'event.headers' has, by these names."),
+      "The headers to put into 'event.headers', under these names."),
     Key(
       "id", .expression,
-      "What tells deliveries apart, of 'event.data' and 'event.headers'; with hmac, token and none."),
+      "An expression for a delivery's id, from 'event.data' and 'event.headers'; with hmac, token and none."),
     Key(
       "dedupeFor", .duration(atLeast: .seconds(60)),
-      "How long a delivery is known, so that it counts once; 7d if left out."),
-    Key("signal", .text(), "Sends each delivery as this event to the run that waits for it, and starts none."),
+      "How long a delivery is remembered, so that it counts once; default 7d."),
+    Key("signal", .text(), "Sends each delivery as this event to the run that waits for it, and starts no run."),
   ])
 
   static let verify = KeySet([
-    Key("standard", .texts, "As Standard Webhooks says; a secret begins with whsec_ or whpk_.", isKind: true),
-    Key("github", .texts, "As GitHub does, by X-Hub-Signature-256.", isKind: true),
-    Key("stripe", .texts, "As Stripe does, by Stripe-Signature.", isKind: true),
-    Key("hmac", .keys(.webhookHMAC), "By HMAC-SHA256 in a header of your choice.", isKind: true),
-    Key("token", .keys(.webhookToken), "By a header that holds the secret itself.", isKind: true),
-    Key("none", .bool, "Not at all; taken on this machine alone.", isKind: true),
+    Key("standard", .texts, "The scheme of Standard Webhooks; a secret starts with whsec_ or whpk_.", isKind: true),
+    Key("github", .texts, "The scheme of GitHub, with the header X-Hub-Signature-256.", isKind: true),
+    Key("stripe", .texts, "The scheme of Stripe, with the header Stripe-Signature.", isKind: true),
+    Key("hmac", .keys(.webhookHMAC), "HMAC-SHA256, with a header that you name.", isKind: true),
+    Key("token", .keys(.webhookToken), "A header that contains the secret itself.", isKind: true),
+    Key("none", .bool, "No check; works only if 'server' listens on this machine alone.", isKind: true),
     Key(
       "tolerance", .duration(atLeast: .seconds(1)),
-      "How far the time of a delivery may be from now, both ways; 5m if left out.",
+      "How far the signed time may differ from the agent's clock; default 5m.",
       with: ["standard", "stripe", "hmac"]),
   ])
 
   static let webhookHMAC = KeySet([
-    Key("secret", .texts, "The key, or several of which each is good.", isRequired: true),
-    Key("header", .text(), "The header that holds the signature.", isRequired: true),
+    Key("secret", .texts, "The secret, or a list of secrets, each of which is accepted.", isRequired: true),
+    Key("header", .text(), "The header that contains the signature.", isRequired: true),
     .choice("encoding", Webhook.SignatureForm.Encoding.hex, "How the signature is written."),
-    Key("prefix", .text(), "What stands before the signature, such as sha256=."),
-    Key("timestampHeader", .text(), "The header that holds the time, in seconds since 1970."),
+    Key("prefix", .text(), "The text before the signature, such as sha256=."),
+    Key("timestampHeader", .text(), "The header that contains the time, in seconds since 1970."),
     Key(
-      "signed", .text(), "What is signed: {body} if left out, or {timestamp}.{body} with a 'timestampHeader'."),
+      "signed", .text(), "The text that is signed; default: {body}, or {timestamp}.{body} with a 'timestampHeader'."),
   ])
 
   static let webhookToken = KeySet([
-    Key("header", .text(), "The header that holds the secret.", isRequired: true),
-    Key("secret", .texts, "The secret, or several of which each is good.", isRequired: true),
+    Key("header", .text(), "The header that contains the secret.", isRequired: true),
+    Key("secret", .texts, "The secret, or a list of secrets, each of which is accepted.", isRequired: true),
   ])
 
   static let file = KeySet([
@@ -296,7 +296,7 @@ extension KeySet {
     Key("prompt", .text(), "The question that the person is asked.", isRequired: true),
     Key("by", .texts, "Who may decide; anyone if left out."),
     Key(
-      "link", .bool, "Whether the address of the decision's page is shown with the question.", default: .bool(false)),
+      "link", .bool, "Whether to show the address of the decision's page with the question.", default: .bool(false)),
     Key("timeout", .duration(atLeast: .milliseconds(1)), "How long at most."),
     Key("onTimeout", .definition("onTimeout")),
     .choice(

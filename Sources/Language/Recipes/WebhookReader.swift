@@ -127,7 +127,7 @@ extension TriggerReader {
         return nil
       }
       findings.warning(
-        "deliveries aren't verified, so that whoever can reach the address starts runs; it is taken only where "
+        "deliveries aren't verified: anyone who can reach the address can start runs; this works only if "
           + "'server' listens on this machine alone", at: member.key)
       return Webhook.Verification.none
     }

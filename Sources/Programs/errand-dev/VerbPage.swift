@@ -1,17 +1,16 @@
 import Agent
 import RunState
 
-/// The page of what an agent can be asked, from the declarations of its verbs.
+/// The page of the requests to an agent, from the declarations of its verbs.
 func verbPage() -> String {
   var lines = [
-    "# What an agent can be asked", "",
-    "A program asks the agent of a state folder over `agent.sock`; commands do it for you. "
-      + "[`AgentProtocol.swift`](../Sources/Runtime/Agent/AgentProtocol.swift) explains the lines, "
-      + "[`AgentReplyCoding.swift`](../Sources/Runtime/Agent/AgentReplyCoding.swift) the answers. "
-      + "A request is a JSON object whose member `ask` names the verb.", "",
-    "The connection identifies the caller: by the account that the kernel reports, or, for a client of the agent's own "
-      + "account, by the person it names when it connects. A request cannot.", "",
-    "Any request may be refused as `request` if it doesn't match this page, and as `state` if the state can't be used.",
+    "# Requests to an agent", "",
+    "Each command, API path and page sends one of these requests to the agent of a state folder. On the socket `agent.sock`, a request is a JSON object whose member `ask` names the request. "
+      + "[`AgentProtocol.swift`](../Sources/Runtime/Agent/AgentProtocol.swift) explains the lines, and "
+      + "[`AgentReplyCoding.swift`](../Sources/Runtime/Agent/AgentReplyCoding.swift) the answers.", "",
+    "On the socket, the agent identifies the caller by the account that the kernel reports. A client of the agent's own "
+      + "account can name a person when it connects. A request never says who sends it.", "",
+    "Any request can be refused as `request` if it doesn't match this page, and as `state` if the agent can't use its state.",
   ]
   lines += verbTable()
   for scope in AgentVerb.Scope.allCases where AgentVerb.all.contains(where: { $0.scope == scope }) {
@@ -45,20 +44,20 @@ private func verbTable() -> [String] {
   }
   return [
     "", "## Where each is found", "",
-    "Paths of the API are below `/api/v1`; [From a browser, from a program, from elsewhere](api.md) explains it and the "
-      + "pages. Requests that have none of these are made by commands on the way to something else.", "",
+    "The paths of the API start with `/api/v1`; [From a browser, from a program, from elsewhere](api.md) explains the API "
+      + "and the pages. Commands use the requests without an entry as part of their work.", "",
     "| Request | Command | API | Page |", "|---|---|---|---|",
   ] + rows
 }
 
 private func heading(_ scope: AgentVerb.Scope) -> String {
   switch scope {
-  case .token(.read): "Looking"
-  case .token(.data): "Looking at data"
+  case .token(.read): "Reading"
+  case .token(.data): "Reading data"
   case .token(.start): "Starting"
   case .token(.steer): "Steering"
   case .token(.approve): "Deciding"
-  case .token(.metrics): "Measuring"
+  case .token(.metrics): "Metrics"
   case .own: "Between programs of one account"
   }
 }

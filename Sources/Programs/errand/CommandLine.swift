@@ -134,14 +134,14 @@ private let serveCommand = Command(
     .option(
       "log-format", "FORMAT", "How the log is written: text, json or github.",
       .choice(ProgressDisplay.Format.allCases.map(\.rawValue))),
-    .flag("sandbox", "Serves against made-up services, with a state and files that are thrown away at the end."),
+    .flag("sandbox", "Serves against made-up services, with a temporary state and temporary files."),
     .flag("systemd-unit", "Prints a systemd unit with this folder's paths and exits."),
-    .flag("user", "With --systemd-unit: a unit of your own systemd, without a sandbox."),
+    .flag("user", "With --systemd-unit: a unit for your own systemd, without restrictions."),
   ],
   examples: [
     .init("serve", "Serves the recipes of the folders that errand.yaml names, or of 'recipes'."),
-    .init("serve --sandbox", "Tries the recipes and the pages out, without the real services."),
-    .init("serve --systemd-unit", "Prints what to save as errand.service, for systemd to keep it running."),
+    .init("serve --sandbox", "Lets you try the recipes and the pages without the real services."),
+    .init("serve --systemd-unit", "Prints a unit to save as errand.service, with which systemd keeps it running."),
   ])
 
 private let actionsCommand = Command(
@@ -234,21 +234,22 @@ private let sandboxCommand = Command(
 
 private let openCommand = Command(
   "open", "Opens the pages of errand serve in a browser, logged in.",
-  options: [.flag("print", "Only prints the link, which is good once and for a minute.")],
+  options: [.flag("print", "Prints the link instead of opening it; it works once, within a minute.")],
   examples: [.init("open", "Opens the pages without a token, on the agent's machine.")])
 
 private let tokenCommand = Command(
-  "token", "Makes, lists and revokes the tokens of programs that reach errand serve over HTTP.",
+  "token", "Makes, lists and revokes tokens for programs and people that use errand serve over HTTP.",
   subcommands: [
     Command(
       "new", "Makes a token and prints it once; the state keeps only its hash.",
-      arguments: [.required("name", "What it is called; decisions are recorded under this name.", .text)],
+      arguments: [.required("name", "The token's name; decisions are recorded under it.", .text)],
       options: [
         .option(
-          "scope", "SCOPE", "What it allows, as often as needed (read).", .choice(TokenScope.allCases.map(\.rawValue)),
+          "scope", "SCOPE", "What the token allows; repeat it for more scopes. Default: read.",
+          .choice(TokenScope.allCases.map(\.rawValue)),
           repeats: true),
-        .option("recipe", "NAME", "Only runs and schedules of that recipe, as often as needed.", .text, repeats: true),
-        .option("expires", "DURATION", "How long it is valid, such as 90d; for ever if left out.", .text),
+        .option("recipe", "NAME", "Limits the token to this recipe; repeat it for more recipes.", .text, repeats: true),
+        .option("expires", "DURATION", "How long the token is valid, such as 90d. Default: for ever.", .text),
       ],
       examples: [
         .init("token new phone --scope read --scope approve --expires 90d", "Lets a phone see and approve runs."),
@@ -257,8 +258,8 @@ private let tokenCommand = Command(
     Command(
       "list", "Lists the tokens, with what they allow.", options: [.flag("json", "Prints JSON.")]),
     Command(
-      "revoke", "Makes a token invalid at once.", arguments: [.required("name", "The token's name.", .text)],
-      examples: [.init("token revoke phone", "Ends what it was used for.")]),
+      "revoke", "Revokes a token at once.", arguments: [.required("name", "The token's name.", .text)],
+      examples: [.init("token revoke phone", "The phone can no longer log in or use the API.")]),
   ])
 
 private let secretsCommand = Command(

@@ -49,6 +49,10 @@ struct NewFolderCommand: DispatchedCommand {
     #   notify:
     #     topic: ${{ secrets.NTFY_TOPIC }}
 
+    # Pages and an API while 'errand serve' runs; 'errand open' opens the pages.
+    # server:
+    #   listen: 127.0.0.1:7373
+
     """
   }
 }

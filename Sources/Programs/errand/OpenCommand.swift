@@ -4,7 +4,7 @@ import Basics
 import CommandLineParser
 import Glibc
 
-/// `errand open`: opens the pages of the agent, by a link that is good once and for a minute.
+/// `errand open`: opens the pages of the agent, by a link that works once, within a minute.
 struct OpenCommand: DispatchedCommand {
   let dispatch: Dispatch
 
@@ -18,7 +18,7 @@ struct OpenCommand: DispatchedCommand {
     }
     let hasScreen = String(environment: "DISPLAY") != nil || String(environment: "WAYLAND_DISPLAY") != nil
     guard !parsed["print"].isGiven, hasScreen, OpenCommand.show(link) else {
-      console.say("This link is good once and for a minute:")
+      console.say("This link logs you in once, within a minute:")
       console.out(link)
       return .done
     }

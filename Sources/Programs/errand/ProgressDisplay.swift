@@ -37,6 +37,8 @@ final class ProgressDisplay: Sendable {
     var isOver = false
     /// What the suspended run waits for.
     var wait: (until: Timestamp?, reason: String?)?
+    /// The last address of a decision's page that was shown.
+    var url: String?
   }
 
   private let console: Console
@@ -100,24 +102,30 @@ final class ProgressDisplay: Sendable {
   }
 
   /// Shows that the run waits: a line that counts down on a terminal, one line elsewhere.
-  func wait(until instant: Timestamp?, for reason: String?) {
+  ///
+  /// - Parameter url: The page of the decision that it waits for; shown once.
+  func wait(until instant: Timestamp?, for reason: String?, at url: String? = nil) {
     if format == .json {
       var map = ValueMap()
       map["waits"] = .string(reason ?? "")
       map["until"] = instant.map { .string("\($0)") }
+      map["url"] = url.map { .string($0) }
       return console.error(JSON.shown(.map(map)))
     }
     shown.withLock { shown in
       shown.running = []
       let isNew = shown.wait == nil || shown.wait?.until != instant || shown.wait?.reason != reason
       shown.wait = (instant, reason)
-      redraw(&shown, above: isNew && !console.isLive ? ["  … \(waitText(&shown))"] : [])
+      var above = isNew && !console.isLive ? ["  … \(waitText(&shown))"] : []
+      if let url, shown.url != url { above.append("      \(url.safe)") }
+      shown.url = url
+      redraw(&shown, above: above)
     }
   }
 
   private func waitText(_ shown: inout Shown) -> String {
     guard let wait = shown.wait else { return "" }
-    guard let instant = wait.until else { return "waiting: \(wait.reason?.safe ?? "for something to happen")" }
+    guard let instant = wait.until else { return wait.reason?.safe ?? "waiting for something to happen" }
     let left = max(.zero, instant.span(since: time.now()) ?? .zero)
     return "waiting until \(zone.clock(at: time.now()).date(instant)) (\(left.spoken))"
   }
@@ -170,6 +178,7 @@ final class ProgressDisplay: Sendable {
         "  \(Style.yellow.applied(to: "↻", colour)) \(path): attempt \(attempt) failed: \(end ?? message)"
       redraw(&shown, above: [line])
     case .stepWaits(let path, let title, let depth, let wait):
+      shown.url = wait.url
       shown.running.removeAll { $0.path == path }
       let name = isShown(path) ? title : path
       redraw(

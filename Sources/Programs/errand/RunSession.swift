@@ -429,7 +429,7 @@ struct RunSession: Sendable {
           followed?.note(run)
           if let known { tellOfKey(run, known) }
         case .progress(let progress): display.show(progress)
-        case .waits(let wait): display.wait(until: wait.until, for: wait.reason)
+        case .waits(let wait): display.wait(until: wait.until, for: wait.reason, at: wait.url)
         case .ended(let record):
           display.show(.runEnded(record))
           if let recorder = access.recorder {

@@ -122,8 +122,10 @@ private struct Service {
     let upkeep = Task { await maintain() }
     defer { for task in [hangUps, end, life, upkeep] { task.cancel() } }
 
-    let api = try await openDoors()
-    // Its port may be another one than errand.yaml names.
+    // Read first, so that no child inherits the variables.
+    let handed = SystemdNotice.sockets
+    let api = try await openDoors(besides: handed)
+    // Its port may differ from errand.yaml.
     if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
     let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
@@ -134,6 +136,7 @@ private struct Service {
     for run in left { log.say(.stands(run)) }
     tellFailureRecipe()
     api.becomeReady()
+    try take(handed, api)
     if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }
     notice.ready(await summary())
     Service.giveBackMemory()
@@ -149,12 +152,12 @@ private struct Service {
       "stopped",
       current.value.sandboxes == nil
         ? "stopped; open runs resume when errand serve is started again"
-        : "stopped; its state and its files are thrown away")
+        : "stopped; its state and its files are removed")
     return .done
   }
 
-  /// Listens for requests over HTTP: on `api.sock` always, on addresses where errand.yaml or systemd names some.
-  private func openDoors() async throws(RuntimeError) -> APIServer {
+  /// Listens for requests over HTTP: on `api.sock` always, and on the addresses of errand.yaml, unless systemd holds some.
+  private func openDoors(besides handed: [Int32]) async throws(RuntimeError) -> APIServer {
     let workspace = current.value.workspace
     let settings = workspace.configuration.server
     if let refusal = settings.refusal(hasTokens: !(await agent.store.tokens().isEmpty)) {
@@ -167,15 +170,12 @@ private struct Service {
       metrics.count($0, syncTime: $1, recipe: $2)
     }
     do {
-      let handed = SystemdNotice.sockets
       let listener = try SocketAddress.listen(in: workspace.stateFolder, SocketAddress.httpName)
       do throws(HTTPServerError) { try api.listen(on: listener) } catch {
         // The library that speaks HTTP may not be installed; where no address is named, recipes run without it.
         guard settings.listen.isEmpty, handed.isEmpty else { throw error }
-        log.say("noAPI", "the API and the pages are not there: \(error.message)", .warning)
+        log.say("noAPI", "the API and the pages are unavailable: \(error.message)", .warning)
       }
-      for descriptor in handed { try api.listen(on: descriptor) }
-      // systemd holds the addresses, so that no client is refused while the agent starts again.
       for address in handed.isEmpty ? settings.listen : [] {
         let port = try listen(api, on: address)
         log.say("listening", "listens on http://\(ServerSettings.Address(host: address.host, port: port).text)")
@@ -190,6 +190,18 @@ private struct Service {
     return api
   }
 
+  /// Takes over the sockets that systemd holds, so that clients wait while the agent starts again, and none is refused.
+  private func take(_ handed: [Int32], _ api: APIServer) throws(RuntimeError) {
+    guard !handed.isEmpty else { return }
+    do throws(HTTPServerError) {
+      for descriptor in handed { try api.listen(on: descriptor) }
+    } catch {
+      throw RuntimeError(.unavailable, error.message)
+    }
+    if let base = current.value.workspace.configuration.server.base { agent.service.sessions.setBase(base) }
+    log.say("listening", "listens on \(counted(handed.count, "socket")) of systemd")
+  }
+
   /// Listens on an address; in a sandbox on any free port, if the agent itself has that one.
   private func listen(_ api: APIServer, on address: ServerSettings.Address) throws(HTTPServerError) -> Int {
     do throws(HTTPServerError) { return try api.listen(on: address) } catch {
@@ -202,12 +214,13 @@ private struct Service {
   private func tell(of sandboxes: ServedSandboxes) {
     log.say(
       "sandbox",
-      "everything is made up: the services, the state and the files, which are in \(sandboxes.folder) until this ends")
+      "everything is made up: the services, the state, and the files in \(sandboxes.folder), which are removed at the end"
+    )
     guard let base = agent.service.sessions.base else { return }
     let caller = AgentCaller(account: geteuid())
     let link = agent.service.sessions.makeLink(for: .account(caller), at: time.now())
     let again = "errand --state \(sandboxes.state.shellQuoted) open"
-    log.say("link", "open \(base)/login?link=\(link) (good once, for a minute; another: \(again))")
+    log.say("link", "open \(base)/login?link=\(link) (works once, within a minute; for another: \(again))")
   }
 
   /// Handles the events until the end, and returns the failure that caused it.
@@ -264,7 +277,7 @@ private struct Service {
   }
 
   private func watch(_ sink: AsyncStream<ServiceEvent>.Continuation) -> FolderWatch? {
-    FolderWatch(current.value.workspace.recipeFolders) { sink.yield(.look) }
+    FolderWatch(current.value.workspace.recipeFolders, reportsStart: true) { sink.yield(.look) }
   }
 
   /// Reads `errand.yaml` and the secrets again; false, with the faults on the console, if they are faulty.

@@ -20,7 +20,7 @@ struct TokenCommand: DispatchedCommand {
       case "revoke":
         let name = parsed["name"].text ?? ""
         try await requests.tell(.revokeToken(name: name))
-        console.say("the token '\(name.safe)' is valid no longer")
+        console.say("the token '\(name.safe)' is revoked")
         return .done
       default: return try await list(requests, session.workspace.wallClock(session.time.now()))
       }
@@ -48,7 +48,7 @@ struct TokenCommand: DispatchedCommand {
       .issueToken(
         TokenIssued(
           at: now, name: name, sha256: digest, scopes: scopes, recipes: parsed["recipe"].texts, expiresAt: expiresAt)))
-    console.say("This is shown only now; its bearer acts as '\(name)':")
+    console.say("Save this token now; it isn't shown again. Anyone who has it can act as '\(name)':")
     console.out(text)
     return .done
   }

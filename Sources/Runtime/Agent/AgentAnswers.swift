@@ -10,9 +10,9 @@ package import RunState
 /// A run is accepted and goes on by itself.
 package struct AcceptedAnswer: FieldSet {
   @Field("The id of the run.") package var run: String
-  @Field("Whether a run was made; false if the key belongs to this run already.") package var isNew: Bool
-  @Field("The status of a run that has the key already.") package var status: String?
-  @Field("The run that it retries.") package var retries: String?
+  @Field("Whether a run was started; false if this run already had the key.") package var isNew: Bool
+  @Field("The status of the run that already had the key.") package var status: String?
+  @Field("The run that this one retries.") package var retries: String?
 
   package init() {}
 }
@@ -28,7 +28,7 @@ package struct ChangedAnswer: FieldSet {
 /// An event is kept.
 package struct ReceivedAnswer: FieldSet {
   @Field("The event's id.") package var event: String
-  @Field("Whether it came for the first time.") package var isNew: Bool
+  @Field("Whether it is new; false if its id came before.") package var isNew: Bool
 
   package init() {}
 }
@@ -36,11 +36,11 @@ package struct ReceivedAnswer: FieldSet {
 /// What started a run.
 package struct CauseAnswer: FieldSet {
   @Field("manual, slot, trigger, backfill, event, afterRecipe, file, retry or failure.") package var kind: String
-  @Field("The schedule that started it.") package var schedule: String?
+  @Field("The schedule that started the run.") package var schedule: String?
   @Field("The slot that was due.") package var slot: Timestamp?
   @Field("The id of the event, which its sender chose; with the scope data.") package var event: String?
   @Field("The path of the file.") package var path: String?
-  @Field("The run that it follows, retries or tells of.") package var run: String?
+  @Field("The run that this one follows, retries or reports.") package var run: String?
 
   package init() {}
 
@@ -57,9 +57,9 @@ package struct CauseAnswer: FieldSet {
 /// What went wrong.
 package struct ErrorAnswer: FieldSet {
   @Field("The kind, such as network, timeout or validation.") package var kind: String
-  @Field("What went wrong and how to mend it; with the scope data.") package var message: String?
-  @Field("The step in which it did.") package var step: String?
-  @Field("Whether what the step does was done: none, done or unknown.") package var effect: String
+  @Field("What went wrong and how to fix it; with the scope data.") package var message: String?
+  @Field("The step that failed.") package var step: String?
+  @Field("Whether the step had its effect: none, done or unknown.") package var effect: String
   @Field("The line of the recipe.") package var line: Int?
 
   package init() {}
@@ -76,18 +76,18 @@ package struct ErrorAnswer: FieldSet {
 /// One step of a run.
 package struct StepAnswer: FieldSet {
   @Field("The step's path, such as book or put[3]/write.") package var path: String
-  @Field("Its status.") package var status: String
+  @Field("The status.") package var status: String
   @Field("When it began.") package var startedAt: Timestamp
   @Field("When it ended.") package var endedAt: Timestamp?
   @Field("How many attempts it had.") package var attempts: Int
-  @Field("What it waits for: until, event, approval, poll or limit.") package var waitsFor: String?
-  @Field("When the wait ends on its own.") package var wakeAt: Timestamp?
-  @Field("The event that it waits for.") package var event: String?
+  @Field("What the step waits for: until, event, approval, poll or limit.") package var waitsFor: String?
+  @Field("When the wait ends even if nothing happens.") package var wakeAt: Timestamp?
+  @Field("The event that the step waits for.") package var event: String?
   @Field("The question to the person; with the scope data.") package var prompt: String?
   @Field("The people who may decide; anyone if empty.") package var by: [String] = []
   @Field("The address of the decision's page, if the recipe asks for it.") package var url: String?
-  @Field("The error that it ended with, or that its last attempt did.") package var error: ErrorAnswer?
-  @Field("What it gave, if it isn't large; with the scope data.") package var output: Value?
+  @Field("The error of the step, or of its last attempt.") package var error: ErrorAnswer?
+  @Field("The output, if it isn't large; with the scope data.") package var output: Value?
 
   package init() {}
 
@@ -114,18 +114,19 @@ package struct StepAnswer: FieldSet {
 package struct RunAnswer: FieldSet {
   @Field("The run's id.") package var id: String
   @Field("The recipe's name.") package var recipe: String
-  @Field("Its status.") package var status: String
-  @Field("Why it waits, is paused or ended badly, in a sentence; with the scope data.") package var reason: String?
+  @Field("The status.") package var status: String
+  @Field("Why the run waits, is paused or failed, in a sentence; with the scope data.") package var reason: String?
   @Field("When it was accepted.") package var createdAt: Timestamp
   @Field("When it ended.") package var endedAt: Timestamp?
-  @Field("Of a waiting run: when it goes on even if nothing happens.") package var wakeAt: Timestamp?
-  @Field("What started it.") package var cause: CauseAnswer?
-  @Field("Whether it runs against made-up services.") package var isSandbox: Bool?
-  @Field("The error that it ended with.") package var error: ErrorAnswer?
-  @Field("Its inputs, with secrets masked; with the scope data.") package var inputs: Value?
-  @Field("Its outputs, if they aren't large; with the scope data.") package var outputs: Value?
+  @Field("When a waiting run continues even if nothing happens.") package var wakeAt: Timestamp?
+  @Field("What started the run.") package var cause: CauseAnswer?
+  @Field("Whether the run uses made-up services.") package var isSandbox: Bool?
+  @Field("The error of a failed run.") package var error: ErrorAnswer?
+  @Field("The inputs, with secrets masked; with the scope data.") package var inputs: Value?
+  @Field("The outputs, if they aren't large; with the scope data.") package var outputs: Value?
   @Field("How many steps have begun.") package var stepCount: Int?
-  @Field("The steps that wait, are tried again or need a person; at most 100.") package var openSteps: [StepAnswer] = []
+  @Field("The steps that wait, are being retried or need a person; at most 100.") package var openSteps: [StepAnswer] =
+    []
 
   package init() {}
 
@@ -178,7 +179,7 @@ package struct ApprovalAnswer: FieldSet {
   @Field("The recipe's name.") package var recipe: String
   @Field("The path of the step that asks.") package var step: String
   @Field("When it asked.") package var askedAt: Timestamp
-  @Field("When the question ends without an answer.") package var until: Timestamp?
+  @Field("When the question times out.") package var until: Timestamp?
   @Field("The question; with the scope data.") package var prompt: String?
   @Field("The people who may decide; anyone if empty.") package var by: [String] = []
   @Field("The address of the decision's page, if the recipe asks for it.") package var url: String?
@@ -229,7 +230,7 @@ package struct ActionListAnswer: FieldSet {
 /// A page of a run's steps.
 package struct StepListAnswer: FieldSet {
   @Field("The steps, in the order in which they began.") package var items: [StepAnswer]
-  @Field("Where to read on, if there are more.") package var next: Int?
+  @Field("Where to continue, if there are more.") package var next: Int?
 
   package init() {}
 }
@@ -245,12 +246,12 @@ package struct ExplanationAnswer: FieldSet {
 
 /// One sentence of an explanation.
 package struct SentenceAnswer: FieldSet {
-  @Field("What it is about, such as status, wait or error.") package var topic: String
+  @Field("The topic, such as status, wait or error.") package var topic: String
   @Field("The sentence.") package var text: String
-  @Field("Commands to type next.") package var commands: [String] = []
-  @Field("The step that it is about.") package var step: String?
-  @Field("Another run that it is about.") package var run: String?
-  @Field("The instant that it is about.") package var at: Timestamp?
+  @Field("Commands to run next.") package var commands: [String] = []
+  @Field("The step that the sentence is about.") package var step: String?
+  @Field("Another run that the sentence is about.") package var run: String?
+  @Field("The instant that the sentence is about.") package var at: Timestamp?
 
   package init() {}
 
@@ -268,12 +269,12 @@ package struct SentenceAnswer: FieldSet {
 package struct RecipeAnswer: FieldSet {
   @Field("The recipe's name.") package var name: String
   @Field("The recipe's file.") package var file: String
-  @Field("What it is for.") package var summary: String?
-  @Field("The JSON Schema of its inputs.") package var inputs: Value?
-  @Field("The ids of its schedules.") package var schedules: [String] = []
-  @Field("The effects of the actions that it may call, by their names.") package var actions: [String: String] = [:]
+  @Field("What the recipe is for.") package var summary: String?
+  @Field("The JSON Schema of the inputs.") package var inputs: Value?
+  @Field("The ids of the recipe's schedules.") package var schedules: [String] = []
+  @Field("The effects of the actions that the recipe can call, by name.") package var actions: [String: String] = [:]
   @Field("The text of the file.") package var text: String?
-  @Field("What the check says of it, errors or not.") package var findings: [FindingAnswer] = []
+  @Field("The findings of the check, errors and warnings.") package var findings: [FindingAnswer] = []
 
   package init() {}
 
@@ -293,7 +294,7 @@ package struct RecipeAnswer: FieldSet {
 package struct FindingAnswer: FieldSet {
   @Field("error, warning or hint.") package var severity: String
   @Field("What is wrong, and the fix.") package var message: String
-  @Field("The file; the place is left out if it is about no one place.") package var file: String?
+  @Field("The file; absent if the finding is about no one place.") package var file: String?
   @Field("The line, from 1.") package var line: Int?
   @Field("The column, from 1.") package var column: Int?
   @Field("The line in which the place ends.") package var endLine: Int?
@@ -324,7 +325,7 @@ package struct PlannedStepAnswer: FieldSet {
   @Field("The step's path.") package var path: String
   @Field("The action.") package var action: String
   @Field("The connection.") package var connection: String
-  @Field("How many changes it would make, if that is known.") package var changes: Int?
+  @Field("How many changes the step would make, if known.") package var changes: Int?
 
   package init() {}
 
@@ -338,12 +339,12 @@ package struct PlannedStepAnswer: FieldSet {
 
 /// What a run would do.
 package struct PlanAnswer: FieldSet {
-  @Field("The plan's digest, by which a run is started with it.") package var digest: String
+  @Field("The plan's digest, which starts a run with this plan.") package var digest: String
   @Field("The recipe's name.") package var recipe: String
-  @Field("When it was made.") package var madeAt: Timestamp
-  @Field("Whether a run would fail; then none can be started with it.") package var wouldFail: Bool
-  @Field("How many things would be added, changed, removed and so on.") package var tally: [String: Int] = [:]
-  @Field("What was read for it.") package var reads: [PlannedStepAnswer] = []
+  @Field("When the plan was made.") package var madeAt: Timestamp
+  @Field("Whether a run would fail; such a plan starts no run.") package var wouldFail: Bool
+  @Field("How many things would be added, changed, removed, and so on.") package var tally: [String: Int] = [:]
+  @Field("What was read to make the plan.") package var reads: [PlannedStepAnswer] = []
   @Field("What would be written.") package var writes: [PlannedStepAnswer] = []
   @Field("The whole plan, as `errand plan --json` prints it; with the scope data.") package var document: Value?
 
@@ -375,14 +376,14 @@ package struct PlanAnswer: FieldSet {
 
 /// A connection of errand.yaml.
 package struct ConnectionAnswer: FieldSet {
-  @Field("Its name.") package var name: String
-  @Field("Its plugin.") package var plugin: String
-  @Field("Where its service is, if errand.yaml says so; with the scope data.") package var address: String?
-  @Field("The most calls at once.") package var maxParallel: Int?
-  @Field("The most requests in the span `per`.") package var requests: Int?
-  @Field("The span of `requests` in seconds.") package var per: Double?
-  @Field("Until when its service asked to be left alone.") package var heldUntil: Timestamp?
-  @Field("The recipes that use it.") package var recipes: [String] = []
+  @Field("The name.") package var name: String
+  @Field("The plugin.") package var plugin: String
+  @Field("The address of the service, if errand.yaml has it; with the scope data.") package var address: String?
+  @Field("How many calls may be in flight at a time.") package var maxParallel: Int?
+  @Field("How many requests may be sent within `per`.") package var requests: Int?
+  @Field("The length of time for `requests`, in seconds.") package var per: Double?
+  @Field("Until when the service asked for no requests.") package var heldUntil: Timestamp?
+  @Field("The recipes that use the connection.") package var recipes: [String] = []
 
   package init() {}
 
@@ -400,12 +401,12 @@ package struct ConnectionAnswer: FieldSet {
 
 /// A secret that is needed; nothing is said of its value.
 package struct SecretAnswer: FieldSet {
-  @Field("Its name.") package var name: String
+  @Field("The name.") package var name: String
   @Field("found, missing, unavailable, or notAsked if a command gives it.") package var status: String
-  @Field("The source that gives it; with the scope data.") package var source: String?
-  @Field("Why its source can't be read; with the scope data.") package var fault: String?
-  @Field("The connections that need it.") package var connections: [String] = []
-  @Field("The recipes that need it.") package var recipes: [String] = []
+  @Field("The source of the secret; with the scope data.") package var source: String?
+  @Field("Why the source can't be read; with the scope data.") package var fault: String?
+  @Field("The connections that need the secret.") package var connections: [String] = []
+  @Field("The recipes that need the secret.") package var recipes: [String] = []
 
   package init() {}
 
@@ -431,14 +432,14 @@ package struct ConnectionListAnswer: FieldSet {
 /// One slot of the ledger.
 package struct SlotAnswer: FieldSet {
   @Field("The schedule's id.") package var schedule: String
-  @Field("The instant at which it was due; of a row, the first.") package var slot: Timestamp
-  @Field("Of a row of slots: the last.") package var until: Timestamp?
-  @Field("How many slots it stands for.") package var count: Int
-  @Field("What became of it.") package var outcome: String
-  @Field("When that was decided.") package var at: Timestamp
-  @Field("What asked for it.") package var cause: CauseAnswer
-  @Field("The run that was started, or the one that was in the way.") package var run: String?
-  @Field("Why, in a sentence; with the scope data.") package var reason: String?
+  @Field("When the slot was due; of several slots, the first.") package var slot: Timestamp
+  @Field("When the last slot was due, if there are several.") package var until: Timestamp?
+  @Field("How many slots this is about.") package var count: Int
+  @Field("The outcome, such as started or skippedOverlap.") package var outcome: String
+  @Field("When the outcome was decided.") package var at: Timestamp
+  @Field("What caused the slot.") package var cause: CauseAnswer
+  @Field("The run that was started, or that was in the way.") package var run: String?
+  @Field("The reason, in a sentence; with the scope data.") package var reason: String?
 
   package init() {}
 
@@ -458,9 +459,9 @@ package struct SlotAnswer: FieldSet {
 /// Slots of the ledger, latest first, or those that a backfill would start.
 package struct SlotListAnswer: FieldSet {
   @Field("The slots.") package var items: [SlotAnswer]
-  @Field("The instants of past slots that have no run; of a backfill that only lists them.")
+  @Field("The past slots without a run, when a backfill only lists them.")
   package var due: [Timestamp] = []
-  @Field("Whether there are more of those than are listed.") package var hasMore = false
+  @Field("Whether there are more such slots than are listed.") package var hasMore = false
   @Field("The cursor of the next page of slots, if there is one.") package var next: String?
 
   package init() {}

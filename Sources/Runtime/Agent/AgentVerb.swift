@@ -43,7 +43,7 @@ package struct AgentVerb: Sendable {
   /// A parameter of a request.
   package struct Parameter: Sendable {
     package var name: String
-    /// One sentence.
+    /// What it is for, in a sentence or two.
     package var summary: String
     package var isRequired: Bool
     package var type: FieldType
@@ -206,40 +206,43 @@ extension AgentRequest {
 
 extension AgentVerb {
   private static let run = Member<String>.required(
-    "run", "The run: its id, the beginning or the end of it, a recipe's name for the latest, `last` or `last:RECIPE`.")
+    "run",
+    "The run: its id, the beginning or end of its id, a recipe's name for its latest run, `last` or `last:RECIPE`.")
   private static let key = Member<String?>.optional(
-    "key", "A key of the caller's choice: a run of the recipe that has it already is the answer, and none is started.")
+    "key",
+    "A key that the caller chooses. If a run of the recipe already has it, the answer is that run, and none starts.")
   private static let decisionKey = Member<String?>.optional(
-    "key", "A key of the caller's choice: the same decision that was made with it already is answered as before.")
+    "key", "A key that the caller chooses. The same decision with the same key gets the same answer.")
   private static let scheduleID = Member<String>.required("id", "The schedule's id.")
   private static let recipe = Member<String>.required("recipe", "The recipe's name.")
-  private static let inputs = Member<PlainMap?>.optional("inputs", "The inputs' values by their names.")
+  private static let inputs = Member<PlainMap?>.optional("inputs", "The values of the inputs, by name.")
   private static let texts = Member<[String: String]>.optional(
-    "texts", or: [:], "More inputs, as texts that are read as the input's type wants.")
+    "texts", or: [:], "More inputs, as text that is read as the input's type.")
   private static let overlap = Member<Trigger.Overlap?>.optional(
-    "overlap", "What to do while a run is open, in place of what the recipe says.")
+    "overlap", "What to do while a run is open, instead of what the recipe says.")
 
   package static let all: [AgentVerb] = [
     AgentVerb(
-      "submit", "Accepts a run that the caller has prepared, and follows it unless it is detached.", .own,
+      "submit", "Accepts a run that the caller has prepared, and follows it unless 'detach' is set.", .own,
       by: "run FILE",
       refusals: [.configuration, .inputs, .ended],
-      Member<RunCreated>.required("run", "The run as it is recorded."),
-      Member<[String]>.optional("secrets", or: [], "The names of the secrets that it reads."),
-      Member<Bool>.optional("detach", or: false, "Whether the answer ends once the run is on disk."),
-      Member<Bool>.optional("again", or: false, "Whether an agent that is gone may have accepted it already."), key,
+      Member<RunCreated>.required("run", "The run's record."),
+      Member<[String]>.optional("secrets", or: [], "The names of the secrets that the run reads."),
+      Member<Bool>.optional("detach", or: false, "Whether to end the answer once the run is on disk."),
+      Member<Bool>.optional("again", or: false, "Whether an earlier agent may have accepted the run already."), key,
       make: { .submit($0, secrets: $1, isDetached: $2, isAgain: $3, key: $4) },
       values: {
         guard case .submit(let run, let secrets, let detach, let again, let key) = $0 else { return nil }
         return (run, secrets, detach, again, key)
       }),
     AgentVerb(
-      "start", "Starts a run of a served recipe by its name.", .token(.start),
+      "start", "Starts a run of a served recipe.", .token(.start),
       at: .post("/recipes/{recipe}/runs", AcceptedAnswer.self, status: 202), by: "runs start", on: "/recipes/{recipe}",
       refusals: [.notFound, .inputs, .configuration, .ended, .notServing, .moved, .busy, .timeout],
       recipe, inputs, texts, key,
       Member<String?>.optional(
-        "plan", "The digest of a plan: the run starts only if it would still do what the plan says, with its inputs."),
+        "plan",
+        "The digest of a plan, whose inputs are used. The run starts only if it would still do what the plan says."),
       make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, key: $3, plan: $4) },
       values: {
         guard case .start(let recipe, let inputs, let texts, let key, let plan) = $0 else { return nil }
@@ -250,14 +253,15 @@ extension AgentVerb {
       at: .post("/recipes/{recipe}/plans", PlanAnswer.self, status: 201), by: "plan", on: "/recipes/{recipe}",
       refusals: [.notFound, .inputs, .configuration, .notServing, .busy, .timeout],
       recipe, inputs, texts,
-      Member<String?>.optional("plan", "The digest of an earlier plan, whose inputs are taken."),
+      Member<String?>.optional("plan", "The digest of an earlier plan, whose inputs are used."),
       make: { .plan(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, plan: $3) },
       values: {
         guard case .plan(let recipe, let inputs, let texts, let plan) = $0 else { return nil }
         return (recipe, PlainMap(map: inputs), texts, plan)
       }),
     AgentVerb(
-      "showPlan", "Shows a plan of the last hour.", .token(.read), at: .get("/plans/{digest}", PlanAnswer.self),
+      "showPlan", "Shows a plan that was made within the last hour.", .token(.read),
+      at: .get("/plans/{digest}", PlanAnswer.self),
       on: "/plans/{digest}",
       refusals: [.notFound],
       Member<String>.required("digest", "The plan's digest."),
@@ -266,18 +270,18 @@ extension AgentVerb {
       "resume", "Resumes an interrupted or paused run, and follows it.", .token(.steer),
       at: .post("/runs/{run}/resume", AcceptedAnswer.self, status: 202), by: "runs resume", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .configuration, .ended], run,
-      Member<Bool>.optional("detach", or: false, "Whether the answer ends once the run goes on."),
+      Member<Bool>.optional("detach", or: false, "Whether to end the answer once the run continues."),
       make: { .resume(run: $0, isDetached: $1) },
       values: { if case .resume(let run, let isDetached) = $0 { (run, isDetached) } else { nil } }),
     AgentVerb(
       "follow", "Reports the progress of a run until it ends.", .token(.read),
       at: .get("/runs/{run}/events", RunAnswer.self), by: "runs follow", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous], run,
-      Member<Bool>.optional("snapshot", or: false, "Whether the record of the run comes first."),
+      Member<Bool>.optional("snapshot", or: false, "Whether to send the run's record first."),
       make: { .follow(run: $0, withSnapshot: $1) },
       values: { if case .follow(let run, let withSnapshot) = $0 { (run, withSnapshot) } else { nil } }),
     AgentVerb(
-      "watch", "Reports what happens to all runs: that they begin, wait, stand still or end.", .token(.read),
+      "watch", "Reports the changes of all runs: when they begin, wait, pause or end.", .token(.read),
       at: .get("/events", RunAnswer.self), make: { .watch },
       values: { if case .watch = $0 { () } else { nil } }),
     AgentVerb(
@@ -288,37 +292,39 @@ extension AgentVerb {
       make: { .pause(run: $0, reason: $1) },
       values: { if case .pause(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
-      "cancel", "Ends a run: what is in flight finishes, then its 'finally' steps run.", .token(.steer),
+      "cancel", "Cancels a run: actions in flight finish, then its 'finally' steps run.", .token(.steer),
       at: .post("/runs/{run}/cancel", ChangedAnswer.self, status: 202), by: "runs cancel", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .ended, .inputs], run,
       Member<String?>.optional("reason", "The reason to record."), decisionKey,
       make: { .cancel(run: $0, reason: $1, key: $2) },
       values: { if case .cancel(let run, let reason, let key) = $0 { (run, reason, key) } else { nil } }),
     AgentVerb(
-      "delete", "Deletes a run that has ended, with its values and what its commands printed.", .token(.steer),
+      "delete", "Deletes an ended run, with its values and its commands' output.", .token(.steer),
       at: Route(method: .delete, path: "/runs/{run}", status: 204), by: "runs delete", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .conflict], run,
       make: { .delete(run: $0) }, values: { if case .delete(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "retry", "Retries an ended run: a new run keeps what succeeded.", .token(.steer),
+      "retry", "Retries an ended run in a new run, keeping what succeeded.", .token(.steer),
       at: .post("/runs/{run}/retry", AcceptedAnswer.self, status: 202), by: "runs retry", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .ended, .inputs], run,
-      Member<String?>.optional("step", "With output: the step's path; not needed if only one has such an answer."),
-      Member<Value?>.optional("output", "What a write gave whose answer didn't fit its shape; it isn't done again."),
+      Member<String?>.optional("step", "With 'output': the path of the step. Needed only if several steps qualify."),
+      Member<Value?>.optional(
+        "output", "The output of a write whose answer didn't fit its shape. The write isn't repeated."),
       Member<String?>.optional(
-        "key", "A key of the caller's choice: a retry that was asked for with it already is the answer."),
+        "key", "A key that the caller chooses. If a retry already has it, the answer is that retry."),
       make: { .retry(run: $0, step: $1, output: $2, key: $3) },
       values: {
         if case .retry(let run, let step, let output, let key) = $0 { (run, step, output, key) } else { nil }
       }),
     AgentVerb(
-      "resolve", "Records what happened to an uncertain step, so that its run can resume.", .token(.steer),
+      "resolve", "Records what happened to an uncertain step, so that its run can continue.", .token(.steer),
       at: .post("/runs/{run}/resolutions", ChangedAnswer.self), by: "runs resolve", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .ended, .inputs], run,
       Member<String>.required("step", "The step's path."),
-      Member<ResolutionWord>.required("as", "done, retry or fail."),
-      Member<Value?>.optional("output", "With done: the output of the step."),
-      Member<String?>.optional("reason", "With fail: why."), decisionKey,
+      Member<ResolutionWord>.required(
+        "as", "What happened: done, retry (not done; do it now) or fail (count it as failed)."),
+      Member<Value?>.optional("output", "With 'done': the output of the step."),
+      Member<String?>.optional("reason", "With 'fail': the reason."), decisionKey,
       make: { .resolve(run: $0, step: $1, as: $2.resolution(output: $3, reason: $4), key: $5) },
       values: {
         guard case .resolve(let run, let step, let resolution, let key) = $0 else { return nil }
@@ -329,26 +335,26 @@ extension AgentVerb {
         }
       }),
     AgentVerb(
-      "decide", "Records the caller's decision that a run asks for.", .token(.approve),
+      "decide", "Records the caller's decision on a step that asks for one.", .token(.approve),
       at: .post("/runs/{run}/decisions", ChangedAnswer.self), by: "runs approve", on: "/approvals/{run}/{step}",
       refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed, .inputs], run,
-      Member<String?>.optional("step", "The path of the step that asks; not needed if only one does."),
+      Member<String?>.optional("step", "The path of the step that asks. Needed only if several do."),
       Member<Bool>.required("approved", "Whether the caller approves."),
-      Member<String?>.optional("comment", "What to record with the decision."), decisionKey,
+      Member<String?>.optional("comment", "A comment to record with the decision."), decisionKey,
       make: { .decide(run: $0, step: $1, isApproved: $2, comment: $3, key: $4) },
       values: {
         guard case .decide(let run, let step, let isApproved, let comment, let key) = $0 else { return nil }
         return (run, step, isApproved, comment, key)
       }),
     AgentVerb(
-      "signal", "Sends an event to a run that waits for it, or to the first that does.", .token(.start),
+      "signal", "Sends an event to a given run, or to the first run that waits for it.", .token(.start),
       at: .post("/events", ReceivedAnswer.self, status: 202), by: "runs signal",
       refusals: [.notFound, .ambiguous, .ended],
       Member<String>.required("name", "The name of the event."),
-      Member<String?>.optional("id", "Its id, 1 to 256 bytes; no id is taken twice. Generated if left out."),
-      Member<PlainJSON?>.optional("data", "What it says."),
+      Member<String?>.optional("id", "The event's id, 1 to 256 bytes. An id counts once. Generated if left out."),
+      Member<PlainJSON?>.optional("data", "The event's data."),
       Member<String?>.optional(
-        "run", "The run it is for, as in other requests; the first that waits for it if left out."),
+        "run", "The run, named as in other requests. If left out, the first run that waits for the event."),
       make: { .signal(SentEvent(id: $1, name: $0, data: $2?.value, run: $3)) },
       values: {
         guard case .signal(let event) = $0 else { return nil }
@@ -357,17 +363,17 @@ extension AgentVerb {
     AgentVerb(
       "runs", "Lists the open runs, and the latest finished ones.", .token(.read),
       at: .get("/runs", RunListAnswer.self), by: "runs list", on: "/runs",
-      Member<Int>.optional("limit", or: 20, "The most runs to list; without pages, the most finished ones."),
-      Member<String?>.optional("recipe", "Only runs of that recipe."),
+      Member<Int>.optional("limit", or: 20, "How many runs to list at most; without 'paged', how many finished ones."),
+      Member<String?>.optional("recipe", "Only runs of this recipe."),
       Member<[RunStatus]>.optional("status", or: [], "Only runs with one of these statuses."),
-      Member<Timestamp?>.optional("since", "Only runs created at that instant or later."),
-      Member<Timestamp?>.optional("until", "Only runs created before that instant."),
+      Member<Timestamp?>.optional("since", "Only runs created at this instant or later."),
+      Member<Timestamp?>.optional("until", "Only runs created before this instant."),
       Member<String?>.optional(
-        "cursor", "Where the page begins, as the page before named it in 'next'."),
+        "cursor", "Where this page starts: 'next' of the page before."),
       Member<Bool>.optional(
-        "paged", or: false, "Whether the open runs come in pages too; without it, the first page has them all."),
+        "paged", or: false, "Whether to list the open runs in pages, too. Otherwise the first page has all of them."),
       Member<Bool?>.optional(
-        "needsPerson", "Only open runs that a person has to look at (true), or only the other open ones (false)."),
+        "needsPerson", "Only open runs that need a person (true), or only the other open ones (false)."),
       make: {
         .runs(
           RunListQuery(
@@ -381,14 +387,14 @@ extension AgentVerb {
         )
       }),
     AgentVerb(
-      "approvals", "Lists the open runs that ask people for decisions, the oldest first.", .token(.read),
+      "approvals", "Lists the open runs that wait for a decision, oldest first.", .token(.read),
       at: .get("/approvals", ApprovalListAnswer.self), on: "/approvals",
-      Member<Int>.optional("limit", or: 50, "The most runs to list."),
-      Member<String?>.optional("cursor", "Where the page begins, as the page before named it in 'next'."),
+      Member<Int>.optional("limit", or: 50, "How many runs to list at most."),
+      Member<String?>.optional("cursor", "Where this page starts: 'next' of the page before."),
       make: { .approvals(limit: $0, after: $1) },
       values: { if case .approvals(let limit, let after) = $0 { (limit, after) } else { nil } }),
     AgentVerb(
-      "find", "Finds a run by what it is called.", .token(.read), refusals: [.notFound, .ambiguous], run,
+      "find", "Finds a run by its name.", .token(.read), refusals: [.notFound, .ambiguous], run,
       make: { .find(run: $0) }, values: { if case .find(let run) = $0 { run } else { nil } }),
     AgentVerb(
       "show", "Shows the whole record of a run.", .token(.read),
@@ -399,8 +405,8 @@ extension AgentVerb {
       "steps", "Lists the steps of a run in the order in which they began.", .token(.read),
       at: .get("/runs/{run}/steps", StepListAnswer.self), by: "runs show", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous], run,
-      Member<Int>.optional("limit", or: 100, "The most steps to list."),
-      Member<Int>.optional("from", or: 0, "Where to read on, as the answer before named it in 'next'."),
+      Member<Int>.optional("limit", or: 100, "How many steps to list at most."),
+      Member<Int>.optional("from", or: 0, "Where to continue: 'next' of the answer before."),
       make: { .steps(run: $0, limit: $1, from: $2) },
       values: { if case .steps(let run, let limit, let from) = $0 { (run, limit, from) } else { nil } }),
     AgentVerb(
@@ -409,55 +415,56 @@ extension AgentVerb {
       refusals: [.notFound, .ambiguous], run,
       make: { .explain(run: $0) }, values: { if case .explain(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "recipes", "Lists the recipes that are served.", .token(.read), at: .get("/recipes", RecipeListAnswer.self),
+      "recipes", "Lists the served recipes.", .token(.read), at: .get("/recipes", RecipeListAnswer.self),
       on: "/recipes",
       make: { .recipes }, values: { if case .recipes = $0 { () } else { nil } }),
     AgentVerb(
-      "recipe", "Shows a recipe that is served: its text, what it takes and what it may do.", .token(.read),
+      "recipe", "Shows a served recipe: its text, its inputs and outputs, and its actions with their effects.",
+      .token(.read),
       at: .get("/recipes/{recipe}", RecipeAnswer.self), on: "/recipes/{recipe}", refusals: [.notFound, .configuration],
       recipe, make: { .recipe(name: $0) }, values: { if case .recipe(let name) = $0 { name } else { nil } }),
     AgentVerb(
-      "check", "Finds the faults in the text of a recipe; nothing runs.", .token(.read),
+      "check", "Checks the text of a recipe without running anything.", .token(.read),
       at: .post("/check", FindingListAnswer.self), by: "check",
-      Member<String>.required("text", "The text, at most 256 KiB. It may call recipes that are served."),
-      Member<String>.optional("file", or: "recipe.yaml", "What its file is called, which names it."),
+      Member<String>.required("text", "The text, at most 256 KiB. It can call served recipes."),
+      Member<String>.optional(
+        "file", or: "recipe.yaml", "The name of the recipe's file, which names a recipe without a name of its own."),
       make: { .check(text: $0, file: $1) },
       values: { if case .check(let text, let file) = $0 { (text, file) } else { nil } }),
     AgentVerb(
-      "actions", "Lists the actions that recipes can use, with the schemas of their input and output.", .token(.read),
+      "actions", "Lists the actions that recipes can use, with the schemas of their inputs and outputs.", .token(.read),
       at: .get("/actions", ActionListAnswer.self), by: "actions", make: { .actions },
       values: { if case .actions = $0 { () } else { nil } }),
     AgentVerb(
-      "value", "Reads a large value that a record names and does not hold.", .token(.data),
-      Member<BlobReference>.required("blob", "The value's hash and size, as the record has them."),
+      "value", "Reads a large value that is stored outside the record of its run.", .token(.data),
+      Member<BlobReference>.required("blob", "The value's hash and size, as in the record."),
       make: { .value($0) }, values: { if case .value(let reference) = $0 { reference } else { nil } }),
     AgentVerb(
-      "logs", "Reads some lines that programs of a run printed.", .token(.data),
+      "logs", "Reads what the commands of a run printed, a page at a time.", .token(.data),
       at: .get("/runs/{run}/logs", LogAnswer.self), by: "runs logs", on: "/runs/{run}/logs",
       refusals: [.notFound, .ambiguous], run,
-      Member<String?>.optional("step", "Only lines of that step, and of those inside it."),
+      Member<String?>.optional("step", "Only lines of this step and the steps inside it."),
       Member<Int>.optional(
         "from", or: 0,
-        "Where to read on, as the answer before named it in 'next'; on the socket a negative number counts lines from the end."
-      ),
+        "Where to continue: 'next' of the answer before. On the socket, a negative number counts lines from the end."),
       make: { .logs(run: $0, step: $1, from: $2) },
       values: { if case .logs(let run, let step, let from) = $0 { (run, step, from) } else { nil } }),
     AgentVerb(
-      "why", "Collects what an explanation of a run needs besides its record.", .token(.read),
-      Member<RunFacts.Question>.required("about", "The run, and what its record refers to."),
+      "why", "Collects the facts that an explanation of a run needs besides its record.", .token(.read),
+      Member<RunFacts.Question>.required("about", "The run, and the things its record refers to."),
       make: { .why($0) }, values: { if case .why(let question) = $0 { question } else { nil } }),
     AgentVerb(
-      "schedules", "Lists the schedules, with the recipes they were read from.", .token(.read),
+      "schedules", "Lists the schedules and their recipes.", .token(.read),
       at: .get("/schedules", ScheduleListAnswer.self), by: "schedule list", on: "/schedules",
       make: { .schedules }, values: { if case .schedules = $0 { () } else { nil } }),
     AgentVerb(
-      "slots", "Lists the slots of the ledger, latest first.", .token(.read),
+      "slots", "Lists the slots in the ledger, latest first.", .token(.read),
       at: .get("/slots", SlotListAnswer.self), by: "schedule log", on: "/schedules/{id}",
-      Member<String?>.optional("schedule", "Only slots of that schedule."),
-      Member<Int>.optional("limit", or: 20, "The most slots to list."),
-      Member<Timestamp?>.optional("from", "Only slots from that instant on."),
-      Member<Timestamp?>.optional("before", "Only slots before that instant."),
-      Member<String?>.optional("cursor", "Where the page begins, as the page before named it in 'next'."),
+      Member<String?>.optional("schedule", "Only slots of this schedule."),
+      Member<Int>.optional("limit", or: 20, "How many slots to list at most."),
+      Member<Timestamp?>.optional("from", "Only slots at this instant or later."),
+      Member<Timestamp?>.optional("before", "Only slots before this instant."),
+      Member<String?>.optional("cursor", "Where this page starts: 'next' of the page before."),
       make: { .slots(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3, after: $4)) },
       values: {
         guard case .slots(let query) = $0 else { return nil }
@@ -466,85 +473,86 @@ extension AgentVerb {
     AgentVerb(
       "upcoming", "Lists the coming slots of the schedules, earliest first.", .token(.read),
       at: .get("/upcoming", UpcomingListAnswer.self), by: "schedule next", on: "/schedules",
-      Member<String?>.optional("schedule", "Only slots of that schedule."),
-      Member<Int>.optional("limit", or: 20, "The most slots to list."),
-      Member<Timestamp?>.optional("from", "Only slots from that instant on."),
-      Member<Timestamp?>.optional("before", "Only slots before that instant."),
-      Member<Bool>.optional("first", or: false, "Whether only the first of each schedule's slots is listed."),
+      Member<String?>.optional("schedule", "Only slots of this schedule."),
+      Member<Int>.optional("limit", or: 20, "How many slots to list at most."),
+      Member<Timestamp?>.optional("from", "Only slots at this instant or later."),
+      Member<Timestamp?>.optional("before", "Only slots before this instant."),
+      Member<Bool>.optional("first", or: false, "Whether to list only the first slot of each schedule."),
       make: { .upcoming(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3, isFirst: $4)) },
       values: {
         guard case .upcoming(let query) = $0 else { return nil }
         return (query.schedule, query.limit, query.from, query.before, query.isFirst)
       }),
     AgentVerb(
-      "pauseSchedule", "Pauses a schedule: it starts nothing until it is resumed.", .token(.steer),
+      "pauseSchedule", "Pauses a schedule: it starts no runs until it is resumed.", .token(.steer),
       at: .post("/schedules/{id}/pause", SlotListAnswer.self), by: "schedule pause", on: "/schedules/{id}",
       refusals: schedule,
-      scheduleID, Member<String?>.optional("note", "Why."),
+      scheduleID, Member<String?>.optional("note", "The reason to record."),
       make: { .pauseSchedule(id: $0, note: $1) },
       values: { if case .pauseSchedule(let id, let note) = $0 { (id, note) } else { nil } }),
     AgentVerb(
-      "resumeSchedule", "Lets a paused schedule start runs again.", .token(.steer),
+      "resumeSchedule", "Resumes a paused schedule.", .token(.steer),
       at: .post("/schedules/{id}/resume", SlotListAnswer.self), by: "schedule resume", on: "/schedules/{id}",
       refusals: schedule, scheduleID,
       make: { .resumeSchedule(id: $0) }, values: { if case .resumeSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
-      "resetSchedule", "Decides the slots again that were decided while the clock was ahead.", .token(.steer),
+      "resetSchedule", "Decides again the slots that were decided while the clock was ahead.", .token(.steer),
       at: .post("/schedules/{id}/reset", SlotListAnswer.self), by: "schedule reset",
       refusals: schedule.union([.ended]), scheduleID,
       make: { .resetSchedule(id: $0) }, values: { if case .resetSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
-      "trigger", "Starts a run of a schedule now, out of turn.", .token(.steer),
+      "trigger", "Starts a run of a schedule now, before its next slot.", .token(.steer),
       at: .post("/schedules/{id}/trigger", SlotListAnswer.self), by: "schedule trigger", on: "/schedules/{id}",
       refusals: schedule.union([.notServing, .inputs, .ended]),
       scheduleID, overlap,
-      Member<PlainMap?>.optional("inputs", "Inputs in the place of those that the entry gives."),
+      Member<PlainMap?>.optional("inputs", "Inputs that replace those of the schedule."),
       Member<[String: String]>.optional(
-        "texts", or: [:], "More of them, as texts that are read as the input's type wants."),
+        "texts", or: [:], "More inputs, as text that is read as the input's type."),
       Member<String?>.optional(
-        "key", "A key of the caller's choice: a start that was asked for with it already is the answer."),
+        "key", "A key that the caller chooses. If a start already has it, the answer is that start."),
       make: { .trigger(id: $0, overlap: $1, inputs: $2?.map ?? ValueMap(), texts: $3, key: $4) },
       values: {
         guard case .trigger(let id, let overlap, let inputs, let texts, let key) = $0 else { return nil }
         return (id, overlap, inputs.isEmpty ? nil : PlainMap(map: inputs), texts, key)
       }),
     AgentVerb(
-      "backfill", "Starts runs for past slots that have none, or only lists these.", .token(.steer),
+      "backfill", "Starts runs for past slots that have none, or only lists those slots.", .token(.steer),
       at: .post("/schedules/{id}/backfill", SlotListAnswer.self), by: "schedule backfill",
       refusals: schedule.union([.notServing]), scheduleID,
-      Member<Timestamp>.required("from", "The first instant."),
-      Member<Timestamp>.required("to", "The first instant that no longer counts."), overlap,
-      Member<Bool>.optional("dryRun", or: false, "Whether to list the slots and start nothing."),
+      Member<Timestamp>.required("from", "The instant of the first slot, or earlier."),
+      Member<Timestamp>.required("to", "The end: only slots before this instant count."), overlap,
+      Member<Bool>.optional("dryRun", or: false, "Whether to only list the slots."),
       make: { .backfill(id: $0, from: $1, to: $2, overlap: $3, isDry: $4) },
       values: {
         guard case .backfill(let id, let from, let to, let overlap, let isDry) = $0 else { return nil }
         return (id, from, to, overlap, isDry)
       }),
     AgentVerb(
-      "connections", "Lists the connections, and the secrets that are needed; never a value.", .token(.steer),
+      "connections", "Lists the connections and the secrets that recipes need, without values.", .token(.steer),
       at: .get("/connections", ConnectionListAnswer.self),
       make: { .connections }, values: { if case .connections = $0 { () } else { nil } }),
     AgentVerb(
-      "status", "Reports the agent's process and how much it has to do.", .token(.read),
+      "status", "Reports on the agent's process and its workload.", .token(.read),
       at: .get("/status", StatusAnswer.self), on: "/state",
       make: { .status }, values: { if case .status = $0 { () } else { nil } }),
     AgentVerb(
-      "issueToken", "Has the agent know a token that the caller has made.", .own, by: "token new",
+      "issueToken", "Registers a token that the caller has made.", .own, by: "token new",
       refusals: [.conflict],
-      Member<TokenIssued>.required("token", "The token as it is recorded."),
+      Member<TokenIssued>.required("token", "The token's record."),
       make: { .issueToken($0) }, values: { if case .issueToken(let token) = $0 { token } else { nil } }),
     AgentVerb(
-      "revokeToken", "Makes a token invalid.", .own, by: "token revoke", refusals: [.notFound],
+      "revokeToken", "Revokes a token.", .own, by: "token revoke", refusals: [.notFound],
       Member<String>.required("name", "The token's name."),
       make: { .revokeToken(name: $0) }, values: { if case .revokeToken(let name) = $0 { name } else { nil } }),
     AgentVerb(
       "tokens", "Lists the tokens.", .own, by: "token list",
       make: { .tokens }, values: { if case .tokens = $0 { () } else { nil } }),
     AgentVerb(
-      "issueLink", "Makes a link by which a browser logs in, once and within a minute.", .own, by: "open",
+      "issueLink", "Makes a link that logs a browser in, once and within a minute.", .own, by: "open",
       refusals: [.notServing], make: { .issueLink }, values: { if case .issueLink = $0 { () } else { nil } }),
     AgentVerb(
-      "yield", "Hands the state folder over to another process; the agent finishes what is in flight and ends.", .own,
+      "yield", "Hands the state folder over to another process: the agent finishes the actions in flight and stops.",
+      .own,
       refusals: [.serving], make: { .yield }, values: { if case .yield = $0 { () } else { nil } }),
   ]
 

@@ -128,7 +128,7 @@ package final class APIServer: Sendable {
       case "/healthz": return .text("ok\n")
       case "/readyz":
         guard content.withLock({ $0.isReady }) else {
-          throw Problem(.refusal(.notServing), "the agent is starting or ending", headers: ["Retry-After": "1"])
+          throw Problem(.refusal(.notServing), "the agent is starting or stopping", headers: ["Retry-After": "1"])
         }
         return .text("ready\n")
       case "/metrics":
@@ -159,11 +159,11 @@ package final class APIServer: Sendable {
     return masked(try await response(to: asked, reply, routed, request, caller))
   }
 
-  /// The figures of everything, which are not for tokens that are limited to some recipes.
+  /// The metrics of all recipes, which aren't for tokens that are limited to some.
   private func figures(for caller: APICaller) async throws(Problem) -> String {
     try check(.token(.metrics), for: caller)
     guard caller.recipes.isEmpty else {
-      throw Problem(.forbidden, "the token is limited to some recipes, and the figures are those of all")
+      throw Problem(.forbidden, "the token is limited to some recipes, but the metrics cover all of them")
     }
     return metrics.text(
       Metrics.Present(
@@ -222,7 +222,7 @@ package final class APIServer: Sendable {
     switch first.withLock({ $0 }) {
     case .refused(let refusal)?: throw Problem(refusal, withData: caller.seesData)
     case let reply?: return reply
-    case nil: throw Problem(.refusal(.state), "the agent ends", headers: ["Retry-After": "5"])
+    case nil: throw Problem(.refusal(.state), "the agent is stopping", headers: ["Retry-After": "5"])
     }
   }
 
@@ -484,7 +484,7 @@ package final class APIServer: Sendable {
     }
     guard hasRoom else {
       throw Problem(
-        .tooMany, "\(APIServer.mostStreams) streams are open, which is the most", headers: ["Retry-After": "15"])
+        .tooMany, "\(APIServer.mostStreams) streams are open, and more aren't possible", headers: ["Retry-After": "15"])
     }
     return StreamLease { [self] in content.withLock { $0.streams -= 1 } }
   }

@@ -63,7 +63,7 @@ struct Gate: Sendable {
     let given = Gate.host(ofURL: origin) ?? ""
     guard
       given.utf8.equalsIgnoringASCIICase(host.utf8) || own.map({ $0.utf8.equalsIgnoringASCIICase(given.utf8) }) == true
-    else { throw Problem(.foreignOrigin, "a page of '\(origin.brief)' may not ask this agent") }
+    else { throw Problem(.foreignOrigin, "pages of '\(origin.brief)' can't send requests to this agent") }
   }
 
   /// The caller, by the account at the other end of the socket or by the token.

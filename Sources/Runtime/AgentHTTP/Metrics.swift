@@ -113,7 +113,7 @@ package final class Metrics: Sendable {
   package func text(_ present: Present) -> String {
     let content = content.withLock { $0 }
     var page = Page()
-    page.begin("build_info", "gauge", "The version of the program, as a label.")
+    page.begin("build_info", "gauge", "The version of the program, in a label.")
     page.add([("version", present.version)], "1")
     page.begin("start_time_seconds", "gauge", "When the agent started, in seconds since 1970.")
     page.add([], "\(present.since.seconds)")
@@ -128,18 +128,18 @@ package final class Metrics: Sendable {
       }
       page.add(rows)
     }
-    add(.runsStarted, "runs_started_total", "Runs that were accepted, by what started them.", "cause")
+    add(.runsStarted, "runs_started_total", "Runs that were accepted, by cause.", "cause")
     add(.runsEnded, "runs_ended_total", "Runs that ended, by recipe and status.", "status")
     add(.stepsEnded, "steps_ended_total", "Steps that ended or became uncertain, by recipe and status.", "status")
     add(
-      .attemptsEnded, "attempts_ended_total", "Attempts of steps that ended, by recipe and by how they ended.",
+      .attemptsEnded, "attempts_ended_total", "Attempts of steps that ended, by recipe and status.",
       "status")
-    add(.slots, "slots_total", "Slots of schedules, by what became of them.", "outcome")
-    page.begin("slot_lateness_seconds", "histogram", "How much later than due the runs of slots were started.")
+    add(.slots, "slots_total", "Slots of schedules, by outcome.", "outcome")
+    page.begin("slot_lateness_seconds", "histogram", "How late the runs of slots were started.")
     page.add("slot_lateness_seconds", content.lateness)
     page.begin("webhook_deliveries_total", "counter", "Answers to deliveries, by the webhook's path and the status.")
     page.add(Metrics.rows(of: present.deliveries))
-    page.begin("journal_sync_seconds", "histogram", "What the syncs of the journal took.")
+    page.begin("journal_sync_seconds", "histogram", "How long syncs of the journal to disk took.")
     page.add("journal_sync_seconds", content.syncs)
     page.begin("http_request_seconds", "histogram", "How long requests took until their answer began, by status.")
     for (index, histogram) in content.requests.enumerated() where histogram.count > 0 {

@@ -32,7 +32,7 @@ package enum OpenAPIDocument {
           "title": .string("Errand"),
           "version": .string(program.split(separator: " ").last.map { String($0) } ?? program),
           "description": .string(
-            "What an agent can be asked over HTTP. Every request that makes something may be repeated with the same Idempotency-Key. Errors are problem documents (RFC 9457)."
+            "The HTTP API of an Errand agent. A request that creates something can be repeated with the same Idempotency-Key. Errors are problem documents (RFC 9457)."
           ),
         ])
       ),
@@ -44,7 +44,7 @@ package enum OpenAPIDocument {
       "securitySchemes": .object([
         "token": .object([
           "type": .string("http"), "scheme": .string("bearer"),
-          "description": .string("A token that `errand token new` made. Each request names the scope that it needs."),
+          "description": .string("A token, made with `errand token new`. Each request names the scope that it needs."),
         ])
       ]),
       "schemas": .map(schemas),
@@ -102,8 +102,8 @@ package enum OpenAPIDocument {
       "type": .object([
         "type": .string("string"), "minLength": .int(1), "description": .string("The name of the event."),
       ]),
-      "data": .object(["description": .string("What it says.")]),
-      "data_base64": .object(["not": .object([:]), "description": .string("Not taken: the data has to be JSON.")]),
+      "data": .object(["description": .string("The event's data.")]),
+      "data_base64": .object(["not": .object([:]), "description": .string("Not accepted: the data must be JSON.")]),
     ]),
     "required": .list(["specversion", "id", "source", "type"].map { .string($0) }),
   ])
@@ -185,18 +185,18 @@ package enum OpenAPIDocument {
 
   private static let problem: Value = .object([
     "type": .string("object"),
-    "description": .string("What is wrong with a request (RFC 9457)."),
+    "description": .string("What is wrong with the request (RFC 9457)."),
     "properties": .object([
       "type": .object(["type": .string("string"), "format": .string("uri-reference")]),
       "title": .object(["type": .string("string")]),
       "status": .object(["type": .string("integer")]),
-      "detail": .object(["type": .string("string"), "description": .string("What is wrong and what to do.")]),
+      "detail": .object(["type": .string("string"), "description": .string("What is wrong, and how to fix it.")]),
       "kind": .object([
         "enum": .list(Problem.Kind.all.map { .string($0.name) }), "description": .string("The kind, for programs."),
       ]),
       "moves": .object([
         "type": .string("array"), "items": .object(["type": .string("string")]),
-        "description": .string("What differs from the plan; with the kind moved."),
+        "description": .string("The differences from the plan; with the kind moved."),
       ]),
       "faults": .object([
         "type": .string("array"),

@@ -10,12 +10,13 @@ package struct Problem: Error, Sendable {
   package enum Kind: Sendable, Hashable {
     /// Why the agent refuses.
     case refusal(RequestRefusedError.Kind)
-    case unauthorized, forbidden, foreignHost, foreignOrigin, noSuchPath, method, mediaType, tooLarge, tooMany, fault
+    case unauthorized, unverified, forbidden, foreignHost, foreignOrigin, noSuchPath, method, mediaType, tooLarge,
+      tooMany, fault
 
     package static let all: [Kind] =
       RequestRefusedError.Kind.allCases.map { .refusal($0) } + [
-        .unauthorized, .forbidden, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType, .tooLarge, .tooMany,
-        .fault,
+        .unauthorized, .unverified, .forbidden, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType,
+        .tooLarge, .tooMany, .fault,
       ]
 
     package var name: String {
@@ -35,7 +36,7 @@ package struct Problem: Error, Sendable {
       case .refusal(.notAllowed), .forbidden, .foreignOrigin: 403
       case .refusal(.inputs), .refusal(.configuration): 422
       case .refusal(.notServing), .refusal(.state): 503
-      case .unauthorized: 401
+      case .unauthorized, .unverified: 401
       case .foreignHost: 421
       case .method: 405
       case .mediaType: 415
@@ -48,31 +49,32 @@ package struct Problem: Error, Sendable {
 
     package var title: String {
       switch self {
-      case .refusal(.request): "The request isn't as the document of the API says."
+      case .refusal(.request): "The request doesn't match the API."
       case .refusal(.notFound): "There is no such run, schedule or recipe."
       case .refusal(.ambiguous): "Several runs or steps match."
       case .refusal(.ended): "The run or schedule is in a state that doesn't allow it."
-      case .refusal(.notAsked): "No step asks for a decision there."
-      case .refusal(.notAllowed): "Other people are asked to decide."
-      case .refusal(.inputs): "The inputs don't fit."
+      case .refusal(.notAsked): "No step is waiting for this decision."
+      case .refusal(.notAllowed): "Only other people may decide this."
+      case .refusal(.inputs): "The inputs don't match what the recipe declares."
       case .refusal(.configuration): "The recipe, its connections or its secrets can't be used here."
-      case .refusal(.moved): "The run would do something else than its plan says, or fail."
-      case .refusal(.busy): "That is more than the agent does at once."
-      case .refusal(.timeout): "It took too long."
+      case .refusal(.moved): "The run would no longer do what its plan says, or would fail."
+      case .refusal(.busy): "The agent is busy."
+      case .refusal(.timeout): "The request timed out."
       case .refusal(.conflict): "Another request changed the same thing."
-      case .refusal(.notServing): "Only an agent that serves can do this."
-      case .refusal(.serving): "The agent serves already."
+      case .refusal(.notServing): "'errand serve' isn't running, or is just starting or stopping."
+      case .refusal(.serving): "Another agent serves this folder."
       case .refusal(.state): "The state can't be read or written."
-      case .unauthorized: "A valid token is needed."
-      case .forbidden: "The token doesn't allow it."
-      case .foreignHost: "The agent isn't known under this host."
-      case .foreignOrigin: "Pages of other origins may not ask the agent."
-      case .noSuchPath: "There is no such path."
-      case .method: "The path takes other methods."
+      case .unauthorized: "The token is missing or not valid."
+      case .unverified: "The signature of the delivery isn't valid."
+      case .forbidden: "The token doesn't allow this."
+      case .foreignHost: "This host name isn't the agent's."
+      case .foreignOrigin: "Pages of other sites can't send requests to the agent."
+      case .noSuchPath: "This path doesn't exist."
+      case .method: "This path doesn't accept this method."
       case .mediaType: "The body has the wrong type."
       case .tooLarge: "The body is too large."
       case .tooMany: "Too many streams are open."
-      case .fault: "The agent made a mistake."
+      case .fault: "The agent failed because of a fault of its own."
       }
     }
 
@@ -81,39 +83,42 @@ package struct Problem: Error, Sendable {
       switch self {
       case .refusal(.request): "Compare the request with /openapi.json. The detail names the member that is wrong."
       case .refusal(.notFound):
-        "List what there is: /api/v1/runs, /api/v1/schedules, /api/v1/recipes. A token that is limited to some recipes finds nothing of the others."
-      case .refusal(.ambiguous): "Name the run by its whole id, or the step by its path; the detail lists what matches."
+        "List what exists: /api/v1/runs, /api/v1/schedules, /api/v1/recipes. A token that is limited to some recipes can't see the others."
+      case .refusal(.ambiguous): "Use the whole id of the run, or the path of the step. The detail lists the matches."
       case .refusal(.ended):
-        "Look at the run first, GET /api/v1/runs/{run}: only an open run can be steered, and only an ended one retried. The detail says what can be done instead."
-      case .refusal(.notAsked): "Look at what is asked: /api/v1/approvals. Another person may have decided already."
+        "Check the run's status with GET /api/v1/runs/{run}: only open runs can be paused, resumed or cancelled, and only ended runs can be retried. The detail says what you can do instead."
+      case .refusal(.notAsked):
+        "List the open decisions with GET /api/v1/approvals. Someone else may already have decided."
       case .refusal(.notAllowed):
-        "The recipe lists in 'by' who may decide. A decision is recorded under the token's name."
+        "'by' in the recipe lists who may decide. A decision is recorded under the token's name."
       case .refusal(.inputs):
-        "Compare the inputs with GET /api/v1/recipes/{recipe}. An Idempotency-Key with other inputs than before is refused too: use another key for another request."
+        "Compare the inputs with GET /api/v1/recipes/{recipe}. If an Idempotency-Key was used before with other inputs, use a new key."
       case .refusal(.configuration):
         "Run 'errand check' and 'errand doctor' on the agent's machine. The detail names the connection or the secret."
       case .refusal(.moved):
-        "Make a new plan, look at it, and start the run with its digest. 'moves' says what is different now."
-      case .refusal(.busy): "Wait as long as Retry-After says, and repeat the request."
+        "Make a new plan, check it, and start the run with its digest. 'moves' lists the differences."
+      case .refusal(.busy): "Repeat the request after the seconds in Retry-After."
       case .refusal(.timeout):
-        "Repeat the request, or do the same with errand on the agent's machine, which waits longer."
-      case .refusal(.conflict): "Look at it again, and repeat the request if it is still wanted."
-      case .refusal(.notServing): "Start 'errand serve', or wait as long as Retry-After says."
-      case .refusal(.serving): "Ask the agent that serves, or stop it first."
+        "Repeat the request, or run the same command on the agent's machine, where it has no time limit."
+      case .refusal(.conflict): "Fetch the current state, and repeat the request if you still want the change."
+      case .refusal(.notServing): "Start 'errand serve', or repeat the request after the seconds in Retry-After."
+      case .refusal(.serving): "Send the request to the agent that serves the folder, or stop it first."
       case .refusal(.state):
-        "The detail names the file and what is wrong with it; 'errand state' on the agent's machine checks all of them. Nothing that was acknowledged is lost."
+        "The detail names the file and the fault. Run 'errand doctor' on the agent's machine to check the whole state."
       case .unauthorized:
-        "Send 'Authorization: Bearer' with a token. 'errand token new NAME --scope SCOPE' makes one, 'errand token list' shows which have expired. A webhook wants its signature instead."
-      case .forbidden: "Use a token with the scope that the detail names, and of the recipes that it is about."
+        "Send 'Authorization: Bearer' with a token. 'errand token new NAME --scope SCOPE' makes one; 'errand token list' shows which have expired."
+      case .unverified:
+        "Check that the sender and 'verify' of the webhook use the same secret and scheme, and that both clocks are right."
+      case .forbidden: "Use a token with the scope in the detail that isn't limited to other recipes."
       case .foreignHost:
-        "Use the address that the agent listens on, or name the one that leads to it as 'publicURL' under 'server' in errand.yaml."
-      case .foreignOrigin: "Ask from the agent's own pages, or from a program, which sends no Origin."
-      case .noSuchPath: "The paths are in /openapi.json. An id in a path is percent-encoded: a slash is %2F."
-      case .method: "The field Allow lists the methods of the path."
+        "Use the address in 'listen', or put the address that you use into errand.yaml: 'publicURL' under 'server'."
+      case .foreignOrigin: "Use the agent's own pages, or a program that sends no Origin."
+      case .noSuchPath: "/openapi.json lists the paths. Percent-encode ids in a path: a slash is %2F."
+      case .method: "The header Allow lists the methods of this path."
       case .mediaType: "Send the body as application/json."
-      case .tooLarge: "Send less: a body has at most 4 MiB, a delivery to a webhook 1 MiB."
-      case .tooMany: "Close a stream that isn't read, or wait as long as Retry-After says."
-      case .fault: "Repeat the request. If it fails again, report it with the answer and the log of 'errand serve'."
+      case .tooLarge: "Send a smaller body: at most 4 MiB, or 1 MiB to a webhook."
+      case .tooMany: "Close a stream that you don't need, or repeat the request after the seconds in Retry-After."
+      case .fault: "Repeat the request. If it fails again, report a bug with the answer and the log of 'errand serve'."
       }
     }
   }
@@ -121,7 +126,7 @@ package struct Problem: Error, Sendable {
   /// One thing that is wrong in the body.
   package struct Fault: Sendable {
     package var message: String
-    /// Where it stands in the body, as a JSON pointer (RFC 6901).
+    /// The place in the body, as a JSON pointer (RFC 6901).
     package var pointer: String
   }
 
@@ -129,7 +134,7 @@ package struct Problem: Error, Sendable {
   /// What is wrong and what to do, for people.
   package var detail: String
   package var faults: [Fault] = []
-  /// What has moved since a plan was made.
+  /// The differences from the plan that the request names.
   package var moves: [String] = []
   /// More fields of the head, such as `Allow`.
   package var headers: HTTPHeaders = [:]

@@ -44,10 +44,10 @@ struct WebhookDoor {
 
   private func answered(_ request: HTTPServerRequest, _ path: String) async throws(Problem) -> HTTPServerResponse {
     guard request.method == "POST" else {
-      throw Problem(.method, "deliveries are posted", headers: ["Allow": "POST"])
+      throw Problem(.method, "send deliveries with POST", headers: ["Allow": "POST"])
     }
     let later = Problem(
-      .refusal(.notServing), "deliveries can't be taken now; try again", headers: ["Retry-After": "5"])
+      .refusal(.notServing), "deliveries can't be accepted now; send it again later", headers: ["Retry-After": "5"])
     guard isReady else { throw later }
     let delivery = Delivery(fields: request.headers.fields.map { ($0.name, $0.value) }, body: request.body) {
       request.form.items.map { ($0.name, $0.value) }
@@ -55,9 +55,10 @@ struct WebhookDoor {
     switch await service.receive(delivery, at: path) {
     case .received(let id): return WebhookDoor.receipt(id, isNew: true)
     case .known(let id): return WebhookDoor.receipt(id, isNew: false)
-    case .unknownPath: throw Problem(.noSuchPath, "there is no webhook at this address")
+    case .unknownPath: throw Problem(.noSuchPath, "this address has no webhook")
     case .tooLarge: throw Problem(.tooLarge, "a delivery has at most 1 MiB")
-    case .unverified: throw Problem(.unauthorized, "the delivery isn't signed as this webhook wants")
+    case .unverified:
+      throw Problem(.unverified, "the signature isn't valid for this webhook, or its time is too far from now")
     case .unavailable: throw later
     }
   }

@@ -69,6 +69,13 @@ import Testing
     _ = await shownRun.end()
     #expect(try await program.call("runs", "cancel", second).code == 0)
 
+    // Following a run that waits shows it, too.
+    let followed = try program.serve("runs", "follow", id)
+    #expect(await followed.line(with: "waits for a decision: Send?") != nil, "\(followed.before)")
+    #expect(await followed.line(with: "https://") == "      \(url)", "\(followed.before)")
+    followed.signal(SIGINT)
+    _ = await followed.end()
+
     // An agent with another address finishes the run with the one that it began with.
     agent.signal(SIGTERM)
     #expect(await agent.end() == 0)

@@ -14,6 +14,13 @@ enum Clients {
 
   static let reason: Comment = "the clients from PyPI are not there; `make clients` installs them"
 
+  /// The folder of Debian's `prometheus` and `promtool`, which `make clients` unpacks; nil where apt can't download them.
+  static let prometheus: String? = {
+    let folder = packageFolder.appending(path: ".build/prometheus")
+    let isThere = FileManager.default.isExecutableFile(atPath: folder.appending(path: "prometheus").path)
+    return isThere ? folder.path : nil
+  }()
+
   /// Debian's Python, which has Selenium.
   static let systemPython = "/usr/bin/python3"
 

@@ -138,7 +138,9 @@ import Testing
       sent["keys"] = .map(ValueMap(spellings.map { ($0, Value.string("x \($0) y \($0)")) }))
       sent["deep"] = .object(["a": .list([.object([secret: .list([.null, .string("<\(secret)>"), .int(4711)])])])])
       // Too large for an event, so that it is in a blob.
-      sent["large"] = .list((0..<3000).map { .string("row \($0) of \(spellings[$0 % spellings.count]) and \(secret)") })
+      let rest = String(repeating: "-", count: 120)
+      sent["large"] = .list(
+        (0..<700).map { .string("row \($0) of \(spellings[$0 % spellings.count]) and \(secret) \(rest)") })
       self.sent = sent
     }
 
@@ -233,6 +235,7 @@ import Testing
         Self.expectNothing(of: secret, in: program)
       }
     }
+    #expect(Self.state(of: program).contains { $0.path.hasPrefix("blobs/") })
     await server.stop()
     await program.remove()
   }

@@ -29,6 +29,7 @@ import Testing
         """)
     let configuration = try String(contentsOf: program.folder.appending(path: "own/errand.yaml"), encoding: .utf8)
     #expect(configuration.contains("\nzone: Europe/Berlin\n"))
+    #expect(configuration.contains("\n# server:\n#   listen: 127.0.0.1:7373\n"))
     let errand = "cd own && '\(Program.binary.path)'"
     for command in ["check", "lint --strict", "run recipes/hello.yaml -i name=Ada", "test"] {
       let outcome = try await program.shell("\(errand) \(command)")

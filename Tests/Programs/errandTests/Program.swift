@@ -67,6 +67,11 @@ final class Program: Sendable {
     try Serving(process(arguments, environment))
   }
 
+  /// Starts another executable in the program's folder and with its environment.
+  func serve(of executable: URL, _ arguments: String...) throws -> Serving {
+    try Serving(process(arguments, [:], of: executable))
+  }
+
   /// Runs a shell command in the program's folder and with its environment.
   func shell(_ command: String) async throws -> Outcome {
     try await Call(process(["-c", command], [:], of: URL(filePath: "/bin/sh"))).outcome()

@@ -190,6 +190,36 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a client of an address that systemd holds waits until the agent is ready`() async throws {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    try program.write(
+      try program.read("errand.yaml") + "server: { listen: 127.0.0.1:7373 }\n", to: "errand.yaml")
+    // As sd_listen_fds(3) says. The child asks before the agent has begun.
+    let start = """
+      import os, socket, sys
+      held = socket.socket()
+      held.bind(("127.0.0.1", 0))
+      held.listen()
+      if os.fork() == 0:
+          client = socket.create_connection(held.getsockname())
+          client.sendall(b"GET /readyz HTTP/1.1\\r\\nHost: 127.0.0.1:7373\\r\\nConnection: close\\r\\n\\r\\n")
+          print("answered", client.makefile().readline(), file=sys.stderr)
+          os._exit(0)
+      os.dup2(held.fileno(), 3)
+      os.set_inheritable(3, True)
+      os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+      os.execv(sys.argv[1], [sys.argv[1], "serve"])
+      """
+    let serve = try program.serve(of: URL(filePath: Clients.systemPython), "-c", start, Program.binary.path)
+    #expect(await serve.line(with: "listens on 1 socket of systemd") != nil, "\(serve.before)")
+    #expect(await serve.line(with: "answered HTTP/1.1 200 ") != nil, "\(serve.before)")
+    let link = try await program.call("open", "--print")
+    #expect(link.out.hasPrefix("http://127.0.0.1:7373/login?link="), "\(link)")
+    serve.signal(SIGTERM)
+    #expect(await serve.end() == 0)
+    await program.remove()
+  }
+
   @Test func `a second agent is refused, and told who the first is`() async throws {
     let program = try await ServeTests.program()
     let serve = try program.serve("serve")

@@ -61,7 +61,7 @@ import Testing
     /// Ends the agent; nothing that it made is left.
     func end() async {
       agent.signal(SIGTERM)
-      #expect(await agent.line(with: "stopped; its state and its files are thrown away") != nil, "\(agent.before)")
+      #expect(await agent.line(with: "stopped; its state and its files are removed") != nil, "\(agent.before)")
       #expect(await agent.end() == 0)
       #expect(!FileManager.default.fileExists(atPath: state))
       #expect(!FileManager.default.fileExists(atPath: URL(filePath: state).deletingLastPathComponent().path))
@@ -83,7 +83,7 @@ import Testing
         + "  interviewPrep: { baseURL: \(address) }\n", to: "errand.yaml")
     let served = try await Served(program)
     #expect(
-      served.agent.before.contains("everything is made up: the services, the state and the files, which are in"),
+      served.agent.before.contains("everything is made up: the services, the state, and the files in"),
       "\(served.agent.before)")
 
     let started = try await served.call("runs", "start", "read")
