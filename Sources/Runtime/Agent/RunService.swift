@@ -38,8 +38,9 @@ package struct RunService: Sendable {
     }
   }
 
-  /// Answers a request whose answers come for long. Apart from the others, whose room together is 20 KB: as much would be
-  /// held by each stream.
+  /// Answers a request whose answers come for long.
+  ///
+  /// Apart from the others, whose room together is 20 KB: as much would be held by each stream.
   private func stream(_ request: AgentRequest, to replies: some AgentReplies) async {
     switch request {
     case .follow(let run, let withSnapshot):
