@@ -60,7 +60,8 @@ package struct ServerSettings: Sendable, Equatable {
     if !hasTokens { missing.append("a token, which 'errand token new NAME' makes") }
     guard let last = missing.last else { return nil }
     let list = missing.count == 1 ? last : "\(missing.dropLast().joined(separator: ", ")) and \(last)"
-    return "'server' of errand.yaml listens on \(remote.text), which other machines reach; that needs \(list)"
+    return
+      "other machines can reach \(remote.text), on which the agent would listen; 'server' in errand.yaml needs \(list)"
   }
 
   /// Reads `{listen, publicURL, allowRemote}`.

@@ -69,17 +69,11 @@ package final class HTTPServer: Sendable {
       close(descriptor)
       throw HTTPServerError(message: String(cString: fault))
     }
-    var address = sockaddr_storage()
-    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    let isKnown = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) == 0 }
-    }
-    guard isKnown else {
+    guard let address = SocketName(of: descriptor) else {
       throw HTTPServerError(message: "Descriptor \(descriptor) is no socket: \(String(cString: strerror(errno))).")
     }
-    let isLocal = Int32(address.ss_family) == AF_UNIX
-    core = ServerCore(limits: limits, isLocal: isLocal, handler: handler)
-    (host, port) = isLocal ? ("localhost", 0) : ListeningSocket.hostAndPort(of: &address)
+    core = ServerCore(limits: limits, isLocal: address.isLocal, handler: handler)
+    (host, port) = (address.host, address.port)
     try core.start(on: descriptor)
   }
 
@@ -92,6 +86,27 @@ package final class HTTPServer: Sendable {
   ///
   /// Takes as long as the handlers take to notice, and at most the time limit of a client that doesn't read its answer.
   package func stop() async { await core.stop() }
+}
+
+/// Where a socket that listens already is reached.
+package struct SocketName: Sendable {
+  /// Whether it is a Unix socket, whose clients the kernel identifies.
+  package let isLocal: Bool
+  /// The IPv4 or IPv6 address; `localhost` for a Unix socket.
+  package let host: String
+  package let port: Int
+
+  /// Nil if the descriptor is no socket.
+  package init?(of descriptor: Int32) {
+    var address = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let isKnown = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) == 0 }
+    }
+    guard isKnown else { return nil }
+    isLocal = Int32(address.ss_family) == AF_UNIX
+    (host, port) = isLocal ? ("localhost", 0) : ListeningSocket.hostAndPort(of: &address)
+  }
 }
 
 /// A listening socket, with the port it got.

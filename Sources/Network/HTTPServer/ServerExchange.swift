@@ -331,10 +331,17 @@ extension HTTPHeaders {
     if fields.contains(where: { $0.name.isEmpty || $0.name.utf8.contains { $0 <= ASCII.space } }) {
       return "The name of a field has a space or a control character."
     }
+    if fields.contains(where: { $0.value.utf8.contains { $0 < ASCII.space && $0 != ASCII.tab || $0 == 0x7F } }) {
+      return "The value of a field has a control character."
+    }
+    // Two readers may take one each.
+    for name in ["Host", "Origin", "Authorization", "Content-Type", "Idempotency-Key"] where values(name).count > 1 {
+      return "There is more than one field \(name)."
+    }
     let encodings = values("Transfer-Encoding")
     if encodings.count > 1 || encodings.contains(where: { $0.lowercasedASCII != "chunked" }) {
       return "The only transfer encoding is 'chunked', once."
     }
-    return values("Host").count > 1 ? "There is more than one field Host." : nil
+    return nil
   }
 }

@@ -39,7 +39,8 @@ struct RunSteering: DispatchedCommand {
       session.tellOfKey(run, known)
       if known.isEnded { return .done }
     }
-    console.say("the agent is running it; follow it with: errand runs follow \(run)")
+    console.say(
+      "the agent is running it; follow it with: \(session.access.remote?.command ?? "errand") runs follow \(run)")
     return .done
   }
 

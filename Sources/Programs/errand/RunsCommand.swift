@@ -36,7 +36,7 @@ struct RunsCommand: DispatchedCommand {
     let (open, finished, next, isAgent) = try await session.access.asking(isReading: true) {
       requests throws(RuntimeError) in
       var query = query
-      if let page { query.after = try await requests.run(page).id }
+      if let page { query.after = try await cursor(after: page, requests) }
       let runs = try await requests.runs(query)
       return (runs.open, runs.finished, runs.next, requests.connection.isAgent)
     }
@@ -78,6 +78,16 @@ struct RunsCommand: DispatchedCommand {
         "\nNo agent is running to resume the open runs. Start one with: errand serve; or: errand runs resume")
     }
     return .done
+  }
+
+  /// Where the page after a run begins, which may also be given as a list in JSON names it.
+  private func cursor(after page: String, _ requests: AgentRequests) async throws(RuntimeError) -> String {
+    if RunListQuery.instant(ofCursor: page) != nil { return page }
+    let run = try await requests.shown(page)
+    guard let end = run.endedAt else {
+      throw RuntimeError(.usage, "--after takes a run that is over, but \(run.id) is \(run.status.rawValue)")
+    }
+    return RunListQuery.cursor(run.id, end)
   }
 
   /// The instant of an option: a time on the folder's clock, or a length of time before now.

@@ -159,7 +159,12 @@ private struct Service {
   /// Listens for requests over HTTP: on `api.sock` always, and on the addresses of errand.yaml, unless systemd holds some.
   private func openDoors(besides handed: [Int32]) async throws(RuntimeError) -> APIServer {
     let workspace = current.value.workspace
-    let settings = workspace.configuration.server
+    var settings = workspace.configuration.server
+    if !handed.isEmpty {
+      // What other machines reach needs the same, whoever opened the socket.
+      settings.listen = handed.compactMap(SocketName.init).filter { !$0.isLocal }
+        .map { ServerSettings.Address(host: $0.host, port: $0.port) }
+    }
     if let refusal = settings.refusal(hasTokens: !(await agent.store.tokens().isEmpty)) {
       throw RuntimeError(.configuration, refusal)
     }

@@ -40,7 +40,8 @@ package indirect enum AgentRequest: Sendable {
   case show(run: String)
   /// - Parameter from: How many steps come before the first that is listed.
   case steps(run: String, limit: Int = 100, from: Int = 0)
-  case explain(run: String)
+  /// - Parameter isAlone: Whether other runs are left out, for a caller who sees only some recipes.
+  case explain(run: String, isAlone: Bool = false)
   case recipes
   case recipe(name: String)
   /// - Parameter file: What the recipe's file would be called, by which the recipe is named.
@@ -79,6 +80,8 @@ package struct RunListQuery: Sendable {
   /// The most finished runs, or of a page the most runs.
   package var limit: Int
   package var recipe: String?
+  /// The recipes that the caller sees; all if empty.
+  package var seen: [String] = []
   package var statuses: [RunStatus]
   /// Only runs that were created at that instant or later.
   package var since: Timestamp?

@@ -413,7 +413,7 @@ extension AgentVerb {
       "explain", "Says why a run is in its state.", .token(.data),
       at: .get("/runs/{run}/why", ExplanationAnswer.self), by: "why", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous], run,
-      make: { .explain(run: $0) }, values: { if case .explain(let run) = $0 { run } else { nil } }),
+      make: { .explain(run: $0) }, values: { if case .explain(let run, _) = $0 { run } else { nil } }),
     AgentVerb(
       "recipes", "Lists the served recipes.", .token(.read), at: .get("/recipes", RecipeListAnswer.self),
       on: "/recipes",

@@ -18,13 +18,21 @@ final class EventInbox: Sendable {
   private let sweepsAbove = Mutex(EventInbox.mostConsumed * 5 / 4)
 
   /// Takes an event in, durably; false if it was received before.
+  ///
+  /// Throws if another event has its id: its sender must not take that for its own.
   func receive(_ event: EventRecord, for host: RunHost) async throws(StateError) -> Bool {
     let store = host.store
-    if event.delivery == nil, await store.event(event.id) != nil { return false }
+    if event.delivery == nil, let known = await store.event(event.id) {
+      guard known.isSame(as: event, given: store.secrets) else { throw EventInbox.isTaken(event.id) }
+      return false
+    }
     do throws(StateError) { try await host.keeper.append([.eventReceived(event)]) } catch {
       if event.delivery != nil, error.isOutrun { return false }
       // It was brought twice at the same time.
-      if error.kind == .invalid, await store.event(event.id) != nil { return false }
+      if error.kind == .invalid, let known = await store.event(event.id) {
+        guard known.isSame(as: event, given: store.secrets) else { throw EventInbox.isTaken(event.id) }
+        return false
+      }
       throw error
     }
     await planForgetting(for: host)
@@ -36,6 +44,13 @@ final class EventInbox: Sendable {
       host.activity?.end()
     }
     return true
+  }
+
+  private static func isTaken(_ id: String) -> StateError {
+    let message = "another event has the id '\(id)', with another name, other data or for another run"
+    var error = StateError(.invalid, message)
+    error.forCaller = "\(message); give each event an id of its own"
+    return error
   }
 
   func offer(_ event: EventRecord, to host: isolated RunHost) async {

@@ -87,7 +87,7 @@ package struct RunService: Sendable {
         replies.give(.found(found, open: await store.openRun(found.id)?.listed))
       case .show(let run): try await replies.give(stored(try await find(run).id), isEnd: false)
       case .steps(let run, let limit, let from): replies.give(try await steps(run, limit, from))
-      case .explain(let run): replies.give(try await explanation(of: run))
+      case .explain(let run, let isAlone): replies.give(try await explanation(of: run, isAlone))
       case .recipes: await replies.giveInTurn(.recipes(try await steered().servedRecipes()))
       case .recipe(let name): await replies.giveInTurn(.recipe(try await steered().servedRecipe(named: name)))
       case .check(let text, let file): await replies.giveInTurn(.value(try await check(text, file)))

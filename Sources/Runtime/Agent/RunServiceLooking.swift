@@ -12,7 +12,7 @@ extension RunService {
     if query.after == nil || lastOpen != nil, statuses?.allSatisfy(\.isEnded) != true {
       var asked = OpenRunQuery(recipe: query.recipe, statuses: statuses)
       (asked.createdFrom, asked.createdBefore) = (query.since, query.until)
-      (asked.idBefore, asked.needsPerson) = (lastOpen, query.needsPerson)
+      (asked.idBefore, asked.needsPerson, asked.recipes) = (lastOpen, query.needsPerson, query.seen)
       (open, count) = await store.latestOpenRuns(asked, limit: query.isPaged ? query.limit : .max)
     }
     open = open.map(\.listed)
@@ -24,7 +24,16 @@ extension RunService {
     var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
     history.createdFrom = query.since
     history.createdBefore = query.until
-    var finished = try await finishedRuns(history, after: lastOpen == nil ? query.after : nil)
+    var finished: [RunSummary] = []
+    // The history is found by recipe.
+    let recipes: [String?] = query.recipe == nil && !query.seen.isEmpty ? query.seen : [query.recipe]
+    for recipe in recipes {
+      history.recipe = recipe
+      finished += try await finishedRuns(history, after: lastOpen == nil ? query.after : nil)
+    }
+    if recipes.count > 1 {
+      finished.sort { $0.endedAt == $1.endedAt ? $1.id.precedesByScalars($0.id) : $0.endedAt > $1.endedAt }
+    }
     let hasMore = finished.count > rest
     finished.removeLast(finished.count - min(finished.count, rest))
     let next = finished.last?.cursor ?? (query.isPaged ? open.first.map(RunListQuery.cursor) : nil)
@@ -72,7 +81,7 @@ extension RunService {
     guard let cursor else {
       return try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
     }
-    guard let instant = cursor.split(separator: "_").first.flatMap({ Timestamp(String($0)) }) else {
+    guard let instant = RunListQuery.instant(ofCursor: cursor) else {
       throw RequestRefusedError(.request, "the cursor isn't one that a page of runs named")
     }
     var query = query
@@ -104,9 +113,11 @@ extension RunService {
   }
 
   /// Why a run is in its state.
-  func explanation(of run: String) async throws(RequestRefusedError) -> AgentReply {
-    let record = try await stored(try await find(run).id).record()
-    guard case .facts(let answer) = try await facts(RunFacts.Question(about: record)) else {
+  func explanation(of run: String, _ isAlone: Bool) async throws(RequestRefusedError) -> AgentReply {
+    var record = try await stored(try await find(run).id).record()
+    if isAlone, record.status == .queued { record.reason = nil }
+    let question = RunFacts.Question(about: record)
+    guard case .facts(let answer) = try await facts(isAlone ? question.alone : question) else {
       throw RequestRefusedError(.state, "the run \(record.id) cannot be explained")
     }
     var facts = RunFacts(record, answering: answer)
@@ -191,5 +202,15 @@ extension RunListQuery {
 
 extension RunSummary {
   /// The place of a finished run in lists, which stays when the run is deleted.
-  fileprivate var cursor: String { "\(endedAt)_\(id)" }
+  fileprivate var cursor: String { RunListQuery.cursor(id, endedAt) }
+}
+
+extension RunListQuery {
+  /// The cursor of the page after a finished run.
+  package static func cursor(_ run: String, _ endedAt: Timestamp) -> String { "\(endedAt)_\(run)" }
+
+  /// The instant of a cursor of finished runs; nil if the text is none.
+  package static func instant(ofCursor text: String) -> Timestamp? {
+    text.utf8.contains(UInt8(ascii: "_")) ? text.split(separator: "_").first.flatMap { Timestamp(String($0)) } : nil
+  }
 }

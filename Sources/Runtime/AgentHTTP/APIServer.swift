@@ -99,7 +99,10 @@ package final class APIServer: Sendable {
   private func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
     var response: HTTPServerResponse
     let began = time.elapsed()
-    do throws(Problem) { response = try await answered(request) } catch { response = masked(error.response) }
+    var isKnown = false
+    do throws(Problem) { response = try await answered(request, &isKnown) } catch {
+      response = isKnown ? masked(error.response) : error.response
+    }
     metrics.count(status: response.status, after: time.elapsed() - began)
     // What is shown is the caller's alone, and no page is made of it.
     if response.headers["Cache-Control"] == nil { response.headers["Cache-Control"] = "no-store" }
@@ -108,6 +111,9 @@ package final class APIServer: Sendable {
   }
 
   /// The answer without the secrets that are known now; of a stream, each event is masked.
+  ///
+  /// Only for callers who are known: before that, an answer holds nothing but what was sent, and masked it would say which
+  /// of many guesses is a secret.
   private func masked(_ response: HTTPServerResponse) -> HTTPServerResponse {
     guard case .bytes(let bytes) = response.body else { return response }
     var response = response
@@ -116,7 +122,10 @@ package final class APIServer: Sendable {
     return response
   }
 
-  private func answered(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
+  /// - Parameter isKnown: Becomes true once it is known who asks.
+  private func answered(
+    _ request: HTTPServerRequest, _ isKnown: inout Bool
+  ) async throws(Problem) -> HTTPServerResponse {
     try gate.checkHost(request)
     let path = request.rawPath
     if path.hasPrefix(Webhook.root) {
@@ -145,10 +154,11 @@ package final class APIServer: Sendable {
     }
     if let asset = PageAssets.answer(path) { return asset }
     try gate.checkOrigin(request)
-    guard path.hasPrefix("\(apiRoot)/") else { return masked(try await page(request)) }
-    if path == RequestDoor.path { return try await lines(request) }
+    guard path.hasPrefix("\(apiRoot)/") else { return try await page(request) }
+    if path == RequestDoor.path { return try await lines(request, &isKnown) }
     let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
     let caller = try await gate.caller(of: request)
+    isKnown = true
     try check(routed.verb.scope, for: caller)
     let asked = try await narrowed(try routed.request(request), for: caller)
     switch asked {
@@ -190,6 +200,7 @@ package final class APIServer: Sendable {
   private func page(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
     let isSandbox = service.agent.isSandbox
     let login = LoginPage(gate: gate, sessions: service.sessions, isSandbox: isSandbox)
+    var isKnown = false
     do throws(Problem) {
       let path = request.rawPath
       if path == "/login" || path == "/logout" {
@@ -199,6 +210,7 @@ package final class APIServer: Sendable {
         if request.method == "POST" { return login.answer(toForm: request) }
         return Pages.redirect(pagePath("login", query: [("to", request.target)]))
       }
+      isKnown = true
       let asking = PageRequest(
         http: request, caller: caller,
         parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
@@ -206,12 +218,13 @@ package final class APIServer: Sendable {
           try check(asked.verb.scope, for: caller)
           return try await reply(to: try await narrowed(asked, for: caller), from: caller)
         }, clock: clock(), isSandbox: isSandbox)
-      if let answer = try await Pages.answer(asking) { return answer }
+      if let answer = try await Pages.answer(asking) { return masked(answer) }
       throw Problem(.noSuchPath, "there is no page at \(path.brief)")
     } catch {
       let isForm = request.method == "POST" && error.kind != .foreignOrigin
       let page = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
-      return ProblemPage.response(of: error, page: page, isSandbox: isSandbox)
+      let response = ProblemPage.response(of: error, page: page, isSandbox: isSandbox)
+      return isKnown ? masked(response) : response
     }
   }
 
@@ -221,7 +234,7 @@ package final class APIServer: Sendable {
       asked, from: caller.caller, to: LocalReplies { reply in first.withLock { $0 = $0 ?? reply } })
     switch first.withLock({ $0 }) {
     case .refused(let refusal)?: throw Problem(refusal, withData: caller.seesData)
-    case let reply?: return reply
+    case let reply?: return caller.recipes.isEmpty ? reply : reply.alone
     case nil: throw Problem(.refusal(.state), "the agent is stopping", headers: ["Retry-After": "5"])
     }
   }
@@ -245,51 +258,60 @@ package final class APIServer: Sendable {
         caller.sees(recipe: plan.recipe)
       else { throw Problem(.refusal(.notFound), "there is no such plan") }
     case .runs(var query):
-      if let recipe = query.recipe {
-        try check(recipe: recipe, "recipe")
-      } else {
-        query.recipe = try onlyRecipe(of: caller, "recipe")
-      }
+      if let recipe = query.recipe { try check(recipe: recipe, "recipe") } else { query.seen = caller.recipes }
       return .runs(query)
     case .slots(let query), .upcoming(let query):
       guard let schedule = query.schedule else {
-        throw Problem(.forbidden, "the token is limited to some recipes: name one of their schedules in 'schedule'")
+        throw Problem(
+          .forbidden, "the token is limited to \(joined(caller.recipes)): name one of their schedules in 'schedule'")
       }
       try check(schedule: schedule)
     case .pauseSchedule(let id, _), .resumeSchedule(let id), .resetSchedule(let id), .trigger(let id, _, _, _, _),
       .backfill(let id, _, _, _, _):
       try check(schedule: id)
-    case .signal(let event):
+    case .signal(var event):
       guard let run = event.run else {
         throw Problem(.forbidden, "the token is limited to some recipes: name the run that the event is for in 'run'")
       }
       try await find(run, for: caller)
+      // Ids of its own, so that it can't take those of others.
+      event.id = event.id.map { "\(caller.caller.account)/\($0)" }
+      return .signal(event)
     case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _, _), .retry(let run, _, _, _),
       .delete(let run), .resolve(let run, _, _, _), .decide(let run, _, _, _, _), .find(let run), .show(let run),
-      .logs(let run, _, _), .steps(let run, _, _), .explain(let run):
+      .logs(let run, _, _), .steps(let run, _, _):
       try await find(run, for: caller)
     case .schedules, .recipes, .status, .approvals, .actions, .watch: break
+    case .explain(let run, _):
+      try await find(run, for: caller)
+      return .explain(run: run, isAlone: true)
     case .why(let question):
       try await find(question.subject.run, for: caller)
       if let schedule = question.subject.schedule { try check(schedule: schedule) }
       return .why(question.alone)
     // It may call the recipes that are served, and what is found says what they take.
     case .check, .connections, .submit, .value, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
-      throw Problem(.forbidden, "the token is limited to some recipes")
+      throw Problem(
+        .forbidden, "'\(asked.verb.name)' is about all recipes, and the token is limited to \(joined(caller.recipes))")
     }
     return asked
   }
 
-  private func onlyRecipe(of caller: APICaller, _ parameter: String) throws(Problem) -> String? {
-    if caller.recipes.count == 1 { return caller.recipes[0] }
-    throw Problem(
-      .forbidden, "the token is limited to \(joined(caller.recipes)): name one of them in '\(parameter)'")
-  }
-
   private func find(_ run: String, for caller: APICaller) async throws(Problem) {
-    guard case .found(let found, _) = try await reply(to: .find(run: run), from: caller),
-      caller.sees(recipe: found.recipe)
-    else { throw Problem(.refusal(.notFound), "there is no such run") }
+    guard !run.hasSameScalars(as: "last") else {
+      throw Problem(
+        .refusal(.notFound),
+        "the token is limited to \(joined(caller.recipes)): name the run by its id, or as last:RECIPE")
+    }
+    var found: RunReference?
+    do throws(Problem) {
+      if case .found(let run, _) = try await reply(to: .find(run: run), from: caller) { found = run }
+    } catch  where error.kind != .refusal(.ambiguous) && error.kind != .refusal(.notFound) { throw error } catch {
+      // The message would name runs, or recipes, of others.
+    }
+    guard let found, caller.sees(recipe: found.recipe) else {
+      throw Problem(.refusal(.notFound), "there is no such run")
+    }
   }
 
   // MARK: Answers
@@ -305,7 +327,7 @@ package final class APIServer: Sendable {
     switch reply {
     case .accepted(let run, _, let known):
       headers["Location"] = "\(apiRoot)/runs/\(run)"
-      if let seconds = request.secondsToWait, case .start = asked {
+      if let seconds = request.secondsToWait, case .start = asked, caller.scopes.contains(.read) {
         headers["Preference-Applied"] = "wait=\(seconds)"
         if let record = try await ended(run, within: seconds, caller) {
           status = 200
@@ -466,9 +488,12 @@ package final class APIServer: Sendable {
   // MARK: Streams
 
   /// Answers a request of the command line as lines.
-  private func lines(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
-    let door = RequestDoor(service: service, program: program, time: time)
+  private func lines(
+    _ request: HTTPServerRequest, _ isKnown: inout Bool
+  ) async throws(Problem) -> HTTPServerResponse {
+    let door = RequestDoor(service: service, gate: gate, program: program, time: time)
     let caller = try await gate.caller(of: request)
+    isKnown = true
     let given = try door.asked(request, by: caller)
     try check(given.verb.scope, for: caller)
     let asked = try await narrowed(given, for: caller)
@@ -494,7 +519,7 @@ package final class APIServer: Sendable {
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])
-    response.body = .stream { [service, store, time] writer in
+    response.body = .stream { [service, store, time, gate] writer in
       defer { withExtendedLifetime(lease) {} }
       let replies = EventStreamReplies(writer, for: caller, hiding: store.secrets)
       await withTaskGroup(of: Void.self) { group in
@@ -504,6 +529,7 @@ package final class APIServer: Sendable {
         group.addTask {
           while !Task.isCancelled {
             try? await time.sleep(for: APIServer.heartbeat)
+            guard await gate.isStillIn(caller) else { return }
             do { try await writer.write(": still here\n\n") } catch { return }
           }
         }
@@ -526,6 +552,41 @@ final class StreamLease: Sendable {
   init(_ giveBack: @escaping @Sendable () -> Void) { self.giveBack = giveBack }
 
   deinit { giveBack() }
+}
+
+extension AgentReply {
+  /// The answer for a caller who sees only some recipes: without what belongs to runs of others.
+  fileprivate var alone: AgentReply {
+    switch self {
+    case .runs(let open, let finished, let next, let count):
+      return .runs(open: open.map(\.alone), finished: finished, next: next, openCount: count)
+    case .run(let run): return .run(run.alone)
+    case .ended(let run): return .ended(run.alone)
+    case .slots(var slots):
+      for index in slots.indices { slots[index].cause = slots[index].cause.alone }
+      return .slots(slots)
+    default: return self
+    }
+  }
+}
+
+extension RunRecord {
+  /// The record for a caller who sees only some recipes: without the runs that it follows or waits for.
+  var alone: RunRecord {
+    var run = self
+    run.origin.cause = run.origin.cause.alone
+    if status == .queued { run.reason = nil }
+    return run
+  }
+}
+
+extension RunCause {
+  // What is retried is of the same recipe.
+  fileprivate var alone: RunCause {
+    var cause = self
+    if cause.kind != .retry { cause.run = nil }
+    return cause
+  }
 }
 
 extension AgentRequest {

@@ -11,6 +11,8 @@ struct APICaller: Sendable {
   var scopes: Set<TokenScope>
   /// The recipes that it sees; all if empty.
   var recipes: [String]
+  /// The hash of its token, if it has one.
+  var token: String?
 
   /// Whether it sees what runs are about.
   var seesData: Bool { scopes.contains(.data) }
@@ -27,6 +29,7 @@ struct APICaller: Sendable {
     caller.recipes = token.recipes
     scopes = Set(token.scopes)
     recipes = token.recipes
+    self.token = token.sha256
   }
 
   func sees(recipe: String) -> Bool { recipes.isEmpty || recipes.contains { $0.hasSameScalars(as: recipe) } }
@@ -88,6 +91,12 @@ struct Gate: Sendable {
   }
 
   private func token(_ digest: String) async -> TokenIssued? { await store.tokens().first { $0.sha256 == digest } }
+
+  /// Whether a caller who was let in may still be there: a stream ends when its token is revoked or expires.
+  func isStillIn(_ caller: APICaller) async -> Bool {
+    guard let digest = caller.token else { return true }
+    return await validToken(digest) != nil
+  }
 
   /// The token with a hash, unless it was revoked or has expired.
   func validToken(_ digest: String) async -> TokenIssued? {

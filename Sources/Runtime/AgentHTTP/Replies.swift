@@ -59,6 +59,7 @@ final class EventStreamReplies: AgentReplies {
   /// A message with a run; nothing if the caller doesn't see it.
   private func message(_ event: String, of run: RunRecord, isListed: Bool) -> [UInt8] {
     guard caller.sees(recipe: run.recipe) else { return [] }
+    let run = caller.recipes.isEmpty ? run : run.alone
     let answer = isListed ? RunAnswer(listed: run, withData: seesData) : RunAnswer(run, withData: seesData)
     return (try? answer.encoded()).map { message(event, $0) } ?? []
   }

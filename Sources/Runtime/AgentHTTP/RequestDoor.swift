@@ -15,6 +15,7 @@ import Synchronization
 
 struct RequestDoor: Sendable {
   let service: RunService
+  let gate: Gate
   let program: String
   let time: any TimeSource
 
@@ -65,7 +66,7 @@ struct RequestDoor: Sendable {
       "Content-Type": "application/jsonl", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
       "Errand-Program": program,
     ])
-    response.body = .stream { [service, time] writer in
+    response.body = .stream { [service, time, gate] writer in
       defer { withExtendedLifetime(lease) {} }
       let queue = LineQueue()
       let line = RequestLine(
@@ -80,6 +81,7 @@ struct RequestDoor: Sendable {
         group.addTask {
           while !Task.isCancelled {
             try? await time.sleep(for: APIServer.heartbeat)
+            guard await gate.isStillIn(caller) else { return queue.cut() }
             queue.send(RequestDoor.heartbeat)
           }
         }
@@ -142,6 +144,9 @@ private final class LineQueue: Sendable {
     }
     return content.withLock { !$0.isOver }
   }
+
+  /// Ends with what came so far, which isn't the whole answer.
+  func cut() { close() }
 
   /// Says that nothing more comes.
   func finish() { sink.finish() }

@@ -96,7 +96,14 @@ extension RoutedVerb {
       guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
         throw Problem(.refusal(.request), "an Idempotency-Key consists of visible ASCII characters without spaces")
       }
-      if case .member(let name) = use, line[name] == nil { line[name] = .string(RoutedVerb.unquoted(key)) }
+      if case .member(let name) = use {
+        let key = Value.string(RoutedVerb.unquoted(key))
+        if let given = line[name], given != key {
+          throw Problem(
+            .refusal(.request), "the body's '\(name)' and the Idempotency-Key differ; leave one of them out")
+        }
+        line[name] = key
+      }
     }
     do throws(RequestRefusedError) { return try AgentRequest(reading: .map(line)) } catch { throw Problem(error) }
   }

@@ -3,6 +3,8 @@ package import Basics
 /// Which open runs to find; a member that is nil matches every run.
 package struct OpenRunQuery: Sendable {
   package var recipe: String?
+  /// Only runs of one of these recipes, if there are any.
+  package var recipes: [String] = []
   /// Only runs in that group.
   package var group: String?
   package var statuses: Set<RunStatus>?
@@ -36,6 +38,7 @@ package struct OpenRunQuery: Sendable {
 
   func matches(_ run: RunRecord) -> Bool {
     if let recipe, !recipe.hasSameScalars(as: run.recipe) { return false }
+    if !recipes.isEmpty, !recipes.contains(where: run.recipe.hasSameScalars) { return false }
     if let group, run.origin.group?.name.hasSameScalars(as: group) != true { return false }
     if let statuses, !statuses.contains(run.status) { return false }
     if let idPrefix, !run.id.utf8.starts(with: idPrefix.utf8) { return false }

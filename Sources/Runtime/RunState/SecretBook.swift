@@ -300,6 +300,15 @@ extension SecretBook {
 
 // MARK: - Events
 
+extension EventRecord {
+  /// Whether an event that comes again is this one: with the same name and data, and for the same run.
+  package func isSame(as event: EventRecord, given secrets: SecretBook) -> Bool {
+    guard name.hasSameScalars(as: event.name), run == event.run else { return false }
+    // The data are kept without their secrets.
+    return data == event.data || data == (try? event.data?.withoutSecrets(secrets))
+  }
+}
+
 extension StateEvent {
   /// The event without secrets in the parts that `keep` did not prepare: the run's origin, data from outside, and the
   /// sentences for people.

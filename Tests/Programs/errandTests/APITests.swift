@@ -323,6 +323,31 @@ import Testing
     await bench.end()
   }
 
+  @Test func `a token that is limited to two recipes sees the runs of both, and no other`() async throws {
+    let bench = try await Bench()
+    try bench.program.write("steps: [{ let: { x: 1 } }]", to: "recipes/other.yaml")
+    _ = await bench.agent.line(with: "other")
+    let token = try await bench.token("ada", "--scope", "read", "--scope", "start")
+    let narrow = try await bench.token(
+      "narrow", "--scope", "read", "--scope", "data", "--scope", "approve", "--recipe", "ask", "--recipe", "sum")
+    var runs: [String] = []
+    for recipe in ["sum", "other", "sum"] {
+      let run = try await bench.send(
+        "POST", "/api/v1/recipes/\(recipe)/runs", token, "{}", headers: ["Prefer": "wait=30"])
+      runs.append(try #require(run.json["id"]?.string))
+    }
+    _ = try await bench.send("POST", "/api/v1/recipes/ask/runs", token, #"{"inputs":{"name":"Ada"}}"#)
+    var all = try await bench.send("GET", "/api/v1/runs", narrow)
+    #expect(all.json["items"]?.list?.compactMap { $0["recipe"]?.string } == ["ask", "sum", "sum"], "\(all.json)")
+    all = try await bench.send("GET", "/api/v1/runs?limit=1&status=succeeded", narrow)
+    #expect(all.json["items"]?.list?.map { $0["id"]?.string } == [runs[2]])
+    let cursor = try #require(all.json["next"]?.string)
+    all = try await bench.send("GET", "/api/v1/runs?limit=1&status=succeeded&cursor=\(cursor)", narrow)
+    #expect(all.json["items"]?.list?.map { $0["id"]?.string } == [runs[0]], "\(all.json)")
+    #expect(all.json["next"] == nil)
+    await bench.end()
+  }
+
   @Test func `a token sees of the agent's work and of events only what it may`() async throws {
     let bench = try await Bench()
     try bench.program.write(
@@ -783,7 +808,7 @@ import Testing
     #expect(refused.code == 78)
     #expect(
       refused.error
-        == "error: 'server' of errand.yaml listens on 0.0.0.0:0, which other machines reach; that needs 'allowRemote: true', 'publicURL', the address under which people reach it and a token, which 'errand token new NAME' makes\n"
+        == "error: other machines can reach 0.0.0.0:0, on which the agent would listen; 'server' in errand.yaml needs 'allowRemote: true', 'publicURL', the address under which people reach it and a token, which 'errand token new NAME' makes\n"
     )
     await program.remove()
   }

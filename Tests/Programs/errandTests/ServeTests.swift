@@ -220,6 +220,24 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a socket of systemd that other machines reach needs what such an address needs`() async throws {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    let start = """
+      import os, socket, sys
+      held = socket.socket()
+      held.bind(("0.0.0.0", 0))
+      held.listen()
+      os.dup2(held.fileno(), 3)
+      os.set_inheritable(3, True)
+      os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+      os.execv(sys.argv[1], [sys.argv[1], "serve"])
+      """
+    let serve = try program.serve(of: URL(filePath: Clients.systemPython), "-c", start, Program.binary.path)
+    #expect(await serve.line(with: "error: other machines can reach 0.0.0.0:") != nil, "\(serve.before)")
+    #expect(await serve.end() == 78)
+    await program.remove()
+  }
+
   @Test func `a second agent is refused, and told who the first is`() async throws {
     let program = try await ServeTests.program()
     let serve = try program.serve("serve")

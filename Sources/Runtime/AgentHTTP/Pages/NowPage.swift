@@ -59,7 +59,7 @@ extension Pages {
   private static let mostNextSlots = 8
 
   private static func next(_ request: PageRequest) async throws(Problem) -> [Markup] {
-    guard case .status(let report) = try await request.ask(.status), let served = report.served else {
+    guard case .status(let report) = try await request.ask(.status), report.isServing else {
       return [.element("p", ["class": "none"], "This agent fires no schedules; errand serve does.")]
     }
     var rows: [Markup] = []
@@ -71,7 +71,7 @@ extension Pages {
           .element("span", ["class": "quiet"], Part.time(next.slot, request.clock)))
           + .element("span", ["class": "end"], Part.ago(next.slot, request.clock)))
     }
-    if !served.faults.isEmpty {
+    if let served = report.served, !served.faults.isEmpty {
       rows.append(
         Part.status("error", "fault")
           + .element(

@@ -66,6 +66,9 @@ struct LoginPage {
 
   /// The answer to a request for `/login` or `/logout`.
   func answer(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
+    if request.method == "POST", request.account == nil, request.headers["Origin"] == nil {
+      throw Problem(.foreignOrigin, "a form has to say which page sent it; the browser left the field Origin out")
+    }
     let now = gate.time.now()
     let target = LoginPage.target(request.query["to"] ?? request.form["to"])
     let kept = LoginPage.kept(in: request)
@@ -77,9 +80,12 @@ struct LoginPage {
       return response
     case ("/login", "POST"):
       let text = (request.form["token"] ?? "").trimmed
-      guard let digest = SHA256.digest(of: Array(text.utf8)),
-        await gate.validToken(digest) != nil
-      else { return form(target, fault: "This token isn't valid. 'errand token new NAME' makes one.", keeping: kept) }
+      guard let digest = SHA256.digest(of: Array(text.utf8)), let token = await gate.validToken(digest) else {
+        return form(target, fault: "This token isn't valid. 'errand token new NAME' makes one.", keeping: kept)
+      }
+      guard token.scopes.contains(.read) else {
+        return form(target, fault: "This token lacks the scope 'read', which the pages need.", keeping: kept)
+      }
       return enter(sessions.begin(for: .token(sha256: digest), at: now), target, keeping: kept)
     case ("/login", _):
       guard let link = request.query["link"] else { return form(target, fault: nil) }
@@ -96,7 +102,7 @@ struct LoginPage {
   func answer(toForm request: HTTPServerRequest) -> HTTPServerResponse {
     form(
       request.pageOfForm,
-      fault: "You aren't logged in, or no longer. The form was not sent; log in, and you can send it as it is.",
+      fault: "Your login has ended. The form was not sent; log in, and you can send it as it is.",
       keeping: HTTPQuery([.init(LoginPage.path, request.rawPath)] + request.form.items))
   }
 

@@ -108,7 +108,8 @@ extension Part {
     return .element("div", ["class": kind], Markup("\(finding.severity): \(finding.message)"))
   }
 
-  /// The steps of a recipe as lists inside lists.
+  /// The steps of a recipe as lists inside lists, which the style draws as boxes, with arrows between what follows and
+  /// branches side by side.
   fileprivate static func outline(_ steps: [StepOutline]) -> Markup {
     var rest = steps[...]
     return .element("div", ["class": "card outline"], list(&rest, 0))
@@ -116,15 +117,16 @@ extension Part {
 
   private static func list(_ rest: inout ArraySlice<StepOutline>, _ depth: Int) -> Markup {
     var items: [Markup] = []
+    let areBranches = depth > 0 && rest.first?.isHeading == true
     while let step = rest.first, step.depth >= depth {
       rest.removeFirst()
       var parts: [Markup] = [.element(step.isHeading ? "em" : "strong", [:], Markup(step.title))]
       for words in step.words { parts.append(.element("span", [:], " ", code(words))) }
       if let gives = step.gives { parts.append(.element("span", ["class": "quiet"], " → ", code(gives))) }
       if let next = rest.first, next.depth > step.depth { parts.append(list(&rest, next.depth)) }
-      items.append(.element("li", [:], Markup(parts)))
+      items.append(.element("li", step.isHeading ? [:] : ["class": "step"], Markup(parts)))
     }
-    return .element("ul", [:], Markup(items))
+    return .element("ul", areBranches ? ["class": "branches"] : [:], Markup(items))
   }
 
   /// A line of YAML, in which keys and comments look different from the rest.

@@ -10,7 +10,7 @@ extension Pages {
     if schedules.isEmpty {
       return request.frame(
         "Schedules", "/schedules", .element("h1", [:], "Schedules"),
-        Part.rows([], orElse: "No recipe has an 'on:', so there are no schedules."))
+        Part.rows([], orElse: "No recipe that you see has an 'on:', so there are no schedules."))
     }
     let calendar = try await WeekCalendar(request, schedules)
     var next: [String: Timestamp] = [:]

@@ -191,7 +191,18 @@ extension StartForm.Given {
   init(_ form: HTTPQuery, for recipe: RecipeRecord) {
     texts = [:]
     faults = []
-    for member in recipe.inputs?["properties"]?.map?.members ?? [] {
+    let inputs = recipe.inputs?["properties"]?.map
+    // Nothing that a person typed may be lost, such as when an input was renamed since the page was shown.
+    var seen: Set<String> = []
+    for item in form.items where item.name.hasPrefix("input.") {
+      let name = String(item.name.dropFirst("input.".utf8.count))
+      if inputs?[name] == nil {
+        faults.append("the recipe has no input '\(name.brief)' any more; look at the fields, and send the form again")
+      } else if !seen.insert(name).inserted {
+        faults.append("the input '\(name.brief)' was sent twice")
+      }
+    }
+    for member in inputs?.members ?? [] {
       guard let name = member.name, let text = form["input.\(name)"] else { continue }
       if text.isEmpty {
         if StartForm.mayBeEmpty(member.value), StartForm.fallback(member.value) != nil { texts[name] = "" }

@@ -24,7 +24,7 @@ extension Pages {
       ]), .element("h2", ["id": "faults"], "Errors in recipes"),
       faults.isEmpty ? .element("p", ["class": "none"], "None.") : Markup(faults),
       Part.heading("Elsewhere"),
-      request.may(.steer)
+      request.may(.steer) && request.caller.recipes.isEmpty
         ? .element(
           "p", [:], Part.link("Connections and secrets", to: "/connections"), ": what is there and what is missing.")
         : .nothing,
