@@ -170,6 +170,25 @@ extension RunFacts {
   }
 }
 
+extension RunRecord {
+  /// The record for a caller who sees only some recipes: without the runs that it follows or waits for.
+  package var alone: RunRecord {
+    var run = self
+    run.origin.cause = run.origin.cause.alone
+    if status == .queued { run.reason = nil }
+    return run
+  }
+}
+
+extension RunCause {
+  /// The cause for a caller who sees only some recipes. What is retried is of the same recipe.
+  package var alone: RunCause {
+    var cause = self
+    if cause.kind != .retry { cause.run = nil }
+    return cause
+  }
+}
+
 extension RunFacts.Question {
   /// The run that it is about, and the schedule that started it.
   package var subject: (run: String, schedule: String?) { (run, cause.schedule) }

@@ -115,7 +115,7 @@ extension RunService {
   /// Why a run is in its state.
   func explanation(of run: String, _ isAlone: Bool) async throws(RequestRefusedError) -> AgentReply {
     var record = try await stored(try await find(run).id).record()
-    if isAlone, record.status == .queued { record.reason = nil }
+    if isAlone { record = record.alone }
     let question = RunFacts.Question(about: record)
     guard case .facts(let answer) = try await facts(isAlone ? question.alone : question) else {
       throw RequestRefusedError(.state, "the run \(record.id) cannot be explained")

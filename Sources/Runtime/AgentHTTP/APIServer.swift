@@ -570,25 +570,6 @@ extension AgentReply {
   }
 }
 
-extension RunRecord {
-  /// The record for a caller who sees only some recipes: without the runs that it follows or waits for.
-  var alone: RunRecord {
-    var run = self
-    run.origin.cause = run.origin.cause.alone
-    if status == .queued { run.reason = nil }
-    return run
-  }
-}
-
-extension RunCause {
-  // What is retried is of the same recipe.
-  fileprivate var alone: RunCause {
-    var cause = self
-    if cause.kind != .retry { cause.run = nil }
-    return cause
-  }
-}
-
 extension AgentRequest {
   /// The request for one slot more, which shows whether there is a next page.
   fileprivate var withOneMore: AgentRequest {

@@ -91,6 +91,10 @@ import Testing
       body: "0\r\n\r\n", gets: "HTTP/1.1 400 Bad Request"),
     Exchange("two hosts", ["GET / HTTP/1.1", "Host: a", "Host: b"], gets: "HTTP/1.1 400 Bad Request"),
     Exchange(
+      "two origins", ["GET / HTTP/1.1", "Host: a", "Origin: http://a", "Origin: http://b"],
+      gets: "HTTP/1.1 400 Bad Request"),
+    Exchange("a return in a value", ["GET / HTTP/1.1", "Host: a", "X: b\rHost: c"], gets: "HTTP/1.1 400 Bad Request"),
+    Exchange(
       "a chunk size that isn't a number", ["POST / HTTP/1.1", "Host: a", "Transfer-Encoding: chunked"], body: "zz\r\n",
       gets: "HTTP/1.1 400 Bad Request"),
     Exchange("no host", ["GET / HTTP/1.1"], gets: "HTTP/1.1 400 Bad Request"),

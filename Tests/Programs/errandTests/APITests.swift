@@ -293,6 +293,9 @@ import Testing
     #expect(
       try await refusal("/api/v1/recipes/sum/runs", "{\"\(secret)\":1}")
         == "400 request: there is no member '•••'; there are inputs, texts, plan")
+    // Without a token nothing is masked, by which guesses could be told from secrets.
+    let unknown = try await bench.send("GET", "/api/v1/\(secret)", nil)
+    #expect(unknown.json["detail"]?.string?.contains(secret) == true, "\(unknown.json)")
     let named = try await bench.program.call("token", "new", "a-\(secret)")
     #expect(named.code != 0 && named.error.contains("the name of the token \(rest)"), "\(named.error)")
     await bench.end()
@@ -370,6 +373,49 @@ import Testing
       let cause = try await bench.send("GET", path, reader).json["items"]?.list?.first?["cause"]
       #expect(cause?["kind"]?.string == "event" && cause?["event"] == nil, "\(path)")
     }
+    await bench.end()
+  }
+
+  @Test func `a limited token learns nothing of other recipes' runs, and takes no event's id from others`() async throws
+  {
+    let bench = try await Bench()
+    try bench.program.write(
+      "on: [{ afterRecipe: sum }]\nsteps: [{ wait: { event: go } }]", to: "recipes/next.yaml"
+    )
+    _ = await bench.agent.line(with: "next")
+    let token = try await bench.token("ada", "--scope", "read", "--scope", "data", "--scope", "start")
+    let narrow = try await bench.token(
+      "narrow", "--scope", "read", "--scope", "data", "--scope", "start", "--recipe", "next")
+    let first = try await bench.send(
+      "POST", "/api/v1/recipes/sum/runs", token, "{}", headers: ["Prefer": "wait=30"])
+    let other = try #require(first.json["id"]?.string)
+    var list = try await bench.send("GET", "/api/v1/runs", narrow)
+    while list.json["items"]?.list?.first?["status"]?.string != "waiting" {
+      list = try await bench.send("GET", "/api/v1/runs", narrow)
+    }
+    let run = try #require(list.json["items"]?.list?.first?["id"]?.string)
+    for path in ["runs", "runs/\(run)", "runs/\(run)/why", "slots?schedule=next", "runs/\(run.prefix(3))", "runs/last"]
+    {
+      let shown = try await bench.send("GET", "/api/v1/\(path)", narrow).json
+      #expect(!JSON.shown(shown).contains(other), "\(path): \(JSON.shown(shown))")
+    }
+    #expect(try await bench.send("GET", "/api/v1/runs/\(run)", token).json["cause"]?["run"]?.string == other)
+    #expect(try await bench.send("GET", "/api/v1/runs/last:next", narrow).json["id"]?.string == run)
+
+    let mine = "{\"name\":\"paid\",\"id\":\"order-1\",\"run\":\"\(run)\"}"
+    #expect(try await bench.send("POST", "/api/v1/events", narrow, mine).status == 202)
+    let theirs = #"{"name":"ordered","id":"order-1","data":{"x":1}}"#
+    #expect(try await bench.send("POST", "/api/v1/events", token, theirs).status == 202)
+    #expect(try await bench.send("POST", "/api/v1/events", token, theirs).status == 200)
+    let changed = try await bench.send("POST", "/api/v1/events", token, #"{"name":"ordered","id":"order-1"}"#)
+    #expect(
+      changed.status == 400
+        && changed.json["detail"]?.string
+          == "another event has the id 'order-1', with another name, other data or for another run; give each event an id of its own",
+      "\(changed.json)")
+    let both = try await bench.send(
+      "POST", "/api/v1/events", token, theirs, headers: ["Idempotency-Key": "order-2"])
+    #expect(both.status == 400, "\(both.json)")
     await bench.end()
   }
 

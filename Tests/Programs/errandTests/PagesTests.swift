@@ -271,6 +271,10 @@ import Testing
     }
     let first = try await started(["key": "form-1", "input.word": "", "input.n": "", "input.kind": "b"])
     #expect(try await started(["key": "form-1", "input.word": "", "input.n": "", "input.kind": "b"]) == first)
+    // What the recipe doesn't have, or has once, isn't dropped.
+    for form: HTTPQuery in [["input.wrod": "x"], ["input.word": "x", "input.word": "y"]] {
+      #expect(try await browser.post("/recipes/says/start", form).status == 422)
+    }
     let other = try await started(["key": "form-1", "input.word": "x", "input.n": "4", "input.kind": "b"])
     #expect(other != first)
     // A long text has a box that scrolls.
