@@ -54,8 +54,9 @@ let shippedLinking = [
 
 /// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
 let builtForSize: Set = [
-  "Agent", "AgentHTTP", "AgentRuntime", "Calendars", "CommandLineParser", "HTTPClient", "LocalFiles", "RecipeTesting",
-  "Recordings", "SMTPClient", "SandboxKit", "Scheduler", "SecretSources", "errand",
+  "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Calendars", "CommandLineParser", "HTTPClient", "LocalFiles",
+  "RecipeTesting", "Recipes", "Recordings", "SMTPClient", "SandboxKit", "Scheduler", "SecretSources", "YAMLReader",
+  "errand",
 ]
 
 let package = Package(

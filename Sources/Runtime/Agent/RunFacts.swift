@@ -181,7 +181,8 @@ extension RunRecord {
 }
 
 extension RunCause {
-  /// The cause for a caller who sees only some recipes. What is retried is of the same recipe.
+  // What is retried is of the same recipe.
+  /// The cause for a caller who sees only some recipes.
   package var alone: RunCause {
     var cause = self
     if cause.kind != .retry { cause.run = nil }

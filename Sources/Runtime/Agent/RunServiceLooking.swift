@@ -22,7 +22,7 @@ extension RunService {
     }
     let rest = query.isPaged ? query.limit - open.count : query.limit
     var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
-    history.createdFrom = query.since
+    (history.createdFrom, history.endedFrom) = (query.since, query.endedSince)
     history.createdBefore = query.until
     var finished: [RunSummary] = []
     // The history is found by recipe.

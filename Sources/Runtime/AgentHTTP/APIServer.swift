@@ -166,7 +166,13 @@ package final class APIServer: Sendable {
     default: break
     }
     let reply = try await reply(to: asked.withOneMore, from: caller)
-    return masked(try await response(to: asked, reply, routed, request, caller))
+    var waited: (seconds: Int, run: RunRecord?)?
+    if case .accepted(let run, _, _) = reply, case .start = asked, let seconds = request.secondsToWait,
+      caller.scopes.contains(.read)
+    {
+      waited = (seconds, try await ended(run, within: seconds, caller))
+    }
+    return masked(try response(to: asked, reply, routed, request, caller, waited))
   }
 
   /// The metrics of all recipes, which aren't for tokens that are limited to some.
@@ -316,10 +322,11 @@ package final class APIServer: Sendable {
 
   // MARK: Answers
 
+  /// - Parameter waited: How long the caller waited for the end of the run that it started, and the run if it ended.
   private func response(
     to asked: AgentRequest, _ reply: AgentReply, _ routed: RoutedVerb, _ request: HTTPServerRequest,
-    _ caller: APICaller
-  ) async throws(Problem) -> HTTPServerResponse {
+    _ caller: APICaller, _ waited: (seconds: Int, run: RunRecord?)?
+  ) throws(Problem) -> HTTPServerResponse {
     var status = routed.route.status
     var headers: HTTPHeaders = [:]
     var answer: (any FieldSet)?
@@ -327,9 +334,9 @@ package final class APIServer: Sendable {
     switch reply {
     case .accepted(let run, _, let known):
       headers["Location"] = "\(apiRoot)/runs/\(run)"
-      if let seconds = request.secondsToWait, case .start = asked, caller.scopes.contains(.read) {
-        headers["Preference-Applied"] = "wait=\(seconds)"
-        if let record = try await ended(run, within: seconds, caller) {
+      if let waited {
+        headers["Preference-Applied"] = "wait=\(waited.seconds)"
+        if let record = waited.run {
           status = 200
           answer = RunAnswer(record, withData: seesData)
           break

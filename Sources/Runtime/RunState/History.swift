@@ -29,7 +29,7 @@ extension History {
     var search = Query(limit: query.limit)
     search.idPrefix = query.idPrefix
     // No run ends before it was created.
-    search.from = query.createdFrom
+    search.from = [query.createdFrom, query.endedFrom].compactMap(\.self).max()
     search.before = query.endedBefore
     search.lastMonth = query.endedBefore
     search.matches = query.matches

@@ -142,7 +142,8 @@ extension LocalStateStore {
         ids.sort { $0.precedesByScalars($1) }
         ids.removeFirst(ids.count - min(ids.count, limit))
       }
-      for (id, run) in state.runs where query.matches(run) {
+      for index in state.runs.indices where query.matches(state.runs.values[index]) {
+        let id = state.runs.keys[index]
         count += 1
         if id.precedesByScalars(least) { continue }
         ids.append(id)

@@ -163,6 +163,8 @@ package struct HistoryQuery: Sendable {
   package var createdFrom: Timestamp?
   /// Only runs that were created before that instant.
   package var createdBefore: Timestamp?
+  /// Only runs that ended at that instant or later.
+  package var endedFrom: Timestamp?
   /// Only runs that ended before that instant, for paging.
   package var endedBefore: Timestamp?
   /// Only retries of that run.
@@ -188,6 +190,7 @@ package struct HistoryQuery: Sendable {
     if let idSuffix, !run.id.utf8.hasSuffix(idSuffix.utf8) { return false }
     if let createdFrom, run.createdAt < createdFrom { return false }
     if let createdBefore, run.createdAt >= createdBefore { return false }
+    if let endedFrom, run.endedAt < endedFrom { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
     if let retryOf, run.retryOf?.hasSameScalars(as: retryOf) != true { return false }
     return true

@@ -175,7 +175,10 @@ package struct StoreConformance {
     try await store.compact()
     try await store.append(end("r3", .failed, 91))
     await expectRefusal("a change of a run that ended", [Self.changed("r1", .running)])
+    var late = HistoryQuery()
+    late.endedFrom = Self.instant(91)
     let queries: [(String, HistoryQuery, [String])] = [
+      ("finished runs from an instant", late, ["r3"]),
       ("finished runs", HistoryQuery(), ["r3", "r1"]), ("the last of them", HistoryQuery(limit: 1), ["r3"]),
       ("finished runs of a recipe", HistoryQuery(recipe: "averages"), ["r1"]),
       ("finished runs by status", HistoryQuery(statuses: [.succeeded]), ["r1"]),

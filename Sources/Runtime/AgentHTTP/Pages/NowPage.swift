@@ -7,24 +7,21 @@ import RunState
 extension Pages {
   /// The most rows of each list of the page.
   private static let mostRows = 50
-  /// How long a failed run is shown.
-  private static let recent = TimeSpan.seconds(86_400)
+  /// How many seconds a failed run is shown.
+  private static let recent = 86_400
 
   static func now(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
     let urgent = try await runs(request, RunListQuery(limit: mostRows, isPaged: true, needsPerson: true))
     let busy = try await runs(request, RunListQuery(limit: mostRows, isPaged: true, needsPerson: false))
-    let over = RunStatus.allCases.filter(\.isEnded)
-    let finished = try await runs(request, RunListQuery(limit: mostRows, statuses: over)).finished
     // Asked for apart, so that many runs that succeeded since don't hide them.
-    let since = request.clock.now.advanced(by: .seconds(-30 * 86_400))
-    let ended = try await runs(
-      request, RunListQuery(limit: mostRows, statuses: [.failed, .timedOut], since: since)
-    ).finished
+    var recently = RunListQuery(limit: mostRows, statuses: [.failed, .timedOut])
+    recently.endedSince = request.clock.now.advanced(by: .seconds(-recent))
+    let ended = try await runs(request, recently).finished
     // What was retried is another run's matter.
+    let over = RunStatus.allCases.filter(\.isEnded)
+    let finished = ended.isEmpty ? [] : try await runs(request, RunListQuery(limit: mostRows, statuses: over)).finished
     let retried = Set(finished.compactMap(\.retryOf) + (urgent.open + busy.open).compactMap(\.retriedRun))
-    let failed = ended.filter { run in
-      !retried.contains(run.id) && (request.clock.now.span(since: run.endedAt) ?? .zero) < recent
-    }
+    let failed = ended.filter { !retried.contains($0.id) }
     var needs = urgent.open.reversed().map { openRow($0, request) }
     needs += failed.prefix(mostRows - needs.count).map { finishedRow($0, request) }
     let urgentCount = urgent.openCount + failed.count
