@@ -64,7 +64,9 @@ struct WeekCalendar {
     }
     return Markup([
       .element("h2", ["id": "week"], "From \("\(monday)") to \("\(sunday)")"),
-      .element("p", ["class": "quiet"], "The times are those of the agent's zone, \(request.clock.zone.name)."),
+      .element(
+        "p", ["class": "quiet"],
+        "Times are in \(request.clock.zone.localTime(at: request.clock.now).kind.abbreviation)."),
       .element(
         "div", ["class": "actions side"], link("Previous", monday.adding(days: -7), "prev"),
         .element("a", ["class": "button", "href": "/schedules"], "This week"),
