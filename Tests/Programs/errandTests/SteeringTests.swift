@@ -67,8 +67,13 @@ extension Program {
     _ = try await program.openRun("waiting", "for the event")
     let small = try await program.call("runs", "signal", run, "paid", "--data", #"{"amount": 5}"#, "--id", "e1")
     #expect(small.error == "received 'paid' as e1 for \(run)\n")
-    let again = try await program.call("runs", "signal", "any", "paid", "--data", #"{"amount": 50}"#, "--id", "e1")
+    let again = try await program.call("runs", "signal", run, "paid", "--data", #"{"amount": 5}"#, "--id", "e1")
     #expect(again.error == "the event e1 was received before; nothing changed\n")
+    let other = try await program.call("runs", "signal", "any", "paid", "--data", #"{"amount": 50}"#, "--id", "e1")
+    #expect(
+      other.error
+        == "error: another event has the id 'e1', with another name, other data or for another run; give each event an id of its own\n"
+    )
     // While it examines the event it isn't waiting.
     var why = try await program.call("why", run)
     while why.out.contains("is running") { why = try await program.call("why", run) }
