@@ -161,7 +161,7 @@ private struct Service {
     let workspace = current.value.workspace
     var settings = workspace.configuration.server
     if !handed.isEmpty {
-      // What other machines reach needs the same, whoever opened the socket.
+      // Addresses that systemd opened have to meet the same conditions as those of errand.yaml.
       settings.listen = handed.compactMap(SocketName.init).filter { !$0.isLocal }
         .map { ServerSettings.Address(host: $0.host, port: $0.port) }
     }

@@ -81,7 +81,7 @@ struct RequestDoor: Sendable {
         group.addTask {
           while !Task.isCancelled {
             try? await time.sleep(for: APIServer.heartbeat)
-            guard await gate.isStillIn(caller) else { return queue.cut() }
+            guard await gate.isStillIn(caller) else { return queue.close() }
             queue.send(RequestDoor.heartbeat)
           }
         }
@@ -145,9 +145,6 @@ private final class LineQueue: Sendable {
     return content.withLock { !$0.isOver }
   }
 
-  /// Ends with what came so far, which isn't the whole answer.
-  func cut() { close() }
-
   /// Says that nothing more comes.
   func finish() { sink.finish() }
 
@@ -168,7 +165,8 @@ private final class LineQueue: Sendable {
     if content.withLock({ $0.isOver }) { throw CancellationError() }
   }
 
-  private func close() {
+  /// Ends with what came so far, which isn't the whole answer.
+  func close() {
     let waiting = content.withLock { content in
       content.isOver = true
       defer { content.waiting = [] }

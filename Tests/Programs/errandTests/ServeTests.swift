@@ -190,26 +190,34 @@ import Testing
     await program.remove()
   }
 
+  /// A script that holds a socket as systemd does (sd_listen_fds(3)), and becomes the agent.
+  private static func holding(_ address: String, _ first: String = "") -> String {
+    """
+    import os, socket, sys
+    held = socket.socket()
+    held.bind(("\(address)", 0))
+    held.listen()
+    \(first)
+    os.dup2(held.fileno(), 3)
+    os.set_inheritable(3, True)
+    os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+    os.execv(sys.argv[1], [sys.argv[1], "serve"])
+    """
+  }
+
   @Test func `a client of an address that systemd holds waits until the agent is ready`() async throws {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     try program.write(
       try program.read("errand.yaml") + "server: { listen: 127.0.0.1:7373 }\n", to: "errand.yaml")
-    // As sd_listen_fds(3) says. The child asks before the agent has begun.
-    let start = """
-      import os, socket, sys
-      held = socket.socket()
-      held.bind(("127.0.0.1", 0))
-      held.listen()
+    // The child asks before the agent has begun.
+    let ask = """
       if os.fork() == 0:
           client = socket.create_connection(held.getsockname())
           client.sendall(b"GET /readyz HTTP/1.1\\r\\nHost: 127.0.0.1:7373\\r\\nConnection: close\\r\\n\\r\\n")
           print("answered", client.makefile().readline(), file=sys.stderr)
           os._exit(0)
-      os.dup2(held.fileno(), 3)
-      os.set_inheritable(3, True)
-      os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-      os.execv(sys.argv[1], [sys.argv[1], "serve"])
       """
+    let start = ServeTests.holding("127.0.0.1", ask)
     let serve = try program.serve(of: URL(filePath: Clients.systemPython), "-c", start, Program.binary.path)
     #expect(await serve.line(with: "listens on 1 socket of systemd") != nil, "\(serve.before)")
     #expect(await serve.line(with: "answered HTTP/1.1 200 ") != nil, "\(serve.before)")
@@ -222,16 +230,7 @@ import Testing
 
   @Test func `a socket of systemd that other machines reach needs what such an address needs`() async throws {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
-    let start = """
-      import os, socket, sys
-      held = socket.socket()
-      held.bind(("0.0.0.0", 0))
-      held.listen()
-      os.dup2(held.fileno(), 3)
-      os.set_inheritable(3, True)
-      os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-      os.execv(sys.argv[1], [sys.argv[1], "serve"])
-      """
+    let start = ServeTests.holding("0.0.0.0")
     let serve = try program.serve(of: URL(filePath: Clients.systemPython), "-c", start, Program.binary.path)
     #expect(await serve.line(with: "error: other machines can reach 0.0.0.0:") != nil, "\(serve.before)")
     #expect(await serve.end() == 78)

@@ -15,14 +15,19 @@ extension Gate {
     guard let session = request.cookie(Gate.cookie), let visitor = sessions.visitor(of: session, at: time.now()) else {
       return nil
     }
-    if request.method != "GET", request.method != "HEAD", request.headers["Origin"] == nil {
-      throw Problem(.foreignOrigin, "a form has to say which page sent it; the browser left the field Origin out")
-    }
+    if request.method != "GET", request.method != "HEAD" { try checkIsOfPage(request) }
     switch visitor {
     case .account(let caller): return APICaller(caller: caller, scopes: Set(TokenScope.allCases), recipes: [])
     case .token(let digest):
       // A token that was revoked or has expired ends its sessions.
       return await validToken(digest).map { APICaller($0) }
+    }
+  }
+
+  /// Whether a form names the page that sent it, which `checkOrigin` compares.
+  func checkIsOfPage(_ request: HTTPServerRequest) throws(Problem) {
+    guard request.headers["Origin"] != nil else {
+      throw Problem(.foreignOrigin, "a form has to say which page sent it; the browser left the field Origin out")
     }
   }
 
@@ -66,9 +71,7 @@ struct LoginPage {
 
   /// The answer to a request for `/login` or `/logout`.
   func answer(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
-    if request.method == "POST", request.account == nil, request.headers["Origin"] == nil {
-      throw Problem(.foreignOrigin, "a form has to say which page sent it; the browser left the field Origin out")
-    }
+    if request.method == "POST", request.account == nil { try gate.checkIsOfPage(request) }
     let now = gate.time.now()
     let target = LoginPage.target(request.query["to"] ?? request.form["to"])
     let kept = LoginPage.kept(in: request)
