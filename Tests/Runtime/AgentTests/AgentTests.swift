@@ -323,5 +323,9 @@ struct RawClient: Sendable {
     await withCheckedContinuation { continuation in Thread { continuation.resume(returning: body()) }.start() }
   }
 
-  func close() { Glibc.close(socket) }
+  func close() {
+    // Whoever still reads comes to the end.
+    shutdown(socket, Int32(SHUT_RDWR))
+    Glibc.close(socket)
+  }
 }

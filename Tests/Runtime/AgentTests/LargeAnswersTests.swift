@@ -166,9 +166,11 @@ extension RawClient {
   /// The received lines, each without its end.
   func lines() -> AsyncThrowingStream<[UInt8], any Error> {
     let (lines, sink) = AsyncThrowingStream<[UInt8], any Error>.makeStream()
-    let socket = self.socket
+    // Its own descriptor, because the client may be closed meanwhile, and its number belong to somebody else's socket.
     // Ends when the client is closed.
+    let socket = dup(self.socket)
     Thread {
+      defer { Glibc.close(socket) }
       var (line, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 64 << 10))
       while true {
         let count = recv(socket, &chunk, chunk.count, 0)
