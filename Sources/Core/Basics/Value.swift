@@ -167,6 +167,14 @@ extension String {
 
   /// Whether this text comes before the other in the order of Unicode scalars, which is that of UTF-8 bytes.
   public func precedesByScalars(_ other: String) -> Bool {
-    utf8.lexicographicallyPrecedes(other.utf8)
+    let (count, otherCount) = (utf8.count, other.utf8.count)
+    let precedes = utf8.withContiguousStorageIfAvailable { left in
+      other.utf8.withContiguousStorageIfAvailable { right in
+        guard let left = left.baseAddress, let right = right.baseAddress else { return count < otherCount }
+        let order = memcmp(left, right, min(count, otherCount))
+        return order == 0 ? count < otherCount : order < 0
+      }
+    }
+    return (precedes ?? nil) ?? utf8.lexicographicallyPrecedes(other.utf8)
   }
 }

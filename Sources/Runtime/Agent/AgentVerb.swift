@@ -185,20 +185,20 @@ extension AgentRequest {
 
   /// The object that a client sends, and the verb's name.
   package func encoded() -> (line: Value, verb: String) {
-    let (verb, line) = written
-    return (.map(line), verb.name)
+    let verb = verb
+    var writer = RecordWriter()
+    writer.set("ask", verb.name)
+    _ = verb.write(self, &writer)
+    return (.map(writer.map), verb.name)
   }
 
   /// The verb that it is a request of.
-  package var verb: AgentVerb { written.verb }
-
-  private var written: (verb: AgentVerb, line: ValueMap) {
-    for verb in AgentVerb.all {
-      var writer = RecordWriter()
-      writer.set("ask", verb.name)
-      if verb.write(self, &writer) { return (verb, writer.map) }
+  package var verb: AgentVerb {
+    var members = RecordWriter()
+    guard let verb = AgentVerb.all.first(where: { $0.write(self, &members) }) else {
+      preconditionFailure("a request has no verb; a test makes one of each")
     }
-    preconditionFailure("a request has no verb; a test makes one of each")
+    return verb
   }
 }
 

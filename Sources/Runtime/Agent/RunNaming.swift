@@ -13,7 +13,7 @@ extension RunService {
   ///
   /// - Parameter isOpen: Whether only an open run will do, so that a recipe's name means its one open run.
   func find(_ name: String, isOpen: Bool = false) async throws(RequestRefusedError) -> RunReference {
-    if let run = await store.openRun(name) { return RunReference(run) }
+    if let run = await store.openRun(name) ?? store.endedRun(name) { return RunReference(run) }
     if name.isEmpty { throw RequestRefusedError(.notFound, "a run is missing; \(RunService.names)") }
     if name == "last" {
       if let run = try await latest(of: nil) { return run }

@@ -181,14 +181,14 @@ package final class FileStateStore: LocalStateStore {
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     guard query.limit > 0 else { return [] }
     // Before the files are read, so that a run which moves to them meanwhile is seen twice rather than not at all.
-    let recent = published.state.withLock { $0.ended }.reversed().map(RunSummary.init).filter(query.matches)
+    let recent = published.state.withLock { $0.endedRuns(query) }
     let older = try await onFilesThread { [logs] () throws(StateError) in try logs.history.runs(query) }
     let known = Set(recent.map(\.id))
     return Array((recent + older.filter { !known.contains($0.id) }).prefix(query.limit))
   }
 
   package func finishedRun(_ id: String) async throws(StateError) -> RunRecord? {
-    if let run = published.state.withLock({ $0.ended.last { $0.id == id } }) { return run }
+    if let run = published.state.withLock({ $0.endedRun(id) }) { return run }
     return try await onFilesThread { [logs] () throws(StateError) in try logs.history.entry(id) }
   }
 

@@ -33,14 +33,15 @@ extension History {
     search.before = query.endedBefore
     search.lastMonth = query.endedBefore
     search.matches = query.matches
-    if let prefix = query.idPrefix { search.needles.append("{\"id\":\(JSON.quoted(prefix).dropLast())") }
+    if let prefix = query.idPrefix { search.needles.append(["{\"id\":\(JSON.quoted(prefix).dropLast())"]) }
     if let suffix = query.idSuffix {
-      search.needles.append("\(JSON.quoted(suffix).dropFirst()),\"recipe\":")
+      search.needles.append(["\(JSON.quoted(suffix).dropFirst()),\"recipe\":"])
     }
-    if let run = query.retryOf { search.needles.append(",\"retryOf\":\(JSON.quoted(run)),") }
-    if let recipe = query.recipe { search.needles.append(",\"recipe\":\(JSON.quoted(recipe)),") }
-    if let status = query.statuses?.first, query.statuses?.count == 1 {
-      search.needles.append(",\"status\":\"\(status.rawValue)\",")
+    if let run = query.retryOf { search.needles.append([",\"retryOf\":\(JSON.quoted(run)),"]) }
+    if let recipe = query.recipe { search.needles.append([",\"recipe\":\(JSON.quoted(recipe)),"]) }
+    // Most lines hold one of many.
+    if let statuses = query.statuses, statuses.count < 3 {
+      search.needles.append(statuses.map { ",\"status\":\"\($0.rawValue)\"," })
     }
     switch (query.recipe, query.statuses) {
     case (let recipe?, let statuses?): search.features = statuses.map { RunSummary.feature(recipe, $0) }

@@ -4,7 +4,7 @@ import Glibc
 /// One search in the index of a month, from its end.
 struct LogSearch<Summary: LogSummary> {
   private let query: LogQuery<Summary>
-  private let needles: [[UInt8]]
+  private let needles: [[[UInt8]]]
   private let question: LogBlock.Question
   /// The matching lines, last first.
   private(set) var found: [LogLine<Summary>] = []
@@ -14,7 +14,7 @@ struct LogSearch<Summary: LogSummary> {
 
   init(_ query: LogQuery<Summary>) {
     self.query = query
-    needles = query.needles.map { Array($0.utf8) }
+    needles = query.needles.map { $0.map { Array($0.utf8) } }
     question = LogBlock.Question(query)
   }
 
@@ -59,7 +59,7 @@ struct LogSearch<Summary: LogSummary> {
 
   /// Collects the lines that match, last first; false if a line is damaged or unfinished.
   private mutating func scan(_ text: [UInt8], isChecked: Bool) -> Bool {
-    if isChecked, !needles.allSatisfy({ text[...].holds($0) }) { return true }
+    if isChecked, !holdsNeedles(text[...]) { return true }
     var end = text.count
     while end > 0, found.count < query.limit {
       guard text[end - 1] == ASCII.newline else { return false }
@@ -67,12 +67,14 @@ struct LogSearch<Summary: LogSummary> {
       let line = text[start..<end]
       end = start
       if !isChecked, !LogLineEnd.isSound(line) { return false }
-      if !needles.allSatisfy({ line.holds($0) }) { continue }
+      if !holdsNeedles(line) { continue }
       guard let entry = LogLine<Summary>(line) else { return false }
       if query.matches(entry.summary) { found.append(entry) }
     }
     return true
   }
+
+  private func holdsNeedles(_ text: ArraySlice<UInt8>) -> Bool { needles.allSatisfy { $0.contains { text.holds($0) } } }
 }
 
 extension ArraySlice<UInt8> {

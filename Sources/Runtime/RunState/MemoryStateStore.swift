@@ -29,12 +29,11 @@ package final class MemoryStateStore: LocalStateStore {
   }
 
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
-    let runs = content.withLock { $0.state.ended.reversed().map(RunSummary.init) }
-    return Array(runs.filter(query.matches).prefix(max(query.limit, 0)))
+    content.withLock { $0.state.endedRuns(query) }
   }
 
   package func finishedRun(_ id: String) async throws(StateError) -> RunRecord? {
-    content.withLock { $0.state.ended.last { $0.id == id } }
+    content.withLock { $0.state.endedRun(id) }
   }
 
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {

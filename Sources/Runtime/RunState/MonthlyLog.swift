@@ -46,8 +46,8 @@ struct LogQuery<Summary: LogSummary>: Sendable {
   var id: String?
   /// Only records that have one of these features.
   var features: [String]?
-  /// Texts that each matching line of the index must contain, to skip the others quickly.
-  var needles: [String] = []
+  /// Lists of texts of which each matching line of the index contains one, to skip the others quickly.
+  var needles: [[String]] = []
   /// Only records whose span ends at or after that instant.
   var from: Timestamp?
   /// Only records whose span begins before that instant.
@@ -63,7 +63,7 @@ struct LogQuery<Summary: LogSummary>: Sendable {
   init(id: String) {
     limit = 1
     self.id = id
-    needles = ["{\"id\":\(JSON.quoted(id)),"]
+    needles = [["{\"id\":\(JSON.quoted(id)),"]]
     matches = { $0.id.hasSameScalars(as: id) }
   }
 }

@@ -162,7 +162,7 @@ extension LocalStateStore {
       return counts
     }
   }
-  package func endedRun(_ id: String) -> RunRecord? { look { $0.ended.last { $0.id == id } } }
+  package func endedRun(_ id: String) -> RunRecord? { look { $0.endedRun(id) } }
   package func event(_ id: String) async -> EventRecord? { look { $0.events[id] } }
   package func events(_ query: EventQuery) async -> [EventRecord] {
     look { $0.events.values.filter(query.matches) }.sorted { left, right in

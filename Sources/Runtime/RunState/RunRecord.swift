@@ -3,7 +3,11 @@ package import Basics
 /// The record of one run.
 package struct RunRecord: Sendable, Equatable {
   /// The event that created the run, which never changes.
-  package var origin: RunCreated
+  package var origin: RunCreated {
+    _read { yield kept.event }
+    set { kept = Origin(newValue) }
+  }
+  private var kept: Origin
   package var status: RunStatus
   /// The latest `now` of a step; it never goes back within the run.
   package var now: Timestamp
@@ -22,14 +26,23 @@ package struct RunRecord: Sendable, Equatable {
   /// The notes of the run's actions for later steps, by names that the actions choose.
   package var notes: [String: StoredValue] = [:]
 
-  package var id: String { origin.run }
-  package var recipe: String { origin.recipe }
-  package var createdAt: Timestamp { origin.at }
+  /// Holds the event apart from the record, because records are copied often.
+  private final class Origin: Sendable, Equatable {
+    let event: RunCreated
+
+    init(_ event: RunCreated) { self.event = event }
+
+    static func == (left: Origin, right: Origin) -> Bool { left === right || left.event == right.event }
+  }
+
+  package var id: String { kept.event.run }
+  package var recipe: String { kept.event.recipe }
+  package var createdAt: Timestamp { kept.event.at }
   /// The steps in the order in which they began.
   package var stepsInOrder: StepRecords { steps }
 
   package init(_ origin: RunCreated) {
-    self.origin = origin
+    self.kept = Origin(origin)
     self.status = .queued
     self.now = origin.at
     self.steps = StepRecords()
@@ -52,11 +65,13 @@ extension RunRecord {
   package func erased(at instant: Timestamp) -> RunRecord {
     var run = self
     run.erasedAt = instant
-    run.origin.inputs = .object([:])
-    run.origin.overrides = [:]
+    var origin = run.origin
+    origin.inputs = .object([:])
+    origin.overrides = [:]
     // Its name may be computed.
-    run.origin.group = nil
-    run.origin.key = nil
+    origin.group = nil
+    origin.key = nil
+    run.origin = origin
     run.outputs = nil
     run.error = error?.erased
     run.reason = nil
@@ -71,9 +86,11 @@ extension RunRecord {
   /// run's origin only what identifies it.
   package var listed: RunRecord {
     var run = self
-    run.origin.texts = .inline(.object([:]))
-    run.origin.inputs = .object([:])
-    run.origin.overrides = [:]
+    var origin = run.origin
+    origin.texts = .inline(.object([:]))
+    origin.inputs = .object([:])
+    origin.overrides = [:]
+    run.origin = origin
     run.outputs = nil
     run.notes = [:]
     run.steps = StepRecords()
@@ -96,7 +113,7 @@ extension RunRecord {
 
 extension RunRecord: Record {
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
-    origin = try member("origin", record?.origin)
+    kept = Origin(try member("origin", record?.origin))
     status = try member("status", record?.status)
     now = try member("now", record?.now)
     steps = try member("steps", record?.steps, default: StepRecords())

@@ -58,7 +58,7 @@ extension SlotLedger {
     search.matches = { query.matches($0.record) }
     if let schedule = query.schedule {
       search.features = [schedule]
-      search.needles = [",\"schedule\":\(JSON.quoted(schedule)),"]
+      search.needles = [[",\"schedule\":\(JSON.quoted(schedule)),"]]
     }
     return try summaries(search).map(\.record)
   }

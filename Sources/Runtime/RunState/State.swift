@@ -35,8 +35,21 @@ package struct State: Sendable, Equatable {
   package var openRuns: [RunRecord] { runs.values.sorted { $0.id.precedesByScalars($1.id) } }
 
   /// The recipe of a run that is open or has just ended.
-  func recipe(ofRun id: String) -> String? {
-    runs[id]?.origin.recipe ?? ended.last { $0.id.hasSameScalars(as: id) }?.origin.recipe
+  func recipe(ofRun id: String) -> String? { (runs[id] ?? endedRun(id))?.recipe }
+
+  /// The run of that id among those that ended.
+  func endedRun(_ id: String) -> RunRecord? {
+    ended.indices.last { ended[$0].id.hasSameScalars(as: id) }.map { ended[$0] }
+  }
+
+  /// The runs that match among those that ended, latest end first.
+  func endedRuns(_ query: HistoryQuery) -> [RunSummary] {
+    var found: [RunSummary] = []
+    for index in ended.indices.reversed() where found.count < query.limit {
+      let summary = RunSummary(ended[index])
+      if query.matches(summary) { found.append(summary) }
+    }
+    return found
   }
 
   /// What has a caller's key for a recipe at an instant.
@@ -145,7 +158,7 @@ package struct State: Sendable, Equatable {
 
   private mutating func apply(_ event: StateEvent, to run: String, behind ahead: State?) throws(RecordError) {
     guard let index = runs.index(forKey: run) else { throw RecordError("the run \(run) is not open") }
-    if let record = ahead?.runs[run] ?? ahead?.ended.last(where: { $0.id == run }) {
+    if let record = ahead?.runs[run] ?? ahead?.endedRun(run) {
       runs.values[index] = record
     } else {
       // In place, because a run may hold thousands of steps.

@@ -31,20 +31,25 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
   static func element(
     _ name: StaticString, _ attributes: KeyValuePairs<StaticString, String?> = [:], _ content: Markup...
   ) -> Markup {
-    var text = "<\(name)"
+    let name = name.description
+    var text = "<" + name
     for case (let attribute, let value?) in attributes {
-      text += value.isEmpty ? " \(attribute)" : " \(attribute)=\"\(escaped(value))\""
+      text += " " + attribute.description
+      if !value.isEmpty { text += "=\"" + escaped(value) + "\"" }
     }
     text += ">"
     // Elements that have no content and no end (HTML, "Void elements").
-    if ["br", "hr", "img", "input", "link", "meta"].contains("\(name)") { return Markup(trusted: text) }
-    return Markup(trusted: text + content.map(\.text).joined() + "</\(name)>")
+    if ["br", "hr", "img", "input", "link", "meta"].contains(name) { return Markup(trusted: text) }
+    for part in content { text += part.text }
+    return Markup(trusted: text + "</" + name + ">")
   }
 
   /// The whole document.
   static func document(_ content: Markup) -> String { "<!doctype html>\n" + content.text }
 
   private static func escaped(_ text: String) -> String {
+    // Most texts hold nothing but letters.
+    if text.utf8.allSatisfy(isPlain) { return text }
     var escaped = ""
     escaped.reserveCapacity(text.utf8.count)
     for scalar in text.unicodeScalars {
@@ -60,6 +65,13 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
       }
     }
     return escaped
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "&"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\""), UInt8(ascii: "'"), 0x7F: false
+    default: byte >= ASCII.space
+    }
   }
 }
 
