@@ -27,7 +27,7 @@ extension Explanation {
 }
 
 /// Explains one run.
-struct RunFormatter {
+struct RunFormatter: ~Copyable {
   let facts: RunFacts
   let conditions: StepReplay?
   let clock: WallClock

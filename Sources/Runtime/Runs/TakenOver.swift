@@ -36,7 +36,7 @@ extension RunRecord {
   }
 }
 
-private struct TakingOver {
+private struct TakingOver: ~Copyable {
   let old: RunRecord
   let run: String
   let start: Timestamp
