@@ -143,6 +143,9 @@ import Testing
       "POST", path, token, #"{"inputs":{"n":6}}"#, headers: ["Prefer": "wait=30"])
     #expect(waited.status == 200 && waited.json["outputs"]?["m"] == .int(7))
     #expect(waited.headers["Preference-Applied"] == "wait=30")
+    // Who may not read waits for nothing.
+    let blind = try await bench.send("POST", path, other, #"{"inputs":{"n":7}}"#, headers: ["Prefer": "wait=30"])
+    #expect(blind.status == 202 && blind.json["outputs"] == nil && blind.headers["Preference-Applied"] == nil)
     let useless = try await bench.send("POST", "/api/v1/runs/last/pause", token, headers: key)
     #expect(useless.status == 403)
     await bench.end()
@@ -761,9 +764,16 @@ import Testing
     #expect(try await kind("GET", "/api/v1/nothing", reader) == "404 noSuchPath")
     let wrong = try await bench.send("PUT", "/api/v1/runs/\(id)", reader)
     #expect(wrong.status == 405 && wrong.headers["Allow"] == "DELETE, GET, HEAD")
-    // A revoked token is of no use at once.
+    // A revoked token is of no use at once, and the streams that it opened end with the next sign of life.
+    async let stream = HTTPClient().send(
+      HTTPRequest(
+        "GET", "\(bench.url)/api/v1/runs/\(id)/events", headers: ["Authorization": "Bearer \(reader)"]))
+    let meter = try await bench.token("meter", "--scope", "metrics")
+    let figures = HTTPRequest("GET", "\(bench.url)/metrics", headers: ["Authorization": "Bearer \(meter)"])
+    while !String(decoding: try await HTTPClient().send(figures).body, as: UTF8.self).contains("streams_open 1\n") {}
     #expect(try await bench.program.call("token", "revoke", "reader").code == 0)
     #expect(try await kind("GET", "/api/v1/runs", reader) == "401 unauthorized")
+    #expect(String(decoding: try await stream.body, as: UTF8.self).hasPrefix("event: snapshot"))
     // The state has no token's text.
     let journal = try await bench.program.shell("cat .errand/*.jsonl")
     #expect(!journal.out.contains(narrow) && journal.out.contains("tokenIssued"))
