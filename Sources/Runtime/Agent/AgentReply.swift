@@ -45,7 +45,8 @@ package indirect enum AgentReply: Sendable {
   case dueSlots([Timestamp], hasMore: Bool)
   /// - Parameter next: How many steps come before the next page, if there is one.
   case steps([StepRecord], next: Int?)
-  case explained(run: String, Explanation)
+  /// - Parameter id: The run or the schedule that it is about.
+  case explained(id: String, Explanation)
   case recipes([RecipeRecord])
   case recipe(RecipeRecord)
   case plan(PlanRecord)

@@ -42,6 +42,10 @@ package indirect enum AgentRequest: Sendable {
   case steps(run: String, limit: Int = 100, from: Int = 0)
   /// - Parameter isAlone: Whether other runs are left out, for a caller who sees only some recipes.
   case explain(run: String, isAlone: Bool = false)
+  /// - Parameters:
+  ///   - isAlone: Whether other schedules are left out, for a caller who sees only some recipes.
+  ///   - withData: Whether the caller may see the reasons in the ledger and the note of a pause.
+  case explainSchedule(id: String, at: Timestamp?, isAlone: Bool = false, withData: Bool = true)
   case recipes
   case recipe(name: String)
   /// - Parameter file: What the recipe's file would be called, by which the recipe is named.

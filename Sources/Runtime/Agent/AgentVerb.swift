@@ -458,6 +458,13 @@ extension AgentVerb {
       at: .get("/schedules", ScheduleListAnswer.self), by: "schedule list", on: "/schedules",
       make: { .schedules }, values: { if case .schedules = $0 { () } else { nil } }),
     AgentVerb(
+      "explainSchedule", "Says why a schedule ran or didn't, and when it is due next.", .token(.read),
+      at: .get("/schedules/{id}/why", ExplanationAnswer.self), by: "why", refusals: [.notFound], scheduleID,
+      Member<Timestamp?>.optional(
+        "at", "Explains the slot at this instant, or the last one before it; now if left out."),
+      make: { .explainSchedule(id: $0, at: $1) },
+      values: { if case .explainSchedule(let id, let at, _, _) = $0 { (id, at) } else { nil } }),
+    AgentVerb(
       "slots", "Lists the slots in the ledger, latest first.", .token(.read),
       at: .get("/slots", SlotListAnswer.self), by: "schedule log", on: "/schedules/{id}",
       Member<String?>.optional("schedule", "Only slots of this schedule."),

@@ -16,6 +16,8 @@ package struct RunService: Sendable {
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
   let explain: Explainer?
+  /// The clock of the people who read explanations of schedules; UTC if nil.
+  let clock: (@Sendable (Timestamp) -> WallClock)?
   /// Nil where no plans are made.
   let planner: Planner?
   let plans = PlanBook()
@@ -88,6 +90,8 @@ package struct RunService: Sendable {
       case .show(let run): try await replies.give(stored(try await find(run).id), isEnd: false)
       case .steps(let run, let limit, let from): replies.give(try await steps(run, limit, from))
       case .explain(let run, let isAlone): replies.give(try await explanation(of: run, isAlone))
+      case .explainSchedule(let id, let at, let isAlone, let withData):
+        replies.give(try await explanation(ofSchedule: id, at: at, isAlone: isAlone, withData: withData))
       case .recipes: await replies.giveInTurn(.recipes(try await steered().servedRecipes()))
       case .recipe(let name): await replies.giveInTurn(.recipe(try await steered().servedRecipe(named: name)))
       case .check(let text, let file): await replies.giveInTurn(.value(try await check(text, file)))

@@ -127,9 +127,33 @@ extension RunService {
     guard let explain else {
       let clock = WallClock(.utc, now: facts.now)
       return .explained(
-        run: record.id, Explanation(of: facts, clock: clock, isServed: agent.isServing, holder: answer.holder))
+        id: record.id, Explanation(of: facts, clock: clock, isServed: agent.isServing, holder: answer.holder))
     }
-    return .explained(run: record.id, await explain(facts, agent.isServing, answer.holder))
+    return .explained(id: record.id, await explain(facts, agent.isServing, answer.holder))
+  }
+
+  /// Why a schedule ran or didn't around an instant.
+  func explanation(
+    ofSchedule id: String, at: Timestamp?, isAlone: Bool, withData: Bool
+  ) async throws(RequestRefusedError) -> AgentReply {
+    let now = time.now()
+    let host = try steered()
+    var schedule = try await host.schedule(id)
+    schedule.base = sessions.base
+    if !withData { schedule.record.pause?.note = nil }
+    var facts = try await schedule.facts(
+      around: at ?? now, isNamed: at != nil, now, seesAll: !isAlone
+    ) { query async throws(RequestRefusedError) in
+      var slots = try await kept { () async throws(StateError) in try await store.slots(query) }
+      if !withData { for index in slots.indices { slots[index].reason = nil } }
+      return slots
+    } run: {
+      try? await find($0)
+    }
+    facts.fault = await host.fault(ofFile: schedule.record.file)
+    let own = clock?(now) ?? WallClock(.utc, now: now)
+    return .explained(
+      id: schedule.record.id, Explanation(of: facts, clock: schedule.clock(own), isServed: agent.isServing))
   }
 
   /// Some lines that programs of a run printed, if there are any from a position on.

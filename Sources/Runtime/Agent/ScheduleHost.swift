@@ -542,6 +542,19 @@ extension ScheduleHost {
     throw RequestRefusedError(.notFound, "there is no schedule '\(id)'; \(guess ?? all)")
   }
 
+  /// The schedule with its entry in the recipe in force.
+  func schedule(_ id: String) async throws(RequestRefusedError) -> KnownSchedule {
+    try await known(id)
+    guard let record = await store.schedule(id) else {
+      throw RequestRefusedError(.notFound, "the schedule '\(id)' was just removed")
+    }
+    let trigger = if let plan = scheduler.plan(of: id) { plan.trigger } else { await inForce(record)?.1 }
+    return KnownSchedule(record, trigger)
+  }
+
+  /// The first fault of a recipe's file as it is now.
+  func fault(ofFile file: String) -> String? { registry.fault(of: file) }
+
   private func served(_ id: String) async throws(RequestRefusedError) {
     try await known(id)
     if isServing { return }

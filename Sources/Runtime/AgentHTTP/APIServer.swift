@@ -249,6 +249,10 @@ package final class APIServer: Sendable {
 
   /// The request as a caller may make it: one whose token names recipes finds nothing of the others.
   private func narrowed(_ asked: AgentRequest, for caller: APICaller) async throws(Problem) -> AgentRequest {
+    var asked = asked
+    if case .explainSchedule(let id, let at, _, _) = asked {
+      asked = .explainSchedule(id: id, at: at, isAlone: !caller.recipes.isEmpty, withData: caller.seesData)
+    }
     if caller.recipes.isEmpty { return asked }
     func check(recipe: String, _ what: String) throws(Problem) {
       guard caller.sees(recipe: recipe) else { throw Problem(.refusal(.notFound), "there is no such \(what)") }
@@ -273,7 +277,7 @@ package final class APIServer: Sendable {
       }
       try check(schedule: schedule)
     case .pauseSchedule(let id, _), .resumeSchedule(let id), .resetSchedule(let id), .trigger(let id, _, _, _, _),
-      .backfill(let id, _, _, _, _):
+      .backfill(let id, _, _, _, _), .explainSchedule(let id, _, _, _):
       try check(schedule: id)
     case .signal(var event):
       guard let run = event.run else {
@@ -427,9 +431,9 @@ package final class APIServer: Sendable {
         $0.items = steps.map { StepAnswer($0, withData: seesData) }
         $0.next = next
       }
-    case .explained(let run, let explanation):
+    case .explained(let id, let explanation):
       answer = filled(ExplanationAnswer()) {
-        $0.run = run
+        if case .explainSchedule = asked { $0.schedule = id } else { $0.run = id }
         $0.text = explanation.text
         $0.sentences = explanation.sentences.map { SentenceAnswer($0) }
       }

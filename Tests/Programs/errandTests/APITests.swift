@@ -376,6 +376,55 @@ import Testing
     await bench.end()
   }
 
+  @Test func `a schedule's slots are explained, without reasons for a token that doesn't see data`() async throws {
+    let bench = try await Bench()
+    try bench.program.write(
+      "on: [{ event: paid, inputs: { n: '${{ event.data.n }}' } }]\ninputs: { n: { type: int } }\nsteps: [{ let: { x: 1 } }]",
+      to: "recipes/pay.yaml")
+    _ = await bench.agent.line(with: "pay")
+    let all = try await bench.token("ada", "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "steer")
+    let reader = try await bench.token("reader", "--scope", "read")
+    let narrow = try await bench.token("narrow", "--scope", "read", "--scope", "data", "--recipe", "sum")
+    func sentences(_ path: String, _ token: String) async throws -> [String] {
+      let answer = try await bench.send("GET", "/api/v1/schedules/\(path)", token)
+      #expect(answer.status == 200 && answer.json["schedule"]?.string != nil && answer.json["run"] == nil)
+      return answer.json["sentences"]?.list?.compactMap { $0["text"]?.string } ?? []
+    }
+    // What the command line says of it.
+    let local = try await bench.program.call("why", "sum", "--at", "2020-01-01 05:00", "--json")
+    let first = try #require(local.json.list?.first?["sentences"]?.list?.first?["text"]?.string)
+    #expect(
+      first.hasPrefix("sum did not run on Wed 2020-01-01 05:00 CET: the agent has known the schedule only since "))
+    for token in [all, reader, narrow] {
+      #expect(try await sentences("sum/why?at=2020-01-01T04:00:00Z", token).first == first)
+    }
+    #expect(
+      try await sentences("sum/why?at=2020-01-01T05:00:00Z", reader).first
+        == "sum had no slot on Wed 2020-01-01 06:00 CET: it is due every day at 05:00; the nearest are Wed 2020-01-01 05:00 CET and Thu 2020-01-02 05:00 CET."
+    )
+    let started = try await bench.send("POST", "/api/v1/schedules/sum/trigger", all)
+    let run = try #require(started.json["items"]?.list?.first?["run"]?.string)
+    let told = try await sentences("sum/why", narrow)
+    #expect(told.first?.hasPrefix("sum was started out of turn on ") == true && told.first?.contains(run) == true)
+    #expect(told.last?.hasPrefix("It is due next on ") == true, "\(told)")
+
+    _ = try await bench.send("POST", "/api/v1/events", all, #"{"name":"paid","data":{"n":"many"}}"#)
+    while try await bench.send("GET", "/api/v1/slots?schedule=pay", all).json["items"] == .list([]) {}
+    _ = try await bench.send("POST", "/api/v1/schedules/pay/pause", all, #"{"note":"Ada is ill."}"#)
+    let whole = try await sentences("pay/why", all)
+    let part = try await sentences("pay/why", reader)
+    #expect(
+      whole[0].contains("'inputs.n' must be an int") && whole[1].hasSuffix("because a person paused it: Ada is ill."),
+      "\(whole)")
+    #expect(part[0].hasSuffix(": its run was refused.") && part[1].hasSuffix("because a person paused it."), "\(part)")
+    #expect(try await bench.send("GET", "/api/v1/schedules/pay/why", narrow).status == 404)
+    let unknown = try await bench.send("GET", "/api/v1/schedules/sun/why", all)
+    #expect(
+      unknown.status == 404
+        && unknown.json["detail"]?.string == "there is no schedule 'sun'; did you mean 'sum'?")
+    await bench.end()
+  }
+
   @Test func `a limited token learns nothing of other recipes' runs, and takes no event's id from others`() async throws
   {
     let bench = try await Bench()

@@ -88,7 +88,11 @@ import Testing
     #expect(triggered.code == 0 && triggered.error.hasPrefix("sum: started "), "\(triggered)")
     let log = try await client.call("schedule", "log", "sum", "--json")
     #expect(log.json.list?.first?["outcome"]?.string == "started")
-    #expect(try await client.call("why", "sum").code == 0)
+    let told = try await client.call("why", "sum", "--at", "2020-01-01 05:00")
+    #expect(
+      told.out.hasPrefix(
+        "sum did not run on Wed 2020-01-01 05:00 CET: the agent has known the schedule only since "), "\(told)")
+    #expect(told.out.contains("\n  It is due next on "), "\(told)")
     #expect(try await client.call("runs", "delete", id).code == 0)
     // Nothing was kept here.
     #expect(try FileManager.default.contentsOfDirectory(atPath: client.folder.path) == ["token"])
