@@ -100,6 +100,7 @@ package struct UpcomingSlot: Record, Equatable {
 
 /// The agent's identity and workload.
 package struct AgentReport: Record, Equatable {
+  /// 0, and the folder empty, for a caller who sees only some recipes.
   package var pid: Int
   package var program: String
   package var isServing: Bool

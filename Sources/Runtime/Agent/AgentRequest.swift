@@ -120,13 +120,16 @@ package struct RunListQuery: Sendable {
 package struct SentEvent: Sendable {
   /// Its id; generated if left out.
   package var id: String?
+  /// Where it comes from; ids of different sources are different.
+  package var source: String?
   package var name: String
   package var data: Value?
   /// The run it is for, by its id or the beginning of it; the first waiting run if left out.
   package var run: String?
 
-  package init(id: String? = nil, name: String, data: Value? = nil, run: String? = nil) {
+  package init(id: String? = nil, source: String? = nil, name: String, data: Value? = nil, run: String? = nil) {
     self.id = id
+    self.source = source
     self.name = name
     self.data = data
     self.run = run

@@ -224,7 +224,7 @@ package struct RunService: Sendable {
   /// - Parameter known: The key as its run has it; nil if the run hasn't been looked at.
   private func check(_ keyed: KeyedRun, _ known: RunKey?, against key: RunKey) throws(RequestRefusedError) {
     guard keyed.settled != nil || known.map({ $0.request != key.request }) == true else { return }
-    throw RequestRefusedError(.inputs, keyed.isTaken(store.secrets.finder.redact(key.key)))
+    throw RequestRefusedError(.usedKey, keyed.isTaken(store.secrets.finder.redact(key.key)))
   }
 
   /// The run that has the key of a new run; refused unless both have the same inputs.
@@ -253,7 +253,7 @@ package struct RunService: Sendable {
     guard others.isEmpty else {
       let names = others.map { "'\($0)'" }.joined(separator: ", ")
       throw RequestRefusedError(
-        .inputs,
+        .usedKey,
         "the key '\(shown)' belongs to the run \(id), which has other values of \(names); use another key for a new run"
       )
     }
@@ -461,6 +461,7 @@ package struct RunService: Sendable {
       }
     }
     var report = AgentReport(of: agent, runs: runs)
+    if !caller.recipes.isEmpty { (report.pid, report.folder) = (0, "") }
     if let schedules, agent.isServing, caller.recipes.isEmpty {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,

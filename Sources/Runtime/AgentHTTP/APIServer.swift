@@ -143,7 +143,7 @@ package final class APIServer: Sendable {
       case "/metrics":
         try gate.checkOrigin(request)
         return .text(try await figures(for: try await gate.caller(of: request)), type: Metrics.type)
-      case "/openapi.json", "\(apiRoot)/openapi.json": return .text(document(), type: "application/json")
+      case "/openapi.json", "\(apiRoot)/openapi.json": return .json(document())
       default:
         if path.hasPrefix(ProblemPage.root),
           let page = ProblemPage.response(ofKind: String(path.dropFirst(ProblemPage.root.count)))
@@ -270,12 +270,12 @@ package final class APIServer: Sendable {
     case .runs(var query):
       if let recipe = query.recipe { try check(recipe: recipe, "recipe") } else { query.seen = caller.recipes }
       return .runs(query)
-    case .slots(let query), .upcoming(let query):
-      guard let schedule = query.schedule else {
-        throw Problem(
-          .forbidden, "the token is limited to \(joined(caller.recipes)): name one of their schedules in 'schedule'")
-      }
-      try check(schedule: schedule)
+    case .slots(var query):
+      if let schedule = query.schedule { try check(schedule: schedule) } else { query.recipes = caller.recipes }
+      return .slots(query)
+    case .upcoming(var query):
+      if let schedule = query.schedule { try check(schedule: schedule) } else { query.recipes = caller.recipes }
+      return .upcoming(query)
     case .pauseSchedule(let id, _), .resumeSchedule(let id), .resetSchedule(let id), .trigger(let id, _, _, _, _),
       .backfill(let id, _, _, _, _), .explainSchedule(let id, _, _, _):
       try check(schedule: id)
@@ -285,7 +285,8 @@ package final class APIServer: Sendable {
       }
       try await find(run, for: caller)
       // Ids of its own, so that it can't take those of others.
-      event.id = event.id.map { "\(caller.caller.account)/\($0)" }
+      let own = "\(caller.caller.account)/"
+      if let source = event.source { event.source = own + source } else { event.id = event.id.map { own + $0 } }
       return .signal(event)
     case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _, _), .retry(let run, _, _, _),
       .delete(let run), .resolve(let run, _, _, _), .decide(let run, _, _, _, _), .find(let run), .show(let run),
@@ -478,7 +479,7 @@ package final class APIServer: Sendable {
     guard let value = try? answer.encoded(), let text = try? JSON.text(value) else {
       throw Problem(.fault, "the answer can't be written as JSON")
     }
-    var response = HTTPServerResponse.text(text, status: status, type: "application/json")
+    var response = HTTPServerResponse.json(text, status: status)
     response.headers.fields += headers.fields
     return response
   }
@@ -505,8 +506,7 @@ package final class APIServer: Sendable {
     let door = RequestDoor(service: service, gate: gate, program: program, time: time)
     let caller = try await gate.caller(of: request)
     isKnown = true
-    let given = try door.asked(request, by: caller)
-    try check(given.verb.scope, for: caller)
+    let given = try door.asked(request, by: caller) { scope throws(Problem) in try check(scope, for: caller) }
     let asked = try await narrowed(given, for: caller)
     return door.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
   }
@@ -549,7 +549,7 @@ package final class APIServer: Sendable {
       }
       if let refusal = replies.refusal {
         await replies.send(
-          "problem", .object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message)]))
+          "problem", .object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message.asRequests)]))
       }
     }
     return response

@@ -138,7 +138,7 @@ extension RuntimeError {
       case .notFound, .ambiguous, .notAsked: .noInput
       case .notAllowed, .ended, .moved: .failed
       case .request: .usage
-      case .inputs: .invalid
+      case .inputs, .usedKey: .invalid
       case .state: .cannotCreate
       case .configuration: .configuration
       case .serving: .locked

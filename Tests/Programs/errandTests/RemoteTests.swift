@@ -134,8 +134,19 @@ import Testing
     let all = try await bench.token("all", RemoteTests.all)
     for verb in ["tokens", "issueLink", "yield", "submit"] {
       let answer = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"\#(verb)"}"#)
-      #expect(answer.status == (verb == "submit" ? 400 : 403), "\(verb): \(answer)")
+      #expect(answer.status == 403, "\(verb): \(answer)")
     }
+    // What a token may not do is refused before the request is read further.
+    let some = try await bench.token("some", "--scope", "read", "--scope", "data", "--recipe", "sum")
+    for (verb, token, status) in [("cancel", some, 403), ("cancel", all, 400), ("cancle", some, 400)] {
+      let answer = try await bench.send("POST", "/api/v1/requests", token, #"{"ask":"\#(verb)","rum":1}"#)
+      #expect(answer.status == status, "\(verb): \(answer)")
+    }
+    // A token for some recipes isn't told where the agent is.
+    let report = try await bench.send("POST", "/api/v1/requests", some, #"{"ask":"status"}"#)
+    #expect(report.json["pid"] == .int(0) && report.json["folder"]?.string == "", "\(report)")
+    let told = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"status"}"#)
+    #expect(told.json["folder"]?.string?.hasSuffix(".errand") == true, "\(told)")
     let other = try await bench.send(
       "POST", "/api/v1/requests", all, #"{"ask":"status"}"#, headers: ["Errand-Protocol": "0"])
     #expect(other.status == 400 && other.json["detail"]?.string?.hasSuffix("use errand of the same version") == true)
