@@ -32,14 +32,18 @@ extension Recipe {
     Recipe.inputs(inputs, from: given, of: name)
   }
 
+  /// What is wrong with what was given, by the names of the inputs, in the words of programs that send JSON.
+  package func inputFaults(of given: [(name: String, input: GivenInput)]) -> [(name: String, fault: Diagnostic)] {
+    Recipe.Input.read(given, for: inputs, of: "recipe '\(name)'") { input in
+      "\(input.isMissing); send \"inputs\": {\"\(input.name)\": \(input.isSecret ? "\"@secret:NAME\"" : "…")}"
+    }.faults
+  }
+
   static func inputs(
     _ inputs: [Recipe.Input], from given: [(name: String, input: GivenInput)], of recipe: String
   ) -> Result<ValueMap, Diagnostics> {
     let (values, faults) = Recipe.Input.read(given, for: inputs, of: "recipe '\(recipe)'") { input in
-      "input '\(input.name)' (\(input.kind)) is missing"
-        + (input.summary.isEmpty
-          ? "" : ": \(input.summary.hasSuffix(".") ? String(input.summary.dropLast()) : input.summary)")
-        + "; give it with -i \(input.name)=\(input.isSecret ? "@secret:NAME" : "…")"
+      "\(input.isMissing); give it with -i \(input.name)=\(input.isSecret ? "@secret:NAME" : "…")"
     }
     return faults.isEmpty
       ? .success(Recipe.withDefaults(values, for: inputs)) : .failure(Diagnostics(faults.map(\.fault)))
@@ -47,6 +51,12 @@ extension Recipe {
 }
 
 extension Recipe.Input {
+  /// That it is missing, in words.
+  fileprivate var isMissing: String {
+    "input '\(name)' (\(kind)) is missing"
+      + (summary.isEmpty ? "" : ": \(summary.hasSuffix(".") ? String(summary.dropLast()) : summary)")
+  }
+
   /// Reads what was given for some inputs, with each fault under the name that it is about; `missing` says that one is
   /// needed.
   static func read(

@@ -106,11 +106,11 @@ package struct StartingInputs: Sendable {
     return Recipe.inputs(inputs, from: values, of: recipe)
   }
 
-  /// What is wrong with inputs that a person gives; what they leave out is not missed.
-  package func checked(_ given: [(name: String, input: GivenInput)]) -> Result<Void, Diagnostics> {
-    let faults = Recipe.Input.read(given, for: inputs, of: "recipe '\(recipe)'") { _ in "" }.faults.map(\.fault)
-      .filter { !$0.message.isEmpty }
-    return faults.isEmpty ? .success(()) : .failure(Diagnostics(faults))
+  /// What is wrong with inputs that a person gives, by their names; what they leave out is not missed.
+  package func faults(of given: [(name: String, input: GivenInput)]) -> [(name: String, fault: Diagnostic)] {
+    Recipe.Input.read(given, for: inputs, of: "recipe '\(recipe)'") { _ in "" }.faults.filter {
+      !$0.fault.message.isEmpty
+    }
   }
 
   /// Those of a run's inputs that have to be kept while its start waits: what was computed, and what a person gave.

@@ -16,7 +16,7 @@ struct TokenCommand: DispatchedCommand {
     let isReading = parsed.command.last == "list"
     return try await session.access.asking(isReading: isReading) { requests throws(RuntimeError) in
       switch parsed.command.last {
-      case "new": return try await issue(requests, at: session.time.now())
+      case "new": return try await issue(requests, session.workspace, at: session.time.now())
       case "revoke":
         let name = parsed["name"].text ?? ""
         try await requests.tell(.revokeToken(name: name))
@@ -27,7 +27,9 @@ struct TokenCommand: DispatchedCommand {
     }
   }
 
-  private func issue(_ requests: AgentRequests, at now: Timestamp) async throws(RuntimeError) -> ExitCode {
+  private func issue(
+    _ requests: AgentRequests, _ workspace: Workspace, at now: Timestamp
+  ) async throws(RuntimeError) -> ExitCode {
     let name = parsed["name"].text ?? ""
     if let fault = TokenIssued.fault(ofName: name) { throw RuntimeError(.usage, fault) }
     var expiresAt: Timestamp?
@@ -48,9 +50,30 @@ struct TokenCommand: DispatchedCommand {
       .issueToken(
         TokenIssued(
           at: now, name: name, sha256: digest, scopes: scopes, recipes: parsed["recipe"].texts, expiresAt: expiresAt)))
+    try await warn(ofMissing: parsed["recipe"].texts, for: name, requests, workspace)
     console.say("Save this token now; it isn't shown again. Anyone who has it can act as '\(name)':")
     console.out(text)
     return .done
+  }
+
+  /// Warns of recipes that a token is limited to and that don't exist, which they may later.
+  private func warn(
+    ofMissing recipes: [String], for token: String, _ requests: AgentRequests, _ workspace: Workspace
+  ) async throws(RuntimeError) {
+    if recipes.isEmpty { return }
+    var names = try await requests.ask(.recipes) {
+      if case .recipes(let recipes) = $0 { recipes.map(\.name) } else { nil }
+    }
+    // Only an agent that serves has read them.
+    if names.isEmpty {
+      names = ((try? workspace.recipeFiles()) ?? []).compactMap { workspace.recipe($0, among: .null).recipe?.name }
+    }
+    for recipe in recipes where !names.contains(where: recipe.hasSameScalars) {
+      let guess = recipe.nearest(among: names).map { " (did you mean '\($0)'?)" } ?? ""
+      console.error(
+        "warning: no recipe is called '\(recipe.safe)'\(guess); to name another, revoke the token first: errand token revoke \(token.shellQuoted)"
+      )
+    }
   }
 
   private func list(_ requests: AgentRequests, _ clock: WallClock) async throws(RuntimeError) -> ExitCode {

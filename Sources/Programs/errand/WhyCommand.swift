@@ -68,7 +68,8 @@ struct WhyCommand: DispatchedCommand {
       throw unknown(subject, schedules, "has a schedule or ever ran")
     }
     if workspace.isElsewhere {
-      return Story(kind: "run", id: record.id, explanation: try await requests.explanation(of: record.id))
+      return Story(
+        kind: "run", id: record.id, explanation: try await requests.explanation(asking: .explain(run: record.id)))
     }
     let (facts, holder) = try await requests.facts(about: record)
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone
@@ -100,9 +101,21 @@ struct WhyCommand: DispatchedCommand {
       }
       at = instant
     }
-    let facts = try await schedule.facts(around: at, isNamed: parsed["at"].isGiven, requests, in: workspace, now)
+    let id = schedule.record.id
+    let isNamed = parsed["at"].isGiven
+    if workspace.isElsewhere {
+      let explanation = try await requests.explanation(
+        asking: .explainSchedule(id: id, at: isNamed ? at : nil))
+      return Story(kind: "schedule", id: id, explanation: explanation)
+    }
+    var facts = try await schedule.facts(around: at, isNamed: isNamed, now) { query async throws(RuntimeError) in
+      try await requests.slots(.slots(query))
+    } run: {
+      try? await requests.run($0)
+    }
+    facts.fault = workspace.recipe(schedule.record.file, among: .null).fault
     return Story(
-      kind: "schedule", id: schedule.record.id,
+      kind: "schedule", id: id,
       explanation: Explanation(of: facts, clock: clock, isServed: try await requests.isServed()))
   }
 }

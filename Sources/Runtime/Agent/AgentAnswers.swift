@@ -235,9 +235,10 @@ package struct StepListAnswer: FieldSet {
   package init() {}
 }
 
-/// Why a run is in its state.
+/// Why a run is in its state, or why a schedule ran or didn't.
 package struct ExplanationAnswer: FieldSet {
-  @Field("The id of the run.") package var run: String
+  @Field("The id of the run, if it is about one.") package var run: String?
+  @Field("The id of the schedule, if it is about one.") package var schedule: String?
   @Field("All sentences as one text.") package var text: String
   @Field("The sentences, the most important one first.") package var sentences: [SentenceAnswer]
 

@@ -45,7 +45,8 @@ package indirect enum AgentReply: Sendable {
   case dueSlots([Timestamp], hasMore: Bool)
   /// - Parameter next: How many steps come before the next page, if there is one.
   case steps([StepRecord], next: Int?)
-  case explained(run: String, Explanation)
+  /// - Parameter id: The run or the schedule that it is about.
+  case explained(id: String, Explanation)
   case recipes([RecipeRecord])
   case recipe(RecipeRecord)
   case plan(PlanRecord)
@@ -99,6 +100,7 @@ package struct UpcomingSlot: Record, Equatable {
 
 /// The agent's identity and workload.
 package struct AgentReport: Record, Equatable {
+  /// 0, and the folder empty, for a caller who sees only some recipes.
   package var pid: Int
   package var program: String
   package var isServing: Bool

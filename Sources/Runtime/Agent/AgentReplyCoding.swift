@@ -251,8 +251,8 @@ extension AgentReply {
     case .steps(let steps, let next):
       let (members, _) = object(["next": next.map { .int($0) }])
       return (members, [List("steps", steps)])
-    case .explained(let run, let explanation):
-      return object(["explained": .string(run), "sentences": explanation.value])
+    case .explained(let id, let explanation):
+      return object(["explained": .string(id), "sentences": explanation.value])
     case .recipes(let recipes): return (ValueMap(), [List("recipes", recipes)])
     case .recipe(let recipe): return object(["recipe": recipe.encoded()])
     case .plan(let plan): return object(["plan": plan.encoded()])
@@ -329,8 +329,8 @@ extension AgentReply {
     case "slots", "pauseSchedule", "resumeSchedule", "resetSchedule", "trigger", "backfill":
       self = .slots(try list("slots"))
     case "steps": self = .steps(try list("steps"), next: answer["next"]?.int)
-    case "explain":
-      self = .explained(run: try text("explained"), try Explanation(reading: answer["sentences"] ?? .null))
+    case "explain", "explainSchedule":
+      self = .explained(id: try text("explained"), try Explanation(reading: answer["sentences"] ?? .null))
     case "recipes": self = .recipes(try list("recipes"))
     case "recipe": self = .recipe(try RecipeRecord(reading: answer["recipe"] ?? .null))
     case "plan", "showPlan": self = .plan(try PlanRecord(reading: answer["plan"] ?? .null))

@@ -42,6 +42,10 @@ package indirect enum AgentRequest: Sendable {
   case steps(run: String, limit: Int = 100, from: Int = 0)
   /// - Parameter isAlone: Whether other runs are left out, for a caller who sees only some recipes.
   case explain(run: String, isAlone: Bool = false)
+  /// - Parameters:
+  ///   - isAlone: Whether other schedules are left out, for a caller who sees only some recipes.
+  ///   - withData: Whether the caller may see the reasons in the ledger and the note of a pause.
+  case explainSchedule(id: String, at: Timestamp?, isAlone: Bool = false, withData: Bool = true)
   case recipes
   case recipe(name: String)
   /// - Parameter file: What the recipe's file would be called, by which the recipe is named.
@@ -116,13 +120,16 @@ package struct RunListQuery: Sendable {
 package struct SentEvent: Sendable {
   /// Its id; generated if left out.
   package var id: String?
+  /// Where it comes from; ids of different sources are different.
+  package var source: String?
   package var name: String
   package var data: Value?
   /// The run it is for, by its id or the beginning of it; the first waiting run if left out.
   package var run: String?
 
-  package init(id: String? = nil, name: String, data: Value? = nil, run: String? = nil) {
+  package init(id: String? = nil, source: String? = nil, name: String, data: Value? = nil, run: String? = nil) {
     self.id = id
+    self.source = source
     self.name = name
     self.data = data
     self.run = run

@@ -225,7 +225,7 @@ extension AgentVerb {
     AgentVerb(
       "submit", "Accepts a run that the caller has prepared, and follows it unless 'detach' is set.", .own,
       by: "run FILE",
-      refusals: [.configuration, .inputs, .ended],
+      refusals: [.configuration, .inputs, .ended, .usedKey],
       Member<RunCreated>.required("run", "The run's record."),
       Member<[String]>.optional("secrets", or: [], "The names of the secrets that the run reads."),
       Member<Bool>.optional("detach", or: false, "Whether to end the answer once the run is on disk."),
@@ -238,7 +238,7 @@ extension AgentVerb {
     AgentVerb(
       "start", "Starts a run of a served recipe.", .token(.start),
       at: .post("/recipes/{recipe}/runs", AcceptedAnswer.self, status: 202), by: "runs start", on: "/recipes/{recipe}",
-      refusals: [.notFound, .inputs, .configuration, .ended, .notServing, .moved, .busy, .timeout],
+      refusals: [.notFound, .inputs, .configuration, .ended, .notServing, .moved, .busy, .timeout, .usedKey],
       recipe, inputs, texts, key,
       Member<String?>.optional(
         "plan",
@@ -294,7 +294,7 @@ extension AgentVerb {
     AgentVerb(
       "cancel", "Cancels a run: actions in flight finish, then its 'finally' steps run.", .token(.steer),
       at: .post("/runs/{run}/cancel", ChangedAnswer.self, status: 202), by: "runs cancel", on: "/runs/{run}",
-      refusals: [.notFound, .ambiguous, .ended, .inputs], run,
+      refusals: [.notFound, .ambiguous, .ended, .usedKey], run,
       Member<String?>.optional("reason", "The reason to record."), decisionKey,
       make: { .cancel(run: $0, reason: $1, key: $2) },
       values: { if case .cancel(let run, let reason, let key) = $0 { (run, reason, key) } else { nil } }),
@@ -306,7 +306,7 @@ extension AgentVerb {
     AgentVerb(
       "retry", "Retries an ended run in a new run, keeping what succeeded.", .token(.steer),
       at: .post("/runs/{run}/retry", AcceptedAnswer.self, status: 202), by: "runs retry", on: "/runs/{run}",
-      refusals: [.notFound, .ambiguous, .ended, .inputs], run,
+      refusals: [.notFound, .ambiguous, .ended, .usedKey], run,
       Member<String?>.optional("step", "With 'output': the path of the step. Needed only if several steps qualify."),
       Member<Value?>.optional(
         "output", "The output of a write whose answer didn't fit its shape. The write isn't repeated."),
@@ -319,7 +319,7 @@ extension AgentVerb {
     AgentVerb(
       "resolve", "Records what happened to an uncertain step, so that its run can continue.", .token(.steer),
       at: .post("/runs/{run}/resolutions", ChangedAnswer.self), by: "runs resolve", on: "/runs/{run}",
-      refusals: [.notFound, .ambiguous, .ended, .inputs], run,
+      refusals: [.notFound, .ambiguous, .ended, .usedKey], run,
       Member<String>.required("step", "The step's path."),
       Member<ResolutionWord>.required(
         "as", "What happened: done, retry (not done; do it now) or fail (count it as failed)."),
@@ -337,7 +337,7 @@ extension AgentVerb {
     AgentVerb(
       "decide", "Records the caller's decision on a step that asks for one.", .token(.approve),
       at: .post("/runs/{run}/decisions", ChangedAnswer.self), by: "runs approve", on: "/approvals/{run}/{step}",
-      refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed, .inputs], run,
+      refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed, .usedKey], run,
       Member<String?>.optional("step", "The path of the step that asks. Needed only if several do."),
       Member<Bool>.required("approved", "Whether the caller approves."),
       Member<String?>.optional("comment", "A comment to record with the decision."), decisionKey,
@@ -355,10 +355,13 @@ extension AgentVerb {
       Member<PlainJSON?>.optional("data", "The event's data."),
       Member<String?>.optional(
         "run", "The run, named as in other requests. If left out, the first run that waits for the event."),
-      make: { .signal(SentEvent(id: $1, name: $0, data: $2?.value, run: $3)) },
+      Member<String?>.optional(
+        "source", "Where the event comes from, as a URI. Events of different sources are different, whatever their ids."
+      ),
+      make: { .signal(SentEvent(id: $1, source: $4, name: $0, data: $2?.value, run: $3)) },
       values: {
         guard case .signal(let event) = $0 else { return nil }
-        return (event.name, event.id, event.data.map { PlainJSON(value: $0) }, event.run)
+        return (event.name, event.id, event.data.map { PlainJSON(value: $0) }, event.run, event.source)
       }),
     AgentVerb(
       "runs", "Lists the open runs, and the latest finished ones.", .token(.read),
@@ -458,6 +461,13 @@ extension AgentVerb {
       at: .get("/schedules", ScheduleListAnswer.self), by: "schedule list", on: "/schedules",
       make: { .schedules }, values: { if case .schedules = $0 { () } else { nil } }),
     AgentVerb(
+      "explainSchedule", "Says why a schedule ran or didn't, and when it is due next.", .token(.read),
+      at: .get("/schedules/{id}/why", ExplanationAnswer.self), by: "why", refusals: [.notFound], scheduleID,
+      Member<Timestamp?>.optional(
+        "at", "Explains the slot at this instant, or the last one before it; now if left out."),
+      make: { .explainSchedule(id: $0, at: $1) },
+      values: { if case .explainSchedule(let id, let at, _, _) = $0 { (id, at) } else { nil } }),
+    AgentVerb(
       "slots", "Lists the slots in the ledger, latest first.", .token(.read),
       at: .get("/slots", SlotListAnswer.self), by: "schedule log", on: "/schedules/{id}",
       Member<String?>.optional("schedule", "Only slots of this schedule."),
@@ -503,7 +513,7 @@ extension AgentVerb {
     AgentVerb(
       "trigger", "Starts a run of a schedule now, before its next slot.", .token(.steer),
       at: .post("/schedules/{id}/trigger", SlotListAnswer.self), by: "schedule trigger", on: "/schedules/{id}",
-      refusals: schedule.union([.notServing, .inputs, .ended]),
+      refusals: schedule.union([.notServing, .inputs, .ended, .usedKey]),
       scheduleID, overlap,
       Member<PlainMap?>.optional("inputs", "Inputs that replace those of the schedule."),
       Member<[String: String]>.optional(

@@ -24,6 +24,8 @@ package struct LocalAgent: Sendable {
     package var newID = ScheduleHost.newID
     /// Says why a run is in its state; without it, as far as that can be told without the run's recipe.
     package var explain: RunService.Explainer?
+    /// The clock of the people who read explanations of schedules; UTC if nil.
+    package var clock: (@Sendable (Timestamp) -> WallClock)?
     /// Makes the plan of a run; nil where no plans are made.
     package var plan: RunService.Planner?
     /// Looks at the connections and at the secrets that are needed.
@@ -62,7 +64,7 @@ package struct LocalAgent: Sendable {
     }
     service = RunService(
       host: host, store: store, time: time, agent: status, schedules: schedules,
-      explain: served?.explain, planner: served?.plan, survey: served?.survey)
+      explain: served?.explain, clock: served?.clock, planner: served?.plan, survey: served?.survey)
   }
 
   /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.

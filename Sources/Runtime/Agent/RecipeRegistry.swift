@@ -242,6 +242,14 @@ package struct RecipeRegistry {
     checked(Item(file: file, name: "", texts: texts, language: language))
   }
 
+  /// The first fault of a file as it is now.
+  func fault(of file: String) -> String? {
+    do throws(FileError) {
+      let checked = disk.check(try environment.read(file), environment)
+      return checked.diagnostics.first { $0.severity == .error }?.message
+    } catch { return error.description }
+  }
+
   private func checked(_ item: Item) -> Recipe? {
     var environment = environment
     environment.read = Recipe.reader(of: .map(item.texts))

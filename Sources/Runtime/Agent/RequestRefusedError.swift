@@ -1,3 +1,5 @@
+import Basics
+import Recipes
 package import RunState
 
 /// Why an agent refused a request.
@@ -16,8 +18,10 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     case notAsked
     /// The step asks other people to decide.
     case notAllowed
-    /// The inputs don't match what the recipe declares, or those of the run that has the key.
+    /// The inputs don't match what the recipe declares.
     case inputs
+    /// The key was used for another request.
+    case usedKey
     /// The recipe, its connections or its secrets can't be used here.
     case configuration
     /// What a run would do is no longer what its plan says, or the run would fail.
@@ -37,8 +41,24 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   }
 
   package var kind: Kind
-  /// The fault and the remedy, for people.
+  /// The fault and the remedy, for people at the command line.
   package var message: String
+  /// The same for programs that send JSON, if it differs.
+  package var overHTTP: String?
+  /// What is wrong with which inputs.
+  package var faults: [Fault] = []
+
+  /// One thing that is wrong in the body of a request.
+  package struct Fault: Sendable, Equatable {
+    package var message: String
+    /// The place in the body, as a JSON pointer (RFC 6901).
+    package var pointer: String
+
+    package init(message: String, pointer: String) {
+      self.message = message
+      self.pointer = pointer
+    }
+  }
 
   package init(_ kind: Kind, _ message: String) {
     self.kind = kind
@@ -48,4 +68,28 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   package init(_ error: StateError) {
     if let message = error.forCaller { self.init(.request, message) } else { self.init(.state, error.message) }
   }
+}
+
+extension RequestRefusedError {
+  /// Inputs that don't match what the recipe declares.
+  ///
+  /// - Parameter given: The inputs, of which those that were given as texts are another member of the body.
+  init(
+    _ faults: [(name: String, fault: Diagnostic)], in given: [(name: String, input: GivenInput)] = [],
+    saying message: String? = nil
+  ) {
+    let words = faults.map(\.fault.message).joined(separator: "\n")
+    self.init(.inputs, message ?? words)
+    overHTTP = words
+    self.faults = faults.map { name, fault in
+      var member = "inputs"
+      for item in given where item.name.hasSameScalars(as: name) { if case .text = item.input { member = "texts" } }
+      return Fault(message: fault.message, pointer: "/\(member)/\(name.asPointerPart)")
+    }
+  }
+}
+
+extension String {
+  /// The text as a part of a JSON pointer (RFC 6901, section 3).
+  package var asPointerPart: String { replacing("~", with: "~0").replacing("/", with: "~1") }
 }

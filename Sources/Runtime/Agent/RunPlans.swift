@@ -177,7 +177,7 @@ extension RunService {
     guard made.text.utf8.count <= PlanBook.largest else {
       throw RequestRefusedError(
         .configuration,
-        "the plan has more than 4 MiB, which is the most that is kept; the command line has no limit: errand plan \(run.file.shellQuoted) --out FILE"
+        "the plan has more than 4 MiB, which is the most that is kept; the command line on the agent's machine has no limit"
       )
     }
     return try PlanRecord(made, of: run)

@@ -16,6 +16,8 @@ package struct RunService: Sendable {
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
   let explain: Explainer?
+  /// The clock of the people who read explanations of schedules; UTC if nil.
+  let clock: (@Sendable (Timestamp) -> WallClock)?
   /// Nil where no plans are made.
   let planner: Planner?
   let plans = PlanBook()
@@ -88,6 +90,8 @@ package struct RunService: Sendable {
       case .show(let run): try await replies.give(stored(try await find(run).id), isEnd: false)
       case .steps(let run, let limit, let from): replies.give(try await steps(run, limit, from))
       case .explain(let run, let isAlone): replies.give(try await explanation(of: run, isAlone))
+      case .explainSchedule(let id, let at, let isAlone, let withData):
+        replies.give(try await explanation(ofSchedule: id, at: at, isAlone: isAlone, withData: withData))
       case .recipes: await replies.giveInTurn(.recipes(try await steered().servedRecipes()))
       case .recipe(let name): await replies.giveInTurn(.recipe(try await steered().servedRecipe(named: name)))
       case .check(let text, let file): await replies.giveInTurn(.value(try await check(text, file)))
@@ -220,7 +224,7 @@ package struct RunService: Sendable {
   /// - Parameter known: The key as its run has it; nil if the run hasn't been looked at.
   private func check(_ keyed: KeyedRun, _ known: RunKey?, against key: RunKey) throws(RequestRefusedError) {
     guard keyed.settled != nil || known.map({ $0.request != key.request }) == true else { return }
-    throw RequestRefusedError(.inputs, keyed.isTaken(store.secrets.finder.redact(key.key)))
+    throw RequestRefusedError(.usedKey, keyed.isTaken(store.secrets.finder.redact(key.key)))
   }
 
   /// The run that has the key of a new run; refused unless both have the same inputs.
@@ -249,7 +253,7 @@ package struct RunService: Sendable {
     guard others.isEmpty else {
       let names = others.map { "'\($0)'" }.joined(separator: ", ")
       throw RequestRefusedError(
-        .inputs,
+        .usedKey,
         "the key '\(shown)' belongs to the run \(id), which has other values of \(names); use another key for a new run"
       )
     }
@@ -457,6 +461,7 @@ package struct RunService: Sendable {
       }
     }
     var report = AgentReport(of: agent, runs: runs)
+    if !caller.recipes.isEmpty { (report.pid, report.folder) = (0, "") }
     if let schedules, agent.isServing, caller.recipes.isEmpty {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,

@@ -51,9 +51,7 @@ extension RunService {
 
   /// A page of the ledger's slots.
   func slots(_ query: SlotQuery) async throws(RequestRefusedError) -> [SlotRecord] {
-    guard let cursor = query.after else {
-      return try await kept { () throws(StateError) in try await store.slots(query) }
-    }
+    guard let cursor = query.after else { return try await ledger(query) }
     let word = cursor.split(separator: "_", maxSplits: 1).first.map { String($0) } ?? ""
     guard let instant = Timestamp(word) else {
       throw RequestRefusedError(.request, "the cursor isn't one that a page of slots named")
@@ -65,13 +63,29 @@ extension RunService {
     while true {
       query.limit = query.limit.multipliedReportingOverflow(by: 2).partialValue
       let asked = query
-      let slots = try await kept { () async throws(StateError) in try await store.slots(asked) }
+      let slots = try await ledger(asked)
       let isAll = slots.count < query.limit
       let place =
         slots.firstIndex { $0.cursor == cursor }.map { $0 + 1 }
         ?? (isAll ? slots.firstIndex { $0.at < instant } : nil) ?? slots.endIndex
       if isAll || slots.count - place >= count { return Array(slots[place...].prefix(count)) }
     }
+  }
+
+  /// The ledger's latest slots that match; those of some recipes are found by schedule.
+  private func ledger(_ query: SlotQuery) async throws(RequestRefusedError) -> [SlotRecord] {
+    guard !query.recipes.isEmpty else {
+      return try await kept { () async throws(StateError) in try await store.slots(query) }
+    }
+    var query = query
+    var slots: [SlotRecord] = []
+    for schedule in await store.schedules() where query.recipes.contains(where: schedule.recipe.hasSameScalars) {
+      query.schedule = schedule.id
+      let asked = query
+      slots += try await kept { () async throws(StateError) in try await store.slots(asked) }
+    }
+    slots.sort { $0.at > $1.at }
+    return Array(slots.prefix(query.limit))
   }
 
   /// The finished runs that match, latest end first, after the place that a cursor names.
@@ -127,9 +141,33 @@ extension RunService {
     guard let explain else {
       let clock = WallClock(.utc, now: facts.now)
       return .explained(
-        run: record.id, Explanation(of: facts, clock: clock, isServed: agent.isServing, holder: answer.holder))
+        id: record.id, Explanation(of: facts, clock: clock, isServed: agent.isServing, holder: answer.holder))
     }
-    return .explained(run: record.id, await explain(facts, agent.isServing, answer.holder))
+    return .explained(id: record.id, await explain(facts, agent.isServing, answer.holder))
+  }
+
+  /// Why a schedule ran or didn't around an instant.
+  func explanation(
+    ofSchedule id: String, at: Timestamp?, isAlone: Bool, withData: Bool
+  ) async throws(RequestRefusedError) -> AgentReply {
+    let now = time.now()
+    let host = try steered()
+    var schedule = try await host.schedule(id)
+    schedule.base = sessions.base
+    if !withData { schedule.record.pause?.note = nil }
+    var facts = try await schedule.facts(
+      around: at ?? now, isNamed: at != nil, now, seesAll: !isAlone
+    ) { query async throws(RequestRefusedError) in
+      var slots = try await kept { () async throws(StateError) in try await store.slots(query) }
+      if !withData { for index in slots.indices { slots[index].reason = nil } }
+      return slots
+    } run: {
+      try? await find($0)
+    }
+    facts.fault = await host.fault(ofFile: schedule.record.file)
+    let own = clock?(now) ?? WallClock(.utc, now: now)
+    return .explained(
+      id: schedule.record.id, Explanation(of: facts, clock: schedule.clock(own), isServed: agent.isServing))
   }
 
   /// Some lines that programs of a run printed, if there are any from a position on.

@@ -116,7 +116,16 @@ extension RunService {
 
   func signal(_ event: SentEvent) async throws(RequestRefusedError) -> AgentReply {
     guard !event.name.isEmpty else { throw RequestRefusedError(.request, "an event needs a name") }
-    let id = event.id ?? newID()
+    var id = event.id ?? newID()
+    if let source = event.source, !id.isEmpty {
+      // The blank tells where the id begins.
+      guard !source.isEmpty, source.unicodeScalars.allSatisfy({ !$0.properties.isWhitespace }) else {
+        throw RequestRefusedError(.request, "the 'source' of an event is a URI, which has no blanks")
+      }
+      id = "\(source) \(id)"
+      // As with deliveries, half of it tells more events apart than there will ever be.
+      if id.utf8.count > 256 { id = String((SHA256.digest(of: Array(id.utf8)) ?? "").prefix(32)) }
+    }
     guard !id.isEmpty, id.utf8.count <= 256 else {
       throw RequestRefusedError(.request, "an event's id has 1 to 256 bytes")
     }
@@ -172,7 +181,7 @@ extension RunService {
   private static func isRepeated(_ key: RunKey, _ known: RunKey?) throws(RequestRefusedError) -> Bool {
     guard let known, known.key == key.key else { return false }
     guard known.request == key.request else {
-      throw RequestRefusedError(.inputs, "the key belongs to another decision about the run; use another key")
+      throw RequestRefusedError(.usedKey, "the key belongs to another decision about the run; use another key")
     }
     return true
   }

@@ -18,8 +18,10 @@ extension ScheduleHost {
         file.split(separator: "/").last?.prefix { $0 != "." } ?? "" == name
       }
       if let broken {
-        throw RequestRefusedError(
+        var refusal = RequestRefusedError(
           .configuration, "'\(broken)' has errors, so it isn't served; see: errand check \(broken.shellQuoted)")
+        refusal.overHTTP = "'\(broken)' has errors, so it isn't served; see 'findings' of GET /api/v1/recipes/\(name)"
+        throw refusal
       }
       let names = items.map(\.name)
       let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
@@ -49,17 +51,19 @@ extension ScheduleHost {
     }
     let (item, recipe) = try served(recipe: name)
     let inputs: ValueMap
-    switch recipe.inputs(from: given.isEmpty ? planned.map(recipe.given(byPlan:)) ?? [] : given) {
+    let given = given.isEmpty ? planned.map(recipe.given(byPlan:)) ?? [] : given
+    switch recipe.inputs(from: given) {
     case .success(let values): inputs = values
     case .failure(let faults):
-      throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
+      throw RequestRefusedError(
+        recipe.inputFaults(of: given), in: given, saying: faults.list.map(\.message).joined(separator: "\n"))
     }
     if let reason = await refusal(recipe, .map(inputs)) { throw RequestRefusedError(.configuration, reason) }
     let run = RunCreated(
       run: id, at: time.now(), recipe: recipe.name, file: item.file, texts: .inline(.map(item.texts)),
       inputs: .map(inputs), program: program, language: item.language, group: recipe.group, zone: recipe.folderZone)
-    let given = recipe.inputs.compactMap { $0.isSecret ? inputs[$0.name]?["secret"]?.string : nil }
-    return (run, recipe.allSecrets.map(\.name) + given)
+    let secrets = recipe.inputs.compactMap { $0.isSecret ? inputs[$0.name]?["secret"]?.string : nil }
+    return (run, recipe.allSecrets.map(\.name) + secrets)
   }
 
   // MARK: What they are

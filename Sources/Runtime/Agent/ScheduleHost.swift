@@ -126,7 +126,7 @@ package actor ScheduleHost {
     let now = time.now()
     let found = scheduler.upcoming(
       of: query.schedule, from: max(query.from ?? now, now), before: query.before ?? .latest, limit: query.limit,
-      isFirst: query.isFirst)
+      isFirst: query.isFirst, recipes: query.recipes)
     return found.map { UpcomingSlot(schedule: $0.schedule, slot: $0.slot) }
   }
 
@@ -542,6 +542,19 @@ extension ScheduleHost {
     throw RequestRefusedError(.notFound, "there is no schedule '\(id)'; \(guess ?? all)")
   }
 
+  /// The schedule with its entry in the recipe in force.
+  func schedule(_ id: String) async throws(RequestRefusedError) -> KnownSchedule {
+    try await known(id)
+    guard let record = await store.schedule(id) else {
+      throw RequestRefusedError(.notFound, "the schedule '\(id)' was just removed")
+    }
+    let trigger = if let plan = scheduler.plan(of: id) { plan.trigger } else { await inForce(record)?.1 }
+    return KnownSchedule(record, trigger)
+  }
+
+  /// The first fault of a recipe's file as it is now.
+  func fault(ofFile file: String) -> String? { registry.fault(of: file) }
+
   private func served(_ id: String) async throws(RequestRefusedError) {
     try await known(id)
     if isServing { return }
@@ -646,21 +659,23 @@ extension ScheduleHost {
       }
     }
     if let plan = scheduler.plan(of: id), let starting = plan.starting {
-      if !given.isEmpty, case .failure(let faults) = starting.checked(given) {
-        throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
-      }
+      let faults = starting.faults(of: given)
+      guard faults.isEmpty else { throw RequestRefusedError(faults, in: given) }
       let missing = starting.namesReadingEvent.filter { name in !given.contains { $0.name.hasSameScalars(as: name) } }
       guard missing.isEmpty else {
-        let words = missing.map { "-i \($0)=…" }.joined(separator: " ")
         let source =
           switch plan.trigger.kind {
           case .file: "a file"
           case .webhook: "a delivery"
           case .timed, .event, .afterRecipe: "an event"
           }
-        throw RequestRefusedError(
-          .inputs,
-          "the inputs of '\(id)' are computed from \(source), and a start out of turn has none; give them: \(words)")
+        let why = "computed from \(source), and a start out of turn has none"
+        let options = missing.map { "-i \($0)=…" }.joined(separator: " ")
+        let members = missing.map { "\"\($0)\": …" }.joined(separator: ", ")
+        var refusal = RequestRefusedError(missing.map { ($0, Diagnostic("input '\($0)' is \(why)")) })
+        refusal.message = "the inputs of '\(id)' are \(why); give them: \(options)"
+        refusal.overHTTP = "the inputs of '\(id)' are \(why); send \"inputs\": {\(members)}"
+        throw refusal
       }
     }
     return try await decided(decide { $0.trigger(id, overlap: overlap, given: given, key: key, at: time.now()) })
@@ -680,7 +695,7 @@ extension ScheduleHost {
     guard let keyed else { return nil }
     let shown = store.secrets.finder.redact(key.key)
     if let settled = keyed.settled {
-      guard settled.key?.request == key.request else { throw RequestRefusedError(.inputs, keyed.isTaken(shown)) }
+      guard settled.key?.request == key.request else { throw RequestRefusedError(.usedKey, keyed.isTaken(shown)) }
       return settled
     }
     let run = keyed.run
@@ -691,7 +706,7 @@ extension ScheduleHost {
         "the key '\(shown)' belongs to the run \(run), which never began or whose data was deleted; use another key")
     }
     guard known.request == key.request else {
-      throw RequestRefusedError(.inputs, keyed.isTaken(shown))
+      throw RequestRefusedError(.usedKey, keyed.isTaken(shown))
     }
     if let record {
       return SlotRecord(

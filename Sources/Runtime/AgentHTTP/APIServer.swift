@@ -143,7 +143,7 @@ package final class APIServer: Sendable {
       case "/metrics":
         try gate.checkOrigin(request)
         return .text(try await figures(for: try await gate.caller(of: request)), type: Metrics.type)
-      case "/openapi.json", "\(apiRoot)/openapi.json": return .text(document(), type: "application/json")
+      case "/openapi.json", "\(apiRoot)/openapi.json": return .json(document())
       default:
         if path.hasPrefix(ProblemPage.root),
           let page = ProblemPage.response(ofKind: String(path.dropFirst(ProblemPage.root.count)))
@@ -249,6 +249,10 @@ package final class APIServer: Sendable {
 
   /// The request as a caller may make it: one whose token names recipes finds nothing of the others.
   private func narrowed(_ asked: AgentRequest, for caller: APICaller) async throws(Problem) -> AgentRequest {
+    var asked = asked
+    if case .explainSchedule(let id, let at, _, _) = asked {
+      asked = .explainSchedule(id: id, at: at, isAlone: !caller.recipes.isEmpty, withData: caller.seesData)
+    }
     if caller.recipes.isEmpty { return asked }
     func check(recipe: String, _ what: String) throws(Problem) {
       guard caller.sees(recipe: recipe) else { throw Problem(.refusal(.notFound), "there is no such \(what)") }
@@ -266,14 +270,14 @@ package final class APIServer: Sendable {
     case .runs(var query):
       if let recipe = query.recipe { try check(recipe: recipe, "recipe") } else { query.seen = caller.recipes }
       return .runs(query)
-    case .slots(let query), .upcoming(let query):
-      guard let schedule = query.schedule else {
-        throw Problem(
-          .forbidden, "the token is limited to \(joined(caller.recipes)): name one of their schedules in 'schedule'")
-      }
-      try check(schedule: schedule)
+    case .slots(var query):
+      if let schedule = query.schedule { try check(schedule: schedule) } else { query.recipes = caller.recipes }
+      return .slots(query)
+    case .upcoming(var query):
+      if let schedule = query.schedule { try check(schedule: schedule) } else { query.recipes = caller.recipes }
+      return .upcoming(query)
     case .pauseSchedule(let id, _), .resumeSchedule(let id), .resetSchedule(let id), .trigger(let id, _, _, _, _),
-      .backfill(let id, _, _, _, _):
+      .backfill(let id, _, _, _, _), .explainSchedule(let id, _, _, _):
       try check(schedule: id)
     case .signal(var event):
       guard let run = event.run else {
@@ -281,7 +285,8 @@ package final class APIServer: Sendable {
       }
       try await find(run, for: caller)
       // Ids of its own, so that it can't take those of others.
-      event.id = event.id.map { "\(caller.caller.account)/\($0)" }
+      let own = "\(caller.caller.account)/"
+      if let source = event.source { event.source = own + source } else { event.id = event.id.map { own + $0 } }
       return .signal(event)
     case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _, _), .retry(let run, _, _, _),
       .delete(let run), .resolve(let run, _, _, _), .decide(let run, _, _, _, _), .find(let run), .show(let run),
@@ -427,9 +432,9 @@ package final class APIServer: Sendable {
         $0.items = steps.map { StepAnswer($0, withData: seesData) }
         $0.next = next
       }
-    case .explained(let run, let explanation):
+    case .explained(let id, let explanation):
       answer = filled(ExplanationAnswer()) {
-        $0.run = run
+        if case .explainSchedule = asked { $0.schedule = id } else { $0.run = id }
         $0.text = explanation.text
         $0.sentences = explanation.sentences.map { SentenceAnswer($0) }
       }
@@ -474,7 +479,7 @@ package final class APIServer: Sendable {
     guard let value = try? answer.encoded(), let text = try? JSON.text(value) else {
       throw Problem(.fault, "the answer can't be written as JSON")
     }
-    var response = HTTPServerResponse.text(text, status: status, type: "application/json")
+    var response = HTTPServerResponse.json(text, status: status)
     response.headers.fields += headers.fields
     return response
   }
@@ -501,8 +506,7 @@ package final class APIServer: Sendable {
     let door = RequestDoor(service: service, gate: gate, program: program, time: time)
     let caller = try await gate.caller(of: request)
     isKnown = true
-    let given = try door.asked(request, by: caller)
-    try check(given.verb.scope, for: caller)
+    let given = try door.asked(request, by: caller) { scope throws(Problem) in try check(scope, for: caller) }
     let asked = try await narrowed(given, for: caller)
     return door.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
   }
@@ -545,7 +549,7 @@ package final class APIServer: Sendable {
       }
       if let refusal = replies.refusal {
         await replies.send(
-          "problem", .object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message)]))
+          "problem", .object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message.asRequests)]))
       }
     }
     return response

@@ -1,8 +1,8 @@
 /// What the agent has done since it started, as Prometheus reads it (text format 0.0.4).
 ///
 /// Runs, steps and slots are counted when they are on disk, from the events themselves, so that what is counted has
-/// happened. Labels name recipes, statuses and paths of webhooks, never runs. There are at most 1,000 series: once
-/// `mostNamed` are there, further recipes count as `other`, and so do paths of webhooks beyond `mostDeliveries` series.
+/// happened. Labels name recipes, actions, statuses and paths of webhooks, never runs. There are at most 1,000 series: once
+/// `mostNamed` are there, further recipes and their actions count as `other`, and so do paths of webhooks beyond `mostDeliveries` series.
 package import Basics
 package import RunState
 import Synchronization
@@ -23,6 +23,8 @@ package final class Metrics: Sendable {
     var family: Family
     /// Empty where no recipe is named.
     var recipe: String
+    /// The action of a step; empty if it ran none.
+    var action = ""
     var word: String
   }
 
@@ -34,12 +36,13 @@ package final class Metrics: Sendable {
     var requests = [Histogram](
       repeating: Histogram([0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30]), count: 5)
 
-    mutating func add(_ family: Family, _ recipe: String, _ word: String, _ count: Int = 1) {
-      let series = Series(family: family, recipe: recipe, word: word)
+    mutating func add(_ family: Family, _ recipe: String, _ word: String, _ count: Int = 1, action: String? = nil) {
+      let series = Series(family: family, recipe: recipe, action: action ?? "", word: word)
       if recipe.isEmpty || counts.count < Metrics.mostNamed || counts[series] != nil {
         counts[series, default: 0] += count
       } else {
-        counts[Series(family: family, recipe: Metrics.other, word: word), default: 0] += count
+        let rest = action.map { _ in Metrics.other } ?? ""
+        counts[Series(family: family, recipe: Metrics.other, action: rest, word: word), default: 0] += count
       }
     }
   }
@@ -64,11 +67,14 @@ package final class Metrics: Sendable {
         case .runEnded(let end): content.add(.runsEnded, recipe(end.run) ?? Metrics.other, end.status.rawValue)
         case .attemptEnded(let end):
           // An answer that has yet to be looked at ends with its step.
-          if end.error != nil { content.add(.attemptsEnded, recipe(end.run) ?? Metrics.other, "failed") }
-        case .stepEnded(let end):
+          if end.error != nil {
+            content.add(.attemptsEnded, recipe(end.run) ?? Metrics.other, "failed", action: end.action)
+          }
+        // One that failed and has a handler ends later.
+        case .stepEnded(let end) where end.status != .running:
           let recipe = recipe(end.run) ?? Metrics.other
-          content.add(.stepsEnded, recipe, end.status.rawValue)
-          if end.attempt > 0 { content.add(.attemptsEnded, recipe, end.status.rawValue) }
+          content.add(.stepsEnded, recipe, end.status.rawValue, action: end.action)
+          if end.attempt > 0 { content.add(.attemptsEnded, recipe, end.status.rawValue, action: end.action) }
         case .slotDecided(let slot):
           if slot.outcome == .reset { break }
           content.add(.slots, "", slot.outcome.rawValue, slot.count)
@@ -124,16 +130,18 @@ package final class Metrics: Sendable {
     func add(_ family: Family, _ name: String, _ summary: String, _ label: String) {
       page.begin(name, "counter", summary)
       let rows = content.counts.filter { $0.key.family == family }.map { series, count in
-        ((series.recipe.isEmpty ? [] : [("recipe", series.recipe)]) + [(label, series.word)], count)
+        let names = series.recipe.isEmpty ? [] : [("recipe", series.recipe)]
+        let actions = family == .stepsEnded || family == .attemptsEnded ? [("action", series.action)] : []
+        return (names + actions + [(label, series.word)], count)
       }
       page.add(rows)
     }
     add(.runsStarted, "runs_started_total", "Runs that were accepted, by cause.", "cause")
     add(.runsEnded, "runs_ended_total", "Runs that ended, by recipe and status.", "status")
-    add(.stepsEnded, "steps_ended_total", "Steps that ended or became uncertain, by recipe and status.", "status")
     add(
-      .attemptsEnded, "attempts_ended_total", "Attempts of steps that ended, by recipe and status.",
-      "status")
+      .stepsEnded, "steps_ended_total", "Steps that ended or became uncertain, by recipe, action and status.", "status")
+    add(
+      .attemptsEnded, "attempts_ended_total", "Attempts of steps that ended, by recipe, action and status.", "status")
     add(.slots, "slots_total", "Slots of schedules, by outcome.", "outcome")
     page.begin("slot_lateness_seconds", "histogram", "How late the runs of slots were started.")
     page.add("slot_lateness_seconds", content.lateness)

@@ -34,7 +34,7 @@ package struct Problem: Error, Sendable {
         .refusal(.moved):
         409
       case .refusal(.notAllowed), .forbidden, .foreignOrigin: 403
-      case .refusal(.inputs), .refusal(.configuration): 422
+      case .refusal(.inputs), .refusal(.usedKey), .refusal(.configuration): 422
       case .refusal(.notServing), .refusal(.state): 503
       case .unauthorized, .unverified: 401
       case .foreignHost: 421
@@ -56,6 +56,7 @@ package struct Problem: Error, Sendable {
       case .refusal(.notAsked): "No step is waiting for this decision."
       case .refusal(.notAllowed): "Only other people may decide this."
       case .refusal(.inputs): "The inputs don't match what the recipe declares."
+      case .refusal(.usedKey): "The key was used for another request."
       case .refusal(.configuration): "The recipe, its connections or its secrets can't be used here."
       case .refusal(.moved): "The run would no longer do what its plan says, or would fail."
       case .refusal(.busy): "The agent is busy."
@@ -92,7 +93,9 @@ package struct Problem: Error, Sendable {
       case .refusal(.notAllowed):
         "'by' in the recipe lists who may decide. A decision is recorded under the token's name."
       case .refusal(.inputs):
-        "Compare the inputs with GET /api/v1/recipes/{recipe}. If an Idempotency-Key was used before with other inputs, use a new key."
+        "Compare the inputs with GET /api/v1/recipes/{recipe}. 'faults' lists what is wrong, each with its place in the body."
+      case .refusal(.usedKey):
+        "Use a new Idempotency-Key for each request. Use one again only to repeat the same request with the same body."
       case .refusal(.configuration):
         "Run 'errand check' and 'errand doctor' on the agent's machine. The detail names the connection or the secret."
       case .refusal(.moved):
@@ -123,12 +126,7 @@ package struct Problem: Error, Sendable {
     }
   }
 
-  /// One thing that is wrong in the body.
-  package struct Fault: Sendable {
-    package var message: String
-    /// The place in the body, as a JSON pointer (RFC 6901).
-    package var pointer: String
-  }
+  package typealias Fault = RequestRefusedError.Fault
 
   package var kind: Kind
   /// What is wrong and what to do, for people.
@@ -148,7 +146,7 @@ package struct Problem: Error, Sendable {
 
   /// - Parameter withData: Whether the caller may see what runs are about.
   package init(_ refusal: RequestRefusedError, withData: Bool = true) {
-    self.init(.refusal(refusal.kind), refusal.message)
+    self.init(.refusal(refusal.kind), refusal.overHTTP ?? refusal.message, faults: refusal.faults)
     if [.state, .notServing, .busy].contains(refusal.kind) { headers["Retry-After"] = "5" }
     if refusal.kind == .moved {
       var lines = refusal.message.split(separator: "\n").map { String($0) }
@@ -165,16 +163,56 @@ package struct Problem: Error, Sendable {
   package var response: HTTPServerResponse {
     var body = ValueMap([
       ("type", .string(ProblemPage.root + kind.name)), ("title", .string(kind.title)), ("status", .int(kind.status)),
-      ("detail", .string(detail)), ("kind", .string(kind.name)),
+      ("detail", .string(detail.asRequests)), ("kind", .string(kind.name)),
     ])
     if !faults.isEmpty {
       body["faults"] = .list(
         faults.map { .object(["message": .string($0.message), "pointer": .string($0.pointer)]) })
     }
     if !moves.isEmpty { body["moves"] = .list(moves.map { .string($0) }) }
-    var response = HTTPServerResponse.text(
+    var response = HTTPServerResponse.json(
       JSON.shown(.map(body)), status: kind.status, type: "application/problem+json")
     response.headers.fields += headers.fields
     return response
+  }
+}
+
+extension HTTPServerResponse {
+  /// An answer that is JSON; it ends its line, as terminals want it.
+  static func json(_ text: String, status: Int = 200, type: String = "application/json") -> HTTPServerResponse {
+    .text(text + "\n", status: status, type: type)
+  }
+}
+
+extension String {
+  /// The text with the requests of the API in place of the commands that make them: `errand runs cancel ID` is
+  /// `POST /api/v1/runs/ID/cancel`.
+  var asRequests: String {
+    var words = replacing("--done --output", with: "\"as\": \"done\", \"output\":")
+      .replacing(", or try the recipe with --sandbox", with: "")
+      .split(separator: " ", omittingEmptySubsequences: false).map { String($0) }
+    var index = 0
+    while index < words.count {
+      defer { index += 1 }
+      guard ["errand", "'errand"].contains(words[index]) else { continue }
+      func bare(_ word: String) -> String { String(word.prefix { !"';,.".contains($0) }) }
+      let rest = words[(index + 1)...].map(bare)
+      guard let (command, request) = Routes.commands.first(where: { rest.starts(with: $0.words) }) else { continue }
+      let isQuoted = words[index] == "'errand"
+      var end = index + command.count
+      var parts = request.split(separator: "/").map { String($0) }
+      // What follows is the command's own after a colon, and the sentence's otherwise.
+      if index > 0, words[index - 1].hasSuffix(":") {
+        for place in parts.indices where parts[place].hasPrefix("{") && end + 1 < words.count {
+          end += 1
+          parts[place] = PercentEncoding.encode(words[end].replacing("'", with: ""))
+        }
+        // Such as STEP.
+        while end + 1 < words.count, words[end + 1] == words[end + 1].uppercased() { end += 1 }
+      }
+      let tail = parts.joined(separator: "/")
+      words.replaceSubrange(index...end, with: [isQuoted ? "'\(tail)'" : tail])
+    }
+    return words.joined(separator: " ")
   }
 }

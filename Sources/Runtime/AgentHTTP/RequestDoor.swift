@@ -32,7 +32,11 @@ struct RequestDoor: Sendable {
   }
 
   /// The request in the body, if the caller may use this path.
-  func asked(_ request: HTTPServerRequest, by caller: APICaller) throws(Problem) -> AgentRequest {
+  ///
+  /// - Parameter check: Throws if the caller lacks a scope; asked before the members of the request are read.
+  func asked(
+    _ request: HTTPServerRequest, by caller: APICaller, _ check: (AgentVerb.Scope) throws(Problem) -> Void
+  ) throws(Problem) -> AgentRequest {
     guard request.method == "POST" else {
       throw Problem(.method, "this path takes POST", headers: ["Allow": "POST"])
     }
@@ -49,16 +53,17 @@ struct RequestDoor: Sendable {
     do throws(JSONError) { line = try JSON.parse(request.body, limits: AgentProtocol.limits) } catch {
       throw Problem(.refusal(.request), "the body isn't valid JSON: \(error.message)")
     }
-    let asked: AgentRequest
-    do throws(RequestRefusedError) { asked = try AgentRequest(reading: line) } catch { throw Problem(error) }
-    guard asked.verb.scope != .own else {
-      throw Problem(
-        .forbidden, "'\(asked.verb.name)' is only for programs on the agent's machine, through its socket")
+    let name = line["ask"]?.string ?? ""
+    if let verb = AgentVerb.all.first(where: { $0.name.hasSameScalars(as: name) }) {
+      guard verb.scope != .own else {
+        throw Problem(.forbidden, "'\(name)' is only for programs on the agent's machine, through its socket")
+      }
+      try check(verb.scope)
+      if name == "watch" {
+        throw Problem(.forbidden, "what happens to all runs is a stream of its own; see GET \(apiRoot)/events")
+      }
     }
-    if case .watch = asked {
-      throw Problem(.forbidden, "what happens to all runs is a stream of its own; see GET \(apiRoot)/events")
-    }
-    return asked
+    do throws(RequestRefusedError) { return try AgentRequest(reading: line) } catch { throw Problem(error) }
   }
 
   func response(to asked: AgentRequest, from caller: APICaller, lease: StreamLease?) -> HTTPServerResponse {

@@ -48,6 +48,14 @@ enum Routes {
     throw Problem(.method, "this path takes \(allowed)", headers: ["Allow": allowed])
   }
 
+  /// The requests that commands make, by the words of the commands, the longest first.
+  static let commands: [(words: [String], request: String)] =
+    all.compactMap { verb, route, _ in
+      verb.command.map {
+        ($0.split(separator: " ").map { String($0) }, "\(route.method.rawValue) \(apiRoot)\(route.path)")
+      }
+    }.sorted { $0.words.count > $1.words.count } + [(["run"], "POST \(apiRoot)/recipes/{recipe}/runs")]
+
   /// The name of the parameter that a segment of a declared path stands for.
   static func parameter(in segment: String) -> String? {
     segment.hasPrefix("{") && segment.hasSuffix("}") ? String(segment.dropFirst().dropLast()) : nil
@@ -205,11 +213,11 @@ extension RoutedVerb {
     guard map["data_base64"] == nil else {
       throw fault("the data of the event has to be JSON; 'data_base64' isn't taken", "data_base64")
     }
-    for (attribute, name) in [("id", "id"), ("type", "name"), ("source", nil)] {
+    for (attribute, name) in [("id", "id"), ("type", "name"), ("source", "source")] {
       guard let text = map[attribute]?.string, !text.isEmpty else {
         throw fault("'\(attribute)' has to be a text that isn't empty", attribute)
       }
-      if let name { line[name] = .string(text) }
+      line[name] = .string(text)
     }
     line["data"] = map["data"]
   }
@@ -257,19 +265,6 @@ extension AgentVerb.Parameter {
 }
 
 extension String {
-  /// The text as a part of a JSON pointer (RFC 6901, section 3).
-  fileprivate var asPointerPart: String {
-    var part = ""
-    for character in unicodeScalars {
-      switch character {
-      case "~": part += "~0"
-      case "/": part += "~1"
-      default: part.unicodeScalars.append(character)
-      }
-    }
-    return part
-  }
-
   /// The text in a message.
   var brief: String { safe.shortened(to: 80) }
 }

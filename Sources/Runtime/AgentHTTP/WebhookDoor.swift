@@ -64,8 +64,6 @@ struct WebhookDoor {
   }
 
   private static func receipt(_ id: String, isNew: Bool) -> HTTPServerResponse {
-    .text(
-      JSON.shown(.object(["id": .string(id), "isNew": .bool(isNew)])), status: isNew ? 202 : 200,
-      type: "application/json")
+    .json(JSON.shown(.object(["id": .string(id), "isNew": .bool(isNew)])), status: isNew ? 202 : 200)
   }
 }

@@ -224,6 +224,7 @@ package struct AgentAccess: Sendable {
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(sandboxes?.folder ?? workspace.root)
     served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2) }
+    served.clock = { workspace.wallClock($0) }
     served.plan = { run throws(RequestRefusedError) in try await factory().plan(run, keptIn: store) }
     served.survey = {
       let factory = factory()

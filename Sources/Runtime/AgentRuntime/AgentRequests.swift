@@ -95,9 +95,9 @@ package struct AgentRequests: Sendable {
     try await ask(.status) { if case .status(let report) = $0 { .some(report.served?.zone) } else { nil } }
   }
 
-  /// Why a run is in its state, as the agent explains it.
-  package func explanation(of run: String) async throws(RuntimeError) -> Explanation {
-    try await ask(.explain(run: run)) { if case .explained(_, let explanation) = $0 { explanation } else { nil } }
+  /// Why a run is in its state, or a schedule ran or didn't, as the agent explains it.
+  package func explanation(asking request: AgentRequest) async throws(RuntimeError) -> Explanation {
+    try await ask(request) { if case .explained(_, let explanation) = $0 { explanation } else { nil } }
   }
 
   /// The run that a text names.
@@ -138,7 +138,7 @@ extension RuntimeError {
       case .notFound, .ambiguous, .notAsked: .noInput
       case .notAllowed, .ended, .moved: .failed
       case .request: .usage
-      case .inputs: .invalid
+      case .inputs, .usedKey: .invalid
       case .state: .cannotCreate
       case .configuration: .configuration
       case .serving: .locked

@@ -289,6 +289,8 @@ package struct AttemptEnded: Record, Equatable {
   package var exchanges: [Value]
   /// The action's answer, of a write whose step has a `shape`: kept before it is looked at.
   @Apart package var answer: StoredValue?
+  /// The action, for observers of commits; it isn't kept.
+  package var action: String? = nil
 
   package init(
     run: String, at: Timestamp, step: StepPath, number: Int, error: RunError? = nil, retryAt: Timestamp? = nil,
@@ -314,6 +316,7 @@ package struct AttemptEnded: Record, Equatable {
     retryAt = try member("retryAt", record?.retryAt)
     exchanges = try member("exchanges", record?.exchanges, default: [])
     answer = try member("answer", record?.answer)
+    action = record?.action
   }
 }
 
@@ -332,6 +335,8 @@ package struct StepEnded: Record, Equatable {
   package var exchanges: [Value]
   /// The person's resolution, if there is one.
   @Apart package var resolution: ResolutionRecord? = nil
+  /// The action that it ran, for observers of commits; it isn't kept.
+  package var action: String? = nil
 
   package init(
     run: String, at: Timestamp, step: StepPath, now: Timestamp? = nil, attempt: Int = 0, status: StepStatus,
@@ -364,6 +369,7 @@ package struct StepEnded: Record, Equatable {
     error = try member("error", record?.error)
     exchanges = try member("exchanges", record?.exchanges, default: [])
     resolution = try member("resolution", record?.resolution)
+    action = record?.action
   }
 }
 

@@ -206,6 +206,8 @@ package struct SlotQuery: Sendable {
   /// At most that many records.
   package var limit: Int
   package var schedule: String?
+  /// The recipes whose schedules the caller sees, or none for all; the store leaves it to its callers.
+  package var recipes: [String] = []
   /// Only slots at or after that instant.
   package var from: Timestamp?
   /// Only slots before that instant.

@@ -97,6 +97,7 @@ struct ActionRunner {
 
   /// The output, or how the step ended without one.
   func output(in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Value {
+    journal.begin(action.id, at: path)
     // The last attempt failed for good, and the program ended before it recorded what follows.
     if let last = known?.lastAttempt, let error = last.error, last.retryAt == nil { throw .failed(error) }
     let work = try await work(in: environment, known: known)

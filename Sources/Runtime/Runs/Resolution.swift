@@ -142,7 +142,7 @@ extension Recipe {
     }
     if value == nil, let template = call.action.outputTemplate {
       throw ResolutionError(
-        "\(call.action.id) has an output that later steps may read, so '--done' needs it; fill in: "
+        "\(call.action.id) has an output that later steps may read, so 'done' needs it; fill in: "
           + "--done --output \(template.shellQuoted)")
     }
     let value = value ?? .map(ValueMap())

@@ -23,13 +23,28 @@ final class RunJournal: Sendable {
     var isPausing = false
     /// Why steps could not get a kept value.
     var refusals: [StepPath: String] = [:]
+    /// The actions that are under way.
+    var actions: [StepPath: String] = [:]
 
     mutating func hold(_ events: [StateEvent]) {
       for event in events {
         // The store folds the same events and refuses what doesn't fit.
         try? record.apply(event)
+        held.append(named(event))
       }
-      held += events
+    }
+
+    /// The event with its action, if it ends one.
+    private mutating func named(_ event: StateEvent) -> StateEvent {
+      switch event {
+      case .attemptEnded(var end):
+        end.action = actions[end.step]
+        return .attemptEnded(end)
+      case .stepEnded(var end):
+        end.action = end.status == .running ? actions[end.step] : actions.removeValue(forKey: end.step)
+        return .stepEnded(end)
+      default: return event
+      }
     }
   }
 
@@ -159,6 +174,9 @@ final class RunJournal: Sendable {
 
   /// Why a step could not get a value; given once.
   func takeRefusal(of path: StepPath) -> String? { content.withLock { $0.refusals.removeValue(forKey: path) } }
+
+  /// Notes the action that a step runs, which the events of its end name.
+  func begin(_ action: String, at path: StepPath) { content.withLock { $0.actions[path] = action } }
 
   // MARK: Keeping
 

@@ -269,7 +269,8 @@ extension Scheduler {
   ///
   /// - Parameter isFirst: Whether only the first of each schedule's slots is wanted.
   package func upcoming(
-    of id: String? = nil, from: Timestamp, before: Timestamp, limit: Int, isFirst: Bool = false
+    of id: String? = nil, from: Timestamp, before: Timestamp, limit: Int, isFirst: Bool = false,
+    recipes: [String] = []
   ) -> [(schedule: String, slot: Timestamp)] {
     var heads = Heap<DueItem>()
     var left: [Int32: Int] = [:]
@@ -282,6 +283,8 @@ extension Scheduler {
     }
     let indexes = id.map { id in self.indexes[id].map { [$0] } ?? [] } ?? schedules.indices.map { Int32($0) }
     for index in indexes where schedules[Int(index)].isQueued && schedules[Int(index)].mark < before {
+      let recipe = schedules[Int(index)].plan?.recipe ?? ""
+      if !recipes.isEmpty, !recipes.contains(where: recipe.hasSameScalars) { continue }
       if let remaining = states[index]?.remaining { left[index] = remaining }
       add(index, after: nil)
     }

@@ -135,7 +135,7 @@ import Testing
       again.status == 202 && again.json["isNew"] == .bool(false)
         && again.json["run"] == first.json["run"])
     let changed = try await bench.send("POST", path, token, #"{"inputs":{"n":5}}"#, headers: key)
-    #expect(changed.status == 422 && changed.json["kind"]?.string == "inputs")
+    #expect(changed.status == 422 && changed.json["kind"]?.string == "usedKey")
     // Another caller's key is another key.
     let foreign = try await bench.send("POST", path, other, #"{"inputs":{"n":5}}"#, headers: key)
     #expect(foreign.status == 202 && foreign.json["run"] != first.json["run"])
@@ -173,7 +173,7 @@ import Testing
         && again.json["run"] == first.json["run"])
     let other = try await bench.send(
       "POST", "/api/v1/runs/\(run)/retry", token, #"{"output":1}"#, headers: key)
-    #expect(other.status == 422 && other.json["kind"]?.string == "inputs")
+    #expect(other.status == 422 && other.json["kind"]?.string == "usedKey")
     let trigger = "/api/v1/schedules/sum/trigger"
     let started = try await bench.send("POST", trigger, token, headers: key)
     let startedAgain = try await bench.send("POST", trigger, token, headers: key)
@@ -198,7 +198,28 @@ import Testing
       #"{"specversion":"1.0","id":"e-7","source":"/shop","type":"paid","subject":"x","data":{"n":1}}"#
     let type: HTTPHeaders = ["Content-Type": "application/cloudevents+json; charset=utf-8"]
     let sent = try await bench.send("POST", "/api/v1/events", token, cloud, headers: type)
-    #expect(sent.status == 202 && sent.json["event"]?.string == "e-7", "\(sent.json)")
+    #expect(sent.status == 202 && sent.json["event"]?.string == "/shop e-7", "\(sent.json)")
+    #expect(try await bench.send("POST", "/api/v1/events", token, cloud, headers: type).status == 200)
+    // Its source and its id together say which event it is.
+    let elsewhere = cloud.replacingOccurrences(of: "/shop", with: "/stall")
+    for (body, key, id) in [
+      (elsewhere, "e-7", "/stall e-7"),
+      (#"{"id":"e-7","name":"paid"}"#, "e-7", "e-7"),
+      (elsewhere.replacingOccurrences(of: "e-7", with: String(repeating: "e", count: 300)), nil, nil),
+    ] {
+      var head = body.contains("specversion") ? type : [:]
+      if let key { head["Idempotency-Key"] = key }
+      let first = try await bench.send("POST", "/api/v1/events", token, body, headers: head)
+      #expect(first.status == 202 && (id == nil || first.json["event"]?.string == id), "\(first.json)")
+      #expect(first.json["event"]?.string?.utf8.count ?? 0 <= 256)
+      let again = try await bench.send("POST", "/api/v1/events", token, body, headers: head)
+      #expect(again.status == 200 && again.json["event"] == first.json["event"], "\(again.json)")
+    }
+    let blank = try await bench.send(
+      "POST", "/api/v1/events", token, cloud.replacingOccurrences(of: "/shop", with: "a shop"), headers: type)
+    #expect(
+      blank.status == 400
+        && blank.json["detail"]?.string == "the 'source' of an event is a URI, which has no blanks")
     let unfit = try await bench.send(
       "POST", "/api/v1/events", token, #"{"id":"e","type":"t"}"#, headers: type)
     #expect(
@@ -227,9 +248,9 @@ import Testing
     bench = try await bench.restarted()
     #expect(try await bench.send("POST", trigger, token, headers: key).json == skipped.json)
     let other = try await bench.send("POST", trigger, token, #"{"overlap":"allowAll"}"#, headers: key)
-    #expect(other.status == 422 && other.json["kind"]?.string == "inputs", "\(other.json)")
+    #expect(other.status == 422 && other.json["kind"]?.string == "usedKey", "\(other.json)")
     let start = try await bench.send("POST", "/api/v1/recipes/slow/runs", token, "{}", headers: key)
-    #expect(start.status == 422 && start.json["kind"]?.string == "inputs", "\(start.json)")
+    #expect(start.status == 422 && start.json["kind"]?.string == "usedKey", "\(start.json)")
     let runs = try await bench.send("GET", "/api/v1/runs?recipe=slow", token)
     #expect(runs.json["items"]?.list?.map { $0["id"]?.string } == [run])
     await bench.end()
@@ -379,6 +400,170 @@ import Testing
     await bench.end()
   }
 
+  @Test func `a schedule's slots are explained, without reasons for a token that doesn't see data`() async throws {
+    let bench = try await Bench()
+    try bench.program.write(
+      "on: [{ event: paid, inputs: { n: '${{ event.data.n }}' } }]\ninputs: { n: { type: int } }\nsteps: [{ let: { x: 1 } }]",
+      to: "recipes/pay.yaml")
+    _ = await bench.agent.line(with: "pay")
+    let all = try await bench.token("ada", "--scope", "read", "--scope", "data", "--scope", "start", "--scope", "steer")
+    let reader = try await bench.token("reader", "--scope", "read")
+    let narrow = try await bench.token("narrow", "--scope", "read", "--scope", "data", "--recipe", "sum")
+    func sentences(_ path: String, _ token: String) async throws -> [String] {
+      let answer = try await bench.send("GET", "/api/v1/schedules/\(path)", token)
+      #expect(answer.status == 200 && answer.json["schedule"]?.string != nil && answer.json["run"] == nil)
+      return answer.json["sentences"]?.list?.compactMap { $0["text"]?.string } ?? []
+    }
+    // What the command line says of it.
+    let local = try await bench.program.call("why", "sum", "--at", "2020-01-01 05:00", "--json")
+    let first = try #require(local.json.list?.first?["sentences"]?.list?.first?["text"]?.string)
+    #expect(
+      first.hasPrefix("sum did not run on Wed 2020-01-01 05:00 CET: the agent has known the schedule only since "))
+    for token in [all, reader, narrow] {
+      #expect(try await sentences("sum/why?at=2020-01-01T04:00:00Z", token).first == first)
+    }
+    #expect(
+      try await sentences("sum/why?at=2020-01-01T05:00:00Z", reader).first
+        == "sum had no slot on Wed 2020-01-01 06:00 CET: it is due every day at 05:00; the nearest are Wed 2020-01-01 05:00 CET and Thu 2020-01-02 05:00 CET."
+    )
+    let started = try await bench.send("POST", "/api/v1/schedules/sum/trigger", all)
+    let run = try #require(started.json["items"]?.list?.first?["run"]?.string)
+    let told = try await sentences("sum/why", narrow)
+    #expect(told.first?.hasPrefix("sum was started out of turn on ") == true && told.first?.contains(run) == true)
+    #expect(told.last?.hasPrefix("It is due next on ") == true, "\(told)")
+
+    _ = try await bench.send("POST", "/api/v1/events", all, #"{"name":"paid","data":{"n":"many"}}"#)
+    while try await bench.send("GET", "/api/v1/slots?schedule=pay", all).json["items"] == .list([]) {}
+    _ = try await bench.send("POST", "/api/v1/schedules/pay/pause", all, #"{"note":"Ada is ill."}"#)
+    let whole = try await sentences("pay/why", all)
+    let part = try await sentences("pay/why", reader)
+    #expect(
+      whole[0].contains("'inputs.n' must be an int") && whole[1].hasSuffix("because a person paused it: Ada is ill."),
+      "\(whole)")
+    #expect(part[0].hasSuffix(": its run was refused.") && part[1].hasSuffix("because a person paused it."), "\(part)")
+    #expect(try await bench.send("GET", "/api/v1/schedules/pay/why", narrow).status == 404)
+    let unknown = try await bench.send("GET", "/api/v1/schedules/sun/why", all)
+    #expect(
+      unknown.status == 404
+        && unknown.json["detail"]?.string == "there is no schedule 'sun'; did you mean 'sum'?")
+    await bench.end()
+  }
+
+  @Test func `wrong inputs are named with their places, and what to do is said in requests`() async throws {
+    let bench = try await Bench()
+    try bench.program.write(
+      """
+      inputs:
+        who: { type: string, summary: Whom to greet. }
+        times: { type: int }
+        pin: { type: string, secret: true }
+      on: [{ event: paid, inputs: { who: "${{ event.data.who }}", times: 1, pin: "@secret:PIN" } }]
+      steps: [{ let: { a: 1 } }]
+      """, to: "recipes/greet.yaml")
+    _ = await bench.agent.line(with: "greet")
+    let token = try await bench.token(
+      "ada", "--scope", "read", "--scope", "start", "--scope", "steer", "--scope", "approve")
+    let wrong = try await bench.send(
+      "POST", "/api/v1/recipes/greet/runs", token, #"{"inputs":{"times":"two","a/b":1},"texts":{"times":"2"}}"#)
+    #expect(wrong.status == 422 && wrong.json["kind"]?.string == "inputs", "\(wrong.json)")
+    let messages = [
+      ("/texts/times", "'inputs.times' must be an int, but found a string"),
+      ("/inputs/a~1b", "recipe 'greet' has no input 'a/b'; it takes who, times, pin"),
+      (
+        "/inputs/who",
+        #"input 'who' (string) is missing: Whom to greet; send "inputs": {"who": …}"#
+      ),
+      ("/inputs/pin", #"input 'pin' (secret) is missing; send "inputs": {"pin": "@secret:NAME"}"#),
+    ]
+    #expect(
+      wrong.json["faults"]
+        == .list(messages.map { .object(["message": .string($0.1), "pointer": .string($0.0)]) }))
+    #expect(wrong.json["detail"]?.string == messages.map(\.1).joined(separator: "\n"))
+    // The command line is told in its own words.
+    let local = try await bench.program.call("runs", "start", "greet", "-i", "times=2", "-i", "pin=@secret:PIN")
+    #expect(local.error.contains("Whom to greet; give it with -i who=…\n"), "\(local.error)")
+    let triggered = try await bench.send("POST", "/api/v1/schedules/greet/trigger", token)
+    #expect(
+      triggered.json["detail"]?.string
+        == #"the inputs of 'greet' are computed from an event, and a start out of turn has none; send "inputs": {"who": …}"#
+    )
+    #expect(triggered.json["faults"]?.list?.map { $0["pointer"]?.string } == ["/inputs/who"])
+    let unfit = try await bench.send("POST", "/api/v1/schedules/greet/trigger", token, #"{"texts":{"times":"x"}}"#)
+    #expect(unfit.json["faults"]?.list?.map { $0["pointer"]?.string } == ["/texts/times"], "\(unfit.json)")
+
+    let started = try await bench.send("POST", "/api/v1/recipes/ask/runs", token, #"{"inputs":{"name":"Ada"}}"#)
+    let run = try #require(started.json["run"]?.string)
+    func detail(_ method: String, _ path: String) async throws -> String {
+      try await bench.send(method, path, token).json["detail"]?.string ?? ""
+    }
+    while try await bench.send("GET", "/api/v1/runs/\(run)", token).json["status"]?.string != "waiting" {}
+    #expect(
+      try await detail("DELETE", "/api/v1/runs/\(run)")
+        == "the run \(run) is open (waiting); cancel it first: POST /api/v1/runs/\(run)/cancel")
+    #expect(
+      try await detail("POST", "/api/v1/runs/\(run)/retry")
+        == "the run \(run) is not over (waiting); resume it: POST /api/v1/runs/\(run)/resume")
+    #expect(try await detail("GET", "/api/v1/runs/nothing").hasSuffix("'GET /api/v1/runs' shows the latest"))
+    let sum = try await bench.send("POST", "/api/v1/recipes/sum/runs", token, "{}", headers: ["Prefer": "wait=30"])
+    let id = try #require(sum.json["id"]?.string)
+    #expect(
+      try await detail("POST", "/api/v1/runs/\(id)/retry")
+        == "the run \(id) has succeeded, so there is nothing to retry; POST /api/v1/recipes/{recipe}/runs starts a new one"
+    )
+    // Answers end their line.
+    for path in ["/api/v1/runs/\(id)", "/api/v1/runs/nothing", "/openapi.json"] {
+      let answer = try await HTTPClient().send(
+        HTTPRequest("GET", bench.url + path, headers: ["Authorization": "Bearer \(token)"]))
+      #expect(answer.body.suffix(2) == Array("}\n".utf8), "\(path)")
+    }
+    await bench.end()
+  }
+
+  @Test func `a limited token lists the slots of all its recipes, and of no other`() async throws {
+    let bench = try await Bench()
+    try bench.program.write(
+      "on: [{ id: early, cron: '0 4 * * *' }]\nsteps: [{ let: { a: 1 } }]", to: "recipes/more.yaml")
+    try bench.program.write("on: [{ cron: '0 3 * * *' }]\nsteps: [{ let: { a: 1 } }]", to: "recipes/other.yaml")
+    _ = await bench.agent.line(with: "other")
+    let all = try await bench.token("ada", "--scope", "read", "--scope", "steer")
+    let narrow = try await bench.token("narrow", "--scope", "read", "--recipe", "sum", "--recipe", "more")
+    for schedule in ["sum", "more%2Fearly", "other", "sum"] {
+      let path = "/api/v1/schedules/\(schedule)/trigger"
+      while try await bench.send("POST", path, all, #"{"overlap":"allowAll"}"#).status != 200 {}
+    }
+    var next: String? = "/api/v1/slots?limit=2"
+    var found: [String?] = []
+    while let page = next {
+      let answer = try await bench.send("GET", page, narrow)
+      found += answer.json["items"]?.list?.map { $0["schedule"]?.string } ?? []
+      next = answer.headers["Link"].map { String($0.dropFirst().prefix { $0 != ">" }) }
+    }
+    #expect(found == ["sum", "more/early", "sum"], "\(found)")
+    let coming = try await bench.send("GET", "/api/v1/upcoming?first=true", narrow)
+    #expect(
+      Set(coming.json["items"]?.list?.compactMap { $0["schedule"]?.string } ?? []) == ["sum", "more/early"],
+      "\(coming.json)")
+    #expect(try await bench.send("GET", "/api/v1/slots?schedule=other", narrow).status == 404)
+    let unknown = try await bench.program.call("token", "new", "typo", "--recipe", "smu", "--recipe", "more")
+    #expect(
+      unknown.code == 0
+        && unknown.error.hasPrefix(
+          "warning: no recipe is called 'smu' (did you mean 'sum'?); to name another, revoke the token first: errand token revoke typo\nSave this"
+        ), "\(unknown.error)")
+    await bench.end()
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write(APITests.sum, to: "recipes/sum.yaml")
+    // Without an agent, its files say which recipes there are.
+    let known = try await program.call("token", "new", "one", "--recipe", "sum")
+    #expect(known.error.hasPrefix("Save this"), "\(known.error)")
+    #expect(
+      try await program.call("token", "new", "two", "--recipe", "x").error.hasPrefix(
+        "warning: no recipe is called 'x'; "))
+    await program.remove()
+  }
+
   @Test func `a limited token learns nothing of other recipes' runs, and takes no event's id from others`() async throws
   {
     let bench = try await Bench()
@@ -445,7 +630,7 @@ import Testing
     let again = try await bench.send("POST", path, token, #"{"approved":true}"#, headers: key)
     #expect(again.status == 200 && again.json == first.json, "\(again.json)")
     let changed = try await bench.send("POST", path, token, #"{"approved":false}"#, headers: key)
-    #expect(changed.status == 422 && changed.json["kind"]?.string == "inputs")
+    #expect(changed.status == 422 && changed.json["kind"]?.string == "usedKey")
     let late = try await bench.send("POST", path, other, #"{"approved":false}"#, headers: key)
     #expect(late.status == 409 && late.json["kind"]?.string == "ended")
     #expect(

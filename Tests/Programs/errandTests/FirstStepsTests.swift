@@ -186,7 +186,7 @@ import Testing
       #expect(refused.code == 1)
       #expect(
         refused.error
-          == "error: shell.run has an output that later steps may read, so '--done' needs it; fill in: \(output)\n")
+          == "error: shell.run has an output that later steps may read, so 'done' needs it; fill in: \(output)\n")
       let settled = try await program.shell("'\(Program.binary.path)' runs resolve \(run) note \(output)")
       #expect(settled.code == 0, "\(settled.error)")
     }

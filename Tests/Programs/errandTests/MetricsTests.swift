@@ -34,12 +34,16 @@ import Testing
   @Test func `what became durable is counted, and written as Prometheus reads it`() {
     let metrics = Metrics()
     let error = RunError(.network, "gone")
+    var attempt = AttemptEnded(run: "a", at: Self.now, step: "x", number: 1, error: error)
+    attempt.action = "http.get"
+    var step = StepEnded(run: "a", at: Self.now, step: "x", attempt: 2, status: .succeeded)
+    step.action = "http.get"
     metrics.count(
       [
         Self.created("a", RunCause(.slot)), Self.created("b", RunCause(.manual)), Self.slot(.started),
         Self.slot(.started, lateBy: .seconds(90)), Self.slot(.missedWindow, count: 3), Self.slot(.reset),
-        .attemptEnded(AttemptEnded(run: "a", at: Self.now, step: "x", number: 1, error: error)),
-        .stepEnded(StepEnded(run: "a", at: Self.now, step: "x", attempt: 2, status: .succeeded)),
+        .attemptEnded(attempt), .stepEnded(step),
+        .stepEnded(StepEnded(run: "a", at: Self.now, step: "y", status: .running, error: error)),
         .stepEnded(StepEnded(run: "a", at: Self.now, step: "y", status: .skipped)),
       ], syncTime: .microseconds(500)
     ) { $0 == "a" ? "sum" : nil }
@@ -68,14 +72,14 @@ import Testing
         # HELP errand_runs_ended_total Runs that ended, by recipe and status.
         # TYPE errand_runs_ended_total counter
         errand_runs_ended_total{recipe="sum",status="succeeded"} 1
-        # HELP errand_steps_ended_total Steps that ended or became uncertain, by recipe and status.
+        # HELP errand_steps_ended_total Steps that ended or became uncertain, by recipe, action and status.
         # TYPE errand_steps_ended_total counter
-        errand_steps_ended_total{recipe="sum",status="skipped"} 1
-        errand_steps_ended_total{recipe="sum",status="succeeded"} 1
-        # HELP errand_attempts_ended_total Attempts of steps that ended, by recipe and status.
+        errand_steps_ended_total{recipe="sum",action="",status="skipped"} 1
+        errand_steps_ended_total{recipe="sum",action="http.get",status="succeeded"} 1
+        # HELP errand_attempts_ended_total Attempts of steps that ended, by recipe, action and status.
         # TYPE errand_attempts_ended_total counter
-        errand_attempts_ended_total{recipe="sum",status="failed"} 1
-        errand_attempts_ended_total{recipe="sum",status="succeeded"} 1
+        errand_attempts_ended_total{recipe="sum",action="http.get",status="failed"} 1
+        errand_attempts_ended_total{recipe="sum",action="http.get",status="succeeded"} 1
         # HELP errand_slots_total Slots of schedules, by outcome.
         # TYPE errand_slots_total counter
         errand_slots_total{outcome="missedWindow"} 3
@@ -130,9 +134,9 @@ import Testing
     let hooks = HookCounts()
     for number in 0..<2000 {
       for status in [StepStatus.succeeded, .failed, .timedOut, .cancelled, .skipped, .uncertain] {
-        metrics.count(
-          [.stepEnded(StepEnded(run: "a", at: Self.now, step: "x", attempt: 1, status: status))], syncTime: .zero
-        ) { _ in "recipe\(number)" }
+        var step = StepEnded(run: "a", at: Self.now, step: "x", attempt: 1, status: status)
+        step.action = "http.get\(number % 50)"
+        metrics.count([.stepEnded(step)], syncTime: .zero) { _ in "recipe\(number)" }
       }
       hooks.add("path\(number)", 202)
       hooks.add("path\(number)", 401)
@@ -148,7 +152,7 @@ import Testing
     #expect(sum("errand_steps_ended_total") == 12000)
     #expect(sum("errand_attempts_ended_total") == 12000)
     #expect(sum("errand_webhook_deliveries_total") == 4000)
-    #expect(text.contains("errand_steps_ended_total{recipe=\"other\",status=\"uncertain\"}"))
+    #expect(text.contains("errand_steps_ended_total{recipe=\"other\",action=\"other\",status=\"uncertain\"}"))
   }
 
   @Test func `the figures are for tokens with their scope, and for those of all recipes`() async throws {
@@ -164,15 +168,41 @@ import Testing
     #expect(
       limited.json["detail"]?.string
         == "the token is limited to some recipes, but the metrics cover all of them")
-    let run = try await bench.send(
-      "POST", "/api/v1/recipes/sum/runs", reader, "{}", headers: ["Prefer": "wait=30"])
-    #expect(run.status == 200)
+    try bench.program.write(
+      """
+      steps:
+        - uses: file.write
+          with: { path: note.txt, text: Hello }
+        - id: twice
+          uses: shell.run
+          with: { effect: read, script: exit 1 }
+          retry: { maxAttempts: 2, initial: 1ms, on: [plugin, validation, server] }
+          onError: { steps: [{ let: { b: 1 } }] }
+        - if: false
+          uses: file.append
+          with: { path: note.txt, text: Hello }
+      """, to: "recipes/note.yaml")
+    _ = await bench.agent.line(with: "note")
+    for recipe in ["sum", "note"] {
+      let run = try await bench.send(
+        "POST", "/api/v1/recipes/\(recipe)/runs", reader, "{}", headers: ["Prefer": "wait=30"])
+      #expect(run.status == 200 && run.json["status"]?.string == "succeeded", "\(run.json)")
+    }
     let answer = try await HTTPClient().send(
       HTTPRequest("GET", "\(bench.url)/metrics", headers: ["Authorization": "Bearer \(token)"]))
     #expect(answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
     let text = String(decoding: answer.body, as: UTF8.self)
-    #expect(text.contains("errand_runs_started_total{cause=\"manual\"} 1\n"), "\(text)")
+    #expect(text.contains("errand_runs_started_total{cause=\"manual\"} 2\n"), "\(text)")
     #expect(text.contains("errand_runs_ended_total{recipe=\"sum\",status=\"succeeded\"} 1\n"))
+    let ended = text.split(separator: "\n").filter { $0.contains("s_ended_total{recipe=\"note\",action=") }
+    #expect(
+      ended == [
+        "errand_steps_ended_total{recipe=\"note\",action=\"\",status=\"skipped\"} 1",
+        "errand_steps_ended_total{recipe=\"note\",action=\"file.write\",status=\"succeeded\"} 1",
+        "errand_steps_ended_total{recipe=\"note\",action=\"shell.run\",status=\"failed\"} 1",
+        "errand_attempts_ended_total{recipe=\"note\",action=\"file.write\",status=\"succeeded\"} 1",
+        "errand_attempts_ended_total{recipe=\"note\",action=\"shell.run\",status=\"failed\"} 2",
+      ])
     #expect(text.contains("errand_http_request_seconds_count{class=\"4xx\"} 3\n"))
     await bench.end()
   }

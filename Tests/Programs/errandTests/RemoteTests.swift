@@ -88,7 +88,11 @@ import Testing
     #expect(triggered.code == 0 && triggered.error.hasPrefix("sum: started "), "\(triggered)")
     let log = try await client.call("schedule", "log", "sum", "--json")
     #expect(log.json.list?.first?["outcome"]?.string == "started")
-    #expect(try await client.call("why", "sum").code == 0)
+    let told = try await client.call("why", "sum", "--at", "2020-01-01 05:00")
+    #expect(
+      told.out.hasPrefix(
+        "sum did not run on Wed 2020-01-01 05:00 CET: the agent has known the schedule only since "), "\(told)")
+    #expect(told.out.contains("\n  It is due next on "), "\(told)")
     #expect(try await client.call("runs", "delete", id).code == 0)
     // Nothing was kept here.
     #expect(try FileManager.default.contentsOfDirectory(atPath: client.folder.path) == ["token"])
@@ -130,8 +134,19 @@ import Testing
     let all = try await bench.token("all", RemoteTests.all)
     for verb in ["tokens", "issueLink", "yield", "submit"] {
       let answer = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"\#(verb)"}"#)
-      #expect(answer.status == (verb == "submit" ? 400 : 403), "\(verb): \(answer)")
+      #expect(answer.status == 403, "\(verb): \(answer)")
     }
+    // What a token may not do is refused before the request is read further.
+    let some = try await bench.token("some", "--scope", "read", "--scope", "data", "--recipe", "sum")
+    for (verb, token, status) in [("cancel", some, 403), ("cancel", all, 400), ("cancle", some, 400)] {
+      let answer = try await bench.send("POST", "/api/v1/requests", token, #"{"ask":"\#(verb)","rum":1}"#)
+      #expect(answer.status == status, "\(verb): \(answer)")
+    }
+    // A token for some recipes isn't told where the agent is.
+    let report = try await bench.send("POST", "/api/v1/requests", some, #"{"ask":"status"}"#)
+    #expect(report.json["pid"] == .int(0) && report.json["folder"]?.string == "", "\(report)")
+    let told = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"status"}"#)
+    #expect(told.json["folder"]?.string?.hasSuffix(".errand") == true, "\(told)")
     let other = try await bench.send(
       "POST", "/api/v1/requests", all, #"{"ask":"status"}"#, headers: ["Errand-Protocol": "0"])
     #expect(other.status == 400 && other.json["detail"]?.string?.hasSuffix("use errand of the same version") == true)

@@ -25,14 +25,15 @@ import Testing
     .resolve(run: "r1", step: "a/b", as: .done(.double(.infinity)), key: "k"),
     .resolve(run: "r1", step: "a", as: .retry), .resolve(run: "r1", step: "a", as: .fail("lost")),
     .decide(run: "r1", step: "ask", isApproved: true, comment: "fine", key: "k"),
-    .signal(SentEvent(id: "e1", name: "paid", data: .object(["$bytes": .string("!")]), run: "r1")),
+    .signal(SentEvent(id: "e1", source: "/shop", name: "paid", data: .object(["$bytes": .string("!")]), run: "r1")),
     .delete(run: "r"),
     .runs(
       RunListQuery(
         limit: 3, recipe: "r", statuses: [.failed], since: .earliest, until: .latest, after: "x", isPaged: true,
         needsPerson: false)),
     .approvals(limit: 3, after: "r1"),
-    .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r"), .recipes,
+    .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r"),
+    .explainSchedule(id: "tick", at: instant), .recipes,
     .recipe(name: "r"), .check(text: "steps: []", file: "r.yaml"), .actions, .tokens, .issueLink,
     .revokeToken(name: "phone"),
     .issueToken(

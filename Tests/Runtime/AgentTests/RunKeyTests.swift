@@ -94,7 +94,7 @@ import Testing
     let bench = await HostBench()
     _ = try await RunKeyTests.submit("r1", "k", in: bench)
     let refusal = try JSON.text(
-      .object(["failed": .object(["kind": .string("inputs"), "message": .string(message)])]))
+      .object(["failed": .object(["kind": .string("usedKey"), "message": .string(message)])]))
     #expect(try await RunKeyTests.submit("r2", "k", inputs: inputs, in: bench) == refusal)
     #expect(bench.store.run("r2") == nil)
   }
@@ -170,15 +170,15 @@ import Testing
       "the key 'again' belongs to the run \(id), which another request started; use another key"
     #expect(
       try await bench.ask(#"{"ask":"retry","run":"r1","step":"a","output":1,"key":"again"}"#)
-        == RunKeyTests.failed("inputs", other))
+        == RunKeyTests.failed("usedKey", other))
     #expect(
       try await [RunKeyTests.submit("r2", "again", in: bench)]
-        == RunKeyTests.failed("inputs", other))
+        == RunKeyTests.failed("usedKey", other))
     // A key of a start is not one of a retry, and each retry has its own answer.
     #expect(
       try await bench.ask("{\"ask\":\"retry\",\"run\":\"\(id)\",\"key\":\"k\"}")
         == RunKeyTests.failed(
-          "inputs",
+          "usedKey",
           "the key 'k' belongs to the run r1, which another request started; use another key"))
     let next = try await bench.ask("{\"ask\":\"retry\",\"run\":\"\(id)\"}")
     let later = try #require(try JSON.parse(next.first ?? "")["accepted"]?.string)
@@ -236,7 +236,7 @@ import Testing
     #expect(
       try await bench.ask(#"{"ask":"trigger","id":"tick","inputs":{"n":2},"key":"k1"}"#)
         == RunKeyTests.failed(
-          "inputs",
+          "usedKey",
           "the key 'k1' belongs to the run \(first.run), which another request started; use another key"
         ))
     // The second has to wait for the first, and its key is taken meanwhile.

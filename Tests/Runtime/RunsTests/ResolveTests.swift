@@ -76,7 +76,7 @@ import Testing
     Refusal(
       path: "block/a", resolution: .done(nil),
       message:
-        "bench.post has an output that later steps may read, so '--done' needs it; fill in: --done --output '{\"name\":\"…\",\"value\":0}'"
+        "bench.post has an output that later steps may read, so 'done' needs it; fill in: --done --output '{\"name\":\"…\",\"value\":0}'"
     ),
     Refusal(
       path: "block/a", resolution: .done(.object(["name": .string("a"), "value": .string("5")])),

@@ -60,8 +60,7 @@ extension Pages {
       return [.element("p", ["class": "none"], "This agent fires no schedules; errand serve does.")]
     }
     var rows: [Markup] = []
-    let limited = request.caller.recipes.isEmpty ? [] : try await known(request).schedules
-    for next in try await request.upcoming(of: limited, limit: mostNextSlots, isFirst: true) {
+    for next in try await request.upcoming(limit: mostNextSlots, isFirst: true) {
       rows.append(
         .element(
           "span", ["class": "grow"], Part.link(next.schedule, to: pagePath("schedules", next.schedule)),

@@ -14,7 +14,7 @@ extension Pages {
     }
     let calendar = try await WeekCalendar(request, schedules)
     var next: [String: Timestamp] = [:]
-    for slot in try await request.upcoming(of: schedules, limit: schedules.count, isFirst: true) {
+    for slot in try await request.upcoming(limit: schedules.count, isFirst: true) {
       next[slot.schedule] = slot.slot
     }
     let rows = schedules.map { schedule in
@@ -64,8 +64,8 @@ extension Pages {
         (
           "Next",
           schedule.pause == nil
-            ? try await request.upcoming(of: schedule).map {
-              Part.timeAndAgo($0, request.clock)
+            ? try await request.upcoming(of: schedule.id, limit: 1).first.map {
+              Part.timeAndAgo($0.slot, request.clock)
             } : nil
         ),
         ("Recipe", Part.link(schedule.recipe, to: pagePath("recipes", schedule.recipe))),

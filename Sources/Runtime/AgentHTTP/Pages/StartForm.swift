@@ -22,8 +22,8 @@ struct StartForm {
     /// What a fault says of an input.
     fileprivate func faults(of input: String) -> [String] {
       faults.filter { Given.input(namedBy: $0) == input }.map { fault in
-        // The agent's message tells programs and the command line how to give it.
-        fault.utf8Parts(around: "; give it with -i ") == nil ? fault : "This is needed."
+        // The agent's message tells programs how to give it.
+        fault.utf8Parts(around: "; send \"inputs\": ") == nil ? fault : "This is needed."
       }
     }
 

@@ -16,8 +16,9 @@ extension Pages {
     return request.frame(
       "State", "/state", .element("h1", [:], "State"),
       Part.facts([
-        ("Program", Markup(report.program)), ("Process", "\(report.pid)"),
-        ("Serves since", Part.timeAndAgo(report.since, request.clock)), ("Folder", Part.code(report.folder)),
+        ("Program", Markup(report.program)), ("Process", report.pid == 0 ? nil : "\(report.pid)"),
+        ("Serves since", Part.timeAndAgo(report.since, request.clock)),
+        ("Folder", report.folder.isEmpty ? nil : Part.code(report.folder)),
         ("Open runs", Markup(counts.isEmpty ? "none" : counts.joined(separator: ", "))),
         ("Recipes", report.served.map { "\($0.recipes)" }), ("Schedules", report.served.map { "\($0.schedules)" }),
         ("Next slot", report.served?.nextSlot.map { Part.timeAndAgo($0, request.clock) }),

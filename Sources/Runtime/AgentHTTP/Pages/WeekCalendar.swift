@@ -39,10 +39,10 @@ struct WeekCalendar {
     monday = (request.given("week").flatMap { CivilDate(written: $0) } ?? today).monday
     guard let first = zone.instant(of: CivilTime(monday)), let end = zone.instant(of: CivilTime(monday.adding(days: 7)))
     else { throw Problem(.refusal(.request), "the week has to be in the years 1 to 9999, such as 2026-11-23") }
-    for slot in try await request.slots(of: schedules, from: first, before: end, limit: Self.mostSlots) {
+    for slot in try await request.slots(from: first, before: end, limit: Self.mostSlots) {
       add(Entry(schedule: slot.schedule, slot: slot.slot, outcome: slot.outcome, run: slot.run, count: slot.count))
     }
-    let coming = try await request.upcoming(of: schedules, from: first, before: end, limit: Self.mostSlots)
+    let coming = try await request.upcoming(from: first, before: end, limit: Self.mostSlots)
     if coming.count == Self.mostSlots { isShownUntil = coming.last?.slot }
     for slot in coming { add(Entry(schedule: slot.schedule, slot: slot.slot)) }
   }
@@ -154,45 +154,21 @@ struct WeekCalendar {
 }
 
 extension PageRequest {
-  /// The slots of the ledger of these schedules, latest first.
-  func slots(
-    of schedules: [ScheduleRecord], from: Timestamp?, before: Timestamp?, limit: Int
-  ) async throws(Problem) -> [SlotRecord] {
-    try await ofEach(schedules) { schedule throws(Problem) in
-      try await ask(.slots(SlotQuery(limit: limit, schedule: schedule, from: from, before: before))) {
-        if case .slots(let slots) = $0 { slots } else { nil }
-      }
+  /// The slots of the ledger, latest first.
+  func slots(from: Timestamp?, before: Timestamp?, limit: Int) async throws(Problem) -> [SlotRecord] {
+    try await ask(.slots(SlotQuery(limit: limit, from: from, before: before))) {
+      if case .slots(let slots) = $0 { slots } else { nil }
     }
   }
 
-  /// The coming slots of these schedules, earliest first.
+  /// The coming slots, earliest first.
   func upcoming(
-    of schedules: [ScheduleRecord], from: Timestamp? = nil, before: Timestamp? = nil, limit: Int,
-    isFirst: Bool = false
+    of schedule: String? = nil, from: Timestamp? = nil, before: Timestamp? = nil, limit: Int, isFirst: Bool = false
   ) async throws(Problem) -> [UpcomingSlot] {
-    let slots = try await ofEach(schedules) { schedule throws(Problem) in
-      let asked = SlotQuery(limit: limit, schedule: schedule, from: from, before: before, isFirst: isFirst)
-      return try await ask(.upcoming(asked)) {
-        if case .upcoming(let slots) = $0 { slots } else { nil }
-      }
-    }
-    return caller.recipes.isEmpty ? slots : Array(slots.sorted { $0.slot < $1.slot }.prefix(limit))
-  }
-
-  /// The next slot of a schedule; nil if none is to come.
-  func upcoming(of schedule: ScheduleRecord) async throws(Problem) -> Timestamp? {
-    try await ask(.upcoming(SlotQuery(limit: 1, schedule: schedule.id))) {
+    try await ask(
+      .upcoming(SlotQuery(limit: limit, schedule: schedule, from: from, before: before, isFirst: isFirst))
+    ) {
       if case .upcoming(let slots) = $0 { slots } else { nil }
-    }.first?.slot
-  }
-
-  /// What is asked of all schedules at once, or, for a visitor who sees only some recipes, of each.
-  private func ofEach<Item>(
-    _ schedules: [ScheduleRecord], _ ask: (String?) async throws(Problem) -> [Item]
-  ) async throws(Problem) -> [Item] {
-    if caller.recipes.isEmpty { return try await ask(nil) }
-    var items: [Item] = []
-    for schedule in schedules { items += try await ask(schedule.id) }
-    return items
+    }
   }
 }
