@@ -47,12 +47,12 @@ package final class RunRetries: Sendable {
     }
     if let erased = ended.erasedAt {
       throw RunRefusedError(
-        "the data of the run \(ended.id) was erased on \(erased.description.prefix(10)), so it cannot be retried; errand run starts a new one"
+        "the data of the run \(ended.id) was erased on \(erased.description.prefix(10)), so it cannot be retried; start a new one"
       )
     }
     guard ended.status != .succeeded else {
       throw RunRefusedError(
-        "the run \(ended.id) has succeeded, so there is nothing to retry; errand run starts a new one")
+        "the run \(ended.id) has succeeded, so there is nothing to retry; start a new one")
     }
     // A second run would take over the same, and do once more what the first has done since.
     guard retried.withLock({ $0.insert(ended.id).inserted }) else {
@@ -64,7 +64,7 @@ package final class RunRetries: Sendable {
       throw RunRefusedError(
         "the run \(ended.id) was retried as \(later) (\(status.rawValue)), which kept what succeeded; "
           + (status == .succeeded
-            ? "errand run starts a new one"
+            ? "start a new one"
             : "\(status.isEnded ? "retry" : "resume") that: errand runs \(status.isEnded ? "retry" : "resume") \(later)")
       )
     }

@@ -549,7 +549,8 @@ package final class APIServer: Sendable {
       }
       if let refusal = replies.refusal {
         await replies.send(
-          "problem", .object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.message.asRequests)]))
+          "problem",
+          .object(["kind": .string(refusal.kind.rawValue), "detail": .string(refusal.overHTTP ?? refusal.message)]))
       }
     }
     return response

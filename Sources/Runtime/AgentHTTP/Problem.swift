@@ -163,7 +163,7 @@ package struct Problem: Error, Sendable {
   package var response: HTTPServerResponse {
     var body = ValueMap([
       ("type", .string(ProblemPage.root + kind.name)), ("title", .string(kind.title)), ("status", .int(kind.status)),
-      ("detail", .string(detail.asRequests)), ("kind", .string(kind.name)),
+      ("detail", .string(detail)), ("kind", .string(kind.name)),
     ])
     if !faults.isEmpty {
       body["faults"] = .list(
@@ -181,38 +181,5 @@ extension HTTPServerResponse {
   /// An answer that is JSON; it ends its line, as terminals want it.
   static func json(_ text: String, status: Int = 200, type: String = "application/json") -> HTTPServerResponse {
     .text(text + "\n", status: status, type: type)
-  }
-}
-
-extension String {
-  /// The text with the requests of the API in place of the commands that make them: `errand runs cancel ID` is
-  /// `POST /api/v1/runs/ID/cancel`.
-  var asRequests: String {
-    var words = replacing("--done --output", with: "\"as\": \"done\", \"output\":")
-      .replacing(", or try the recipe with --sandbox", with: "")
-      .split(separator: " ", omittingEmptySubsequences: false).map { String($0) }
-    var index = 0
-    while index < words.count {
-      defer { index += 1 }
-      guard ["errand", "'errand"].contains(words[index]) else { continue }
-      func bare(_ word: String) -> String { String(word.prefix { !"';,.".contains($0) }) }
-      let rest = words[(index + 1)...].map(bare)
-      guard let (command, request) = Routes.commands.first(where: { rest.starts(with: $0.words) }) else { continue }
-      let isQuoted = words[index] == "'errand"
-      var end = index + command.count
-      var parts = request.split(separator: "/").map { String($0) }
-      // What follows is the command's own after a colon, and the sentence's otherwise.
-      if index > 0, words[index - 1].hasSuffix(":") {
-        for place in parts.indices where parts[place].hasPrefix("{") && end + 1 < words.count {
-          end += 1
-          parts[place] = PercentEncoding.encode(words[end].replacing("'", with: ""))
-        }
-        // Such as STEP.
-        while end + 1 < words.count, words[end + 1] == words[end + 1].uppercased() { end += 1 }
-      }
-      let tail = parts.joined(separator: "/")
-      words.replaceSubrange(index...end, with: [isQuoted ? "'\(tail)'" : tail])
-    }
-    return words.joined(separator: " ")
   }
 }

@@ -48,14 +48,6 @@ enum Routes {
     throw Problem(.method, "this path takes \(allowed)", headers: ["Allow": allowed])
   }
 
-  /// The requests that commands make, by the words of the commands, the longest first.
-  static let commands: [(words: [String], request: String)] =
-    all.compactMap { verb, route, _ in
-      verb.command.map {
-        ($0.split(separator: " ").map { String($0) }, "\(route.method.rawValue) \(apiRoot)\(route.path)")
-      }
-    }.sorted { $0.words.count > $1.words.count } + [(["run"], "POST \(apiRoot)/recipes/{recipe}/runs")]
-
   /// The name of the parameter that a segment of a declared path stands for.
   static func parameter(in segment: String) -> String? {
     segment.hasPrefix("{") && segment.hasSuffix("}") ? String(segment.dropFirst().dropLast()) : nil

@@ -235,12 +235,12 @@ import Testing
       ])
     #expect(
       try await bench.ask("{\"ask\":\"retry\",\"run\":\"\(id)\"}") == [
-        #"{"failed":{"kind":"ended","message":"the run \#(id) has succeeded, so there is nothing to retry; errand run starts a new one"}}"#
+        #"{"failed":{"kind":"ended","message":"the run \#(id) has succeeded, so there is nothing to retry; start a new one"}}"#
       ])
     // A second retry with the same kept steps would do the work twice.
     #expect(
       try await bench.ask(#"{"ask":"retry","run":"r1"}"#) == [
-        #"{"failed":{"kind":"ended","message":"the run r1 was retried as \#(id) (succeeded), which kept what succeeded; errand run starts a new one"}}"#
+        #"{"failed":{"kind":"ended","message":"the run r1 was retried as \#(id) (succeeded), which kept what succeeded; start a new one"}}"#
       ])
   }
 
