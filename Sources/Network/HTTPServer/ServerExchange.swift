@@ -141,7 +141,7 @@ final class ServerExchange: @unchecked Sendable {
   }
 
   private func refuse(_ status: Int, _ text: String) -> Bool {
-    var response = HTTPServerResponse.text(text, status: status)
+    var response = core.refusal?(request, status, text) ?? .text(text, status: status)
     response.headers["Connection"] = "close"
     return queue(response)
   }
