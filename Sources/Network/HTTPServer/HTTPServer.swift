@@ -6,7 +6,8 @@ import Glibc
 package struct HTTPServerLimits: Sendable {
   /// The largest head of a request, in bytes; a larger one gets 431, or 414 if its first line alone is too long.
   package var headBytes: Int
-  /// The largest body of a request; a larger one gets 413, as soon as it is announced or has arrived.
+  /// The largest body of a request; a larger one gets 413, as soon as it has arrived or more than twice as
+  /// much is announced.
   package var bodyBytes: Int
   /// How long a connection may be silent while the server waits for it, in whole seconds.
   package var idle: TimeSpan

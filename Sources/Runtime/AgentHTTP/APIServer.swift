@@ -121,7 +121,7 @@ package final class APIServer: Sendable {
   private var refusal: HTTPServer.Refusal {
     { [self] request, status, text in
       let kind: Problem.Kind = status == 413 ? .tooLarge : status == 431 ? .headTooLarge : .refusal(.request)
-      return APIServer.sealed(shown(Problem(kind, "\(text) \(status == 400 ? "" : kind.remedy)".trimmed), to: request))
+      return APIServer.sealed(shown(Problem(kind, status == 400 ? text : kind.remedy), to: request))
     }
   }
 

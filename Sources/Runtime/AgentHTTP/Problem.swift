@@ -119,7 +119,7 @@ package struct Problem: Error, Sendable {
       case .method: "The header Allow lists the methods of this path."
       case .mediaType: "Send the body as application/json."
       case .tooLarge:
-        "Send a smaller body: at most 4 MiB, or 1 MiB to a webhook. 'errand run' reads a large input from a file: -i NAME=@FILE."
+        "Send less: at most 4 MiB, or 1 MiB to a webhook. 'errand run' reads a large input from a file: -i NAME=@FILE."
       case .headTooLarge: "Send fewer and shorter fields, and a shorter address: at most 16 KiB together."
       case .tooMany: "Close a stream that you don't need, or repeat the request after the seconds in Retry-After."
       case .fault: "Repeat the request. If it fails again, report a bug with the answer and the log of 'errand serve'."

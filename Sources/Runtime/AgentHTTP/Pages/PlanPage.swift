@@ -80,7 +80,9 @@ private struct PlanPage {
           "div", ["class": "notice fault", "role": "alert"], .element("p", [:], Markup(moved.detail)),
           .element("ul", [:], Markup(moved.moves.map { .element("li", [:], Markup($0)) }))))
     }
-    if request.may(.start) { parts.append(Part.actions(actions, request.seesData ? change : .nothing)) }
+    if request.may(.start) {
+      parts.append(Part.actions(actions, request.seesData ? change : .nothing, isFirst: plan.wouldFail))
+    }
     parts.append(
       Part.facts([("Made", Part.timeAndAgo(plan.madeAt, request.clock)), ("Digest", Part.code(plan.digest))]))
     parts += groups.filter { $0.writes > 0 }.map(section)
@@ -124,7 +126,7 @@ private struct PlanPage {
     run.isOnce = true
     let again = Part.Action(
       label: "Plan again", path: pagePath("plans", plan.digest, "again"), command: "errand plan \(file)\(given)",
-      kind: moved != nil ? "main" : nil)
+      kind: moved != nil && !plan.wouldFail ? "main" : nil)
     return plan.wouldFail || moved != nil ? [again] : [run, again]
   }
 
@@ -133,7 +135,7 @@ private struct PlanPage {
     .element(
       "a",
       [
-        "class": plan.wouldFail && moved == nil ? "button main" : "button",
+        "class": plan.wouldFail ? "button main" : "button",
         "href": pagePath("recipes", plan.recipe, query: [("plan", plan.digest)]),
       ], "Change the inputs")
   }

@@ -24,7 +24,12 @@ enum ProblemPage {
   ///   - isKnown: Whether it is known who asks.
   static func response(of problem: Problem, page: String?, isKnown: Bool, isSandbox: Bool) -> HTTPServerResponse {
     // The title is about the API.
-    let title = problem.kind == .refusal(.request) ? "The address or the form isn't valid." : problem.kind.title
+    let title =
+      switch problem.kind {
+      case .refusal(.request): "The address or the form isn't valid."
+      case .tooLarge: "The form is too large."
+      default: problem.kind.title
+      }
     var response = PageFrame(
       title: title, section: "", visitor: isKnown ? "" : nil, isSandbox: isSandbox,
       content: .element("h1", [:], Markup(title))

@@ -94,7 +94,7 @@ struct StartForm {
     let id = "input-\(name)"
     let faults = given?.faults(of: name) ?? []
     var summary = schema["description"]?.string ?? ""
-    if StartForm.isPlainList(schema) { summary += " Write one entry a line." }
+    if let hint = StartForm.hint(schema) { summary += " \(hint)" }
     if StartForm.isSecret(schema) { summary += " Give the name of a secret, as @secret:NAME; never its value." }
     let fallback = StartForm.fallback(schema)
     let note =
@@ -145,12 +145,11 @@ struct StartForm {
         ], Markup(none + options))
     }
     if StartForm.isJSON(schema) {
-      let example = kind == "array" ? "[…]" : kind == "object" ? "{\"name\": …}" : "\"text\" or 1"
       return .element(
         "textarea",
         [
           "id": id, "name": "input.\(name)", "required": required, "spellcheck": "false",
-          "placeholder": StartForm.isPlainList(schema) ? nil : "JSON, such as \(example)", "aria-invalid": invalid,
+          "aria-invalid": invalid,
           "aria-describedby": described,
         ], Markup(value ?? ""))
     }
@@ -183,6 +182,19 @@ extension StartForm {
   /// Whether an input is a list of plain texts, numbers or Booleans, which is written with one entry a line.
   fileprivate static func isPlainList(_ schema: Value) -> Bool {
     ["string", "integer", "number", "boolean"].contains(schema["items"]?["type"]?.string)
+  }
+
+  /// How a value that isn't one word is written.
+  fileprivate static func hint(_ schema: Value) -> String? {
+    if isPlainList(schema) { return "Write one entry a line." }
+    guard isJSON(schema) else { return nil }
+    let example =
+      switch schema["type"]?.string {
+      case "array": "[…, …]"
+      case "object": "{\"name\": …}"
+      default: "\"text\" or 1"
+      }
+    return "Write JSON, such as \(example)."
   }
 
   /// A value as it is written into the field of its input; nil if there is none.
