@@ -123,7 +123,9 @@ extension RunFormatter {
       let times = records.count == 1 ? "" : " for \(records.count) items"
       lines.append(
         .init(
-          topic: .branch, text: "\(name(path, records[0]))was skipped\(times)\(why(records[0])).", step: records[0].path
+          topic: .branch,
+          text: "\(named(path, as: records[0].path, hasPlace: true)) was skipped\(times)\(why(records[0])).",
+          step: records[0].path
         ))
     }
     for (path, records) in groups(steps.filter { $0.case != nil }) {
@@ -135,7 +137,7 @@ extension RunFormatter {
         .init(
           topic: .branch,
           text:
-            "\(self.name(path, records[0]))ran '\(label.safe)'\(times), by `\(condition.text.safe)`\(told(condition)).",
+            "\(named(path, as: records[0].path, hasPlace: true)) ran '\(label.safe)'\(times), by `\(condition.text.safe)`\(told(condition)).",
           step: records[0].path))
     }
     for (path, records) in groups(caught) {
@@ -158,22 +160,18 @@ extension RunFormatter {
   }
 
   /// A step as sentences name it: by its path, and one without an id also by what it does.
-  func named(_ path: StepPath) -> String {
-    let isNumbered = path.shown.utf8.split(separator: ASCII.slash).last?.first == UInt8(ascii: "#")
-    let work = isNumbered ? conditions?.work(ofStepAt: path).map { " (\($0.safe))" } : nil
-    return "'\(path.safe)'\(work ?? "")"
-  }
-
-  /// A step with the place of one without an id in the recipe.
-  private func name(_ path: String, _ record: StepRecord) -> String {
-    guard path.split(separator: "/").last?.first == "#", let step = conditions?.step(at: record.path) else {
-      return "'\(path.safe)' "
-    }
-    let place = step.location.map { location in
-      let position = location.source.position(at: location.range.lowerBound)
-      return ", \(location.source.name):\(position.line)"
-    }
-    return "'\(path.safe)' (\(step.title.safe)\(place ?? "")) "
+  ///
+  /// - Parameters:
+  ///   - path: The path, in which an item may be any.
+  ///   - record: The path of one record of it, if that is another.
+  ///   - hasPlace: Whether to say where in the recipe one without an id is.
+  func named(_ path: StepPath, as record: StepPath? = nil, hasPlace: Bool = false) -> String {
+    guard path.shown.utf8.split(separator: ASCII.slash).last?.first == UInt8(ascii: "#"),
+      let step = conditions?.step(at: (record ?? path).shown)
+    else { return "'\(path.safe)'" }
+    let place = hasPlace ? step.location : nil
+    let line = place.map { ", \($0.source.name):\($0.source.position(at: $0.range.lowerBound).line)" }
+    return "'\(path.safe)' (\(step.title.safe)\(line ?? ""))"
   }
 
   /// Why a step was skipped.
