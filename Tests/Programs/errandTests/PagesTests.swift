@@ -365,7 +365,7 @@ import Testing
 
       """)
     #expect(lists.contains(">Some. Write one entry a line.</p>") && lists.contains(">x\ny</textarea>"))
-    #expect(lists.contains("id=\"input-m-hint\"> Write JSON, such as […, …].</p>"))
+    #expect(lists.contains("id=\"input-m-hint\">Write JSON, such as […, …].</p>"))
     let wrong = try await browser.post("/recipes/lists/start", ["input.n": "1\ntwo"])
     #expect(wrong.text.contains("&#39;inputs.n[1]&#39; must be an int, but found a string</p>"), "\(wrong.text)")
     #expect(wrong.text.contains(">1\ntwo</textarea>"))

@@ -93,9 +93,7 @@ struct StartForm {
   private func field(_ name: String, _ schema: Value, isRequired: Bool) -> [Markup] {
     let id = "input-\(name)"
     let faults = given?.faults(of: name) ?? []
-    var summary = schema["description"]?.string ?? ""
-    if let hint = StartForm.hint(schema) { summary += " \(hint)" }
-    if StartForm.isSecret(schema) { summary += " Give the name of a secret, as @secret:NAME; never its value." }
+    let summary = "\(schema["description"]?.string ?? "") \(StartForm.hint(schema) ?? "")".trimmed
     let fallback = StartForm.fallback(schema)
     let note =
       isRequired
@@ -186,6 +184,7 @@ extension StartForm {
 
   /// How a value that isn't one word is written.
   fileprivate static func hint(_ schema: Value) -> String? {
+    if isSecret(schema) { return "Give the name of a secret, as @secret:NAME; never its value." }
     if isPlainList(schema) { return "Write one entry a line." }
     guard isJSON(schema) else { return nil }
     let example =
