@@ -385,6 +385,8 @@ def person(content, scripts):
         agent.until_status(token, run, "succeeded")
         browser.open(f"/runs/{run}")
         expect("Hello Grace" in browser.text, "the run's page doesn't show its output")
+        if scripts:
+            decided_elsewhere(browser, agent, token)
         # Plans before running, and runs exactly that.
         words = f"kept {'with' if scripts else 'without'} scripts"
         browser.activate("the link to recipes", "nav a[href='/recipes']")
@@ -411,6 +413,23 @@ def person(content, scripts):
         browser.activate("the button that does it again", "button[name='as'][value='retry']")
         agent.until_status(token, uncertain, "succeeded")
         print(f"pages: started, planned, approved and resolved {'with' if scripts else 'without'} JavaScript, by keyboard")
+
+
+def decided_elsewhere(browser, agent, token):
+    """The page of a question says by itself that another person has decided, and keeps a comment that is being typed."""
+    for comment in ["", "Half a sen"]:
+        run = agent.until_status(token, agent.begin(token, "greeting", name="Alan"), "waiting")
+        browser.open(f"/approvals/{run}/ask")
+        if comment:
+            browser.enter("the comment", "[name='comment']", comment)
+        decided = agent.ask("POST", f"/api/v1/runs/{run}/decisions", token, {"approved": True})
+        expect(decided.status == 200, f"no decision: {decided}")
+        until(lambda: "has approved it" in browser.text, lambda: f"{browser.path} doesn't say so:\n{browser.text}")
+        if comment:
+            kept = browser.driver.find_element(By.NAME, "comment").get_property("value")
+            expect(kept == comment, f"the comment is now: {kept}")
+        else:
+            expect("Nothing to decide" in browser.text, f"the page is still there:\n{browser.text}")
 
 
 # The pages that are no page: the status of the problem that is shown.

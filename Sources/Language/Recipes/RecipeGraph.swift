@@ -204,14 +204,13 @@ extension Recipe {
 extension Trigger {
   /// What starts the recipe, with all that decides whether it does.
   fileprivate var line: String {
-    var line = id.map { "\($0): \(words)" } ?? words
+    var line = (id.map { "\($0): " } ?? "") + wordsWithZone
     switch kind {
-    case .timed(let recurrence): line += ", \(recurrence.zone.name)"
     case .event(_, match: let match?, form: _): line += " if \(match.text)"
     case .afterRecipe(_, let status, outputs: _) where status != ["succeeded"]:
       line += " (\(status.joined(separator: " or ")))"
     case .webhook(let webhook): if let match = webhook.match { line += " if \(match.text)" }
-    case .event, .afterRecipe, .file: break
+    case .timed, .event, .afterRecipe, .file: break
     }
     return isPaused ? "\(line) (paused)" : line
   }

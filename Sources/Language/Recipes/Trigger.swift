@@ -68,6 +68,9 @@ package struct Trigger: Sendable {
     }
   }
 
+  /// What it waits for, in words that may be read beside times of another zone.
+  package var wordsWithZone: String { recurrence.map { "\(words), \($0.zone.name)" } ?? words }
+
   /// What happens to a slot that falls due while a run of the schedule is alive (automation: Temporal's six).
   package enum Overlap: String, CaseIterable, Sendable {
     case skip, bufferOne, bufferAll, cancelOther, terminateOther, allowAll

@@ -6,7 +6,8 @@ import Glibc
 package struct HTTPServerLimits: Sendable {
   /// The largest head of a request, in bytes; a larger one gets 431, or 414 if its first line alone is too long.
   package var headBytes: Int
-  /// The largest body of a request; a larger one gets 413, as soon as it is announced or has arrived.
+  /// The largest body of a request; a larger one gets 413, as soon as it has arrived or more than twice as
+  /// much is announced.
   package var bodyBytes: Int
   /// How long a connection may be silent while the server waits for it, in whole seconds.
   package var idle: TimeSpan
@@ -35,6 +36,8 @@ package struct HTTPServerError: Error, CustomStringConvertible {
 /// client is found to be gone, and when the server stops. TLS and the open network are left to a reverse proxy.
 package final class HTTPServer: Sendable {
   package typealias Handler = @Sendable (HTTPServerRequest) async -> HTTPServerResponse
+  /// Makes the answer to a request that no handler sees, from its head, the status and a sentence; must not block.
+  package typealias Refusal = @Sendable (HTTPServerRequest, Int, String) -> HTTPServerResponse
 
   private let core: ServerCore
   /// The address it listens on.
@@ -47,13 +50,14 @@ package final class HTTPServer: Sendable {
   /// - Parameters:
   ///   - host: An IPv4 or IPv6 address of this machine; by default only this machine can connect.
   ///   - port: 0 for any that is free.
+  ///   - refusal: By default a refusal is a plain text.
   package init(
-    host: String = "127.0.0.1", port: Int = 0, limits: HTTPServerLimits = HTTPServerLimits(),
+    host: String = "127.0.0.1", port: Int = 0, limits: HTTPServerLimits = HTTPServerLimits(), refusal: Refusal? = nil,
     handler: @escaping Handler
   ) throws(HTTPServerError) {
     if let fault = cmicrohttpd_load() { throw HTTPServerError(message: String(cString: fault)) }
     let listener = try ListeningSocket(host: host, port: port)
-    core = ServerCore(limits: limits, isLocal: false, handler: handler)
+    core = ServerCore(limits: limits, isLocal: false, refusal: refusal, handler: handler)
     self.host = host
     self.port = listener.port
     try core.start(on: listener.descriptor)
@@ -63,7 +67,8 @@ package final class HTTPServer: Sendable {
   ///
   /// - Parameter descriptor: A Unix socket or one of the network, such as those that systemd hands over.
   package init(
-    listening descriptor: Int32, limits: HTTPServerLimits = HTTPServerLimits(), handler: @escaping Handler
+    listening descriptor: Int32, limits: HTTPServerLimits = HTTPServerLimits(), refusal: Refusal? = nil,
+    handler: @escaping Handler
   ) throws(HTTPServerError) {
     if let fault = cmicrohttpd_load() {
       close(descriptor)
@@ -72,7 +77,7 @@ package final class HTTPServer: Sendable {
     guard let address = SocketName(of: descriptor) else {
       throw HTTPServerError(message: "Descriptor \(descriptor) is no socket: \(String(cString: strerror(errno))).")
     }
-    core = ServerCore(limits: limits, isLocal: address.isLocal, handler: handler)
+    core = ServerCore(limits: limits, isLocal: address.isLocal, refusal: refusal, handler: handler)
     (host, port) = (address.host, address.port)
     try core.start(on: descriptor)
   }

@@ -28,14 +28,18 @@ final class ServerCore: Sendable {
   }
 
   let limits: HTTPServerLimits
+  let refusal: HTTPServer.Refusal?
   let handler: HTTPServer.Handler
   /// Whether it listens on a Unix socket, whose clients the kernel identifies.
   let isLocal: Bool
   let arrivals: Arrivals
   private let state = Mutex(State())
 
-  init(limits: HTTPServerLimits, isLocal: Bool, handler: @escaping HTTPServer.Handler) {
+  init(
+    limits: HTTPServerLimits, isLocal: Bool, refusal: HTTPServer.Refusal?, handler: @escaping HTTPServer.Handler
+  ) {
     self.limits = limits
+    self.refusal = refusal
     arrivals = Arrivals(idle: limits.idle)
     self.isLocal = isLocal
     self.handler = handler

@@ -105,9 +105,12 @@ final class ServerExchange: @unchecked Sendable {
         return refuse(400, "The head says twice where the body ends.")
       }
       // The library has refused what isn't a number; one above Int is too large for any handler.
-      guard let count = Int(length), count <= core.limits.bodyBytes else {
+      // A client that is still sending may lose an answer, so that one which isn't much too large is read to its end.
+      let most = core.limits.bodyBytes
+      guard let count = Int(length), count <= (request.headers["Expect"] == nil ? 2 * most : most) else {
         return refuse(413, "The body is too large.")
       }
+      if count > most { (isTooLarge, discarded) = (true, -most) }
       request.body.reserveCapacity(min(count, 64 << 10))
     }
     core.arrivals.begin(socket)
@@ -141,7 +144,7 @@ final class ServerExchange: @unchecked Sendable {
   }
 
   private func refuse(_ status: Int, _ text: String) -> Bool {
-    var response = HTTPServerResponse.text(text, status: status)
+    var response = core.refusal?(request, status, text) ?? .text(text, status: status)
     response.headers["Connection"] = "close"
     return queue(response)
   }

@@ -488,7 +488,7 @@ package struct ScheduleAnswer: FieldSet {
   @Field("The recipe's name, and the entry's id after a slash if it has one.") package var id: String
   @Field("The recipe's name.") package var recipe: String
   @Field("The recipe's file.") package var file: String
-  @Field("When it is due, in words.") package var when: String?
+  @Field("When it is due, in words with the time zone.") package var when: String?
   @Field("When it was found first.") package var createdAt: Timestamp
   @Field("The instant up to which its slots are decided.") package var processedUntil: Timestamp
   @Field("Since when it is paused.") package var pausedAt: Timestamp?

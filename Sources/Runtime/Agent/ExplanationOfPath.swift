@@ -50,7 +50,9 @@ extension RunFormatter {
         "Started on \(created) to retry the run \(cause.run ?? "")\(how); this is attempt \(run.origin.attempt).",
         run: cause.run)
     }
-    if run.origin.sandbox { story.say(.cause, "It ran against sandboxes, not the services.") }
+    if run.origin.sandbox {
+      story.say(.cause, "It \(run.status.isEnded ? "ran" : "runs") against sandboxes, not the services.")
+    }
   }
 
   // MARK: People and events
@@ -71,7 +73,7 @@ extension RunFormatter {
       let doubt = said.doubt.map { " " + "It was uncertain: \($0)".asEnd } ?? ""
       story.say(
         .person,
-        "\(said.by?.safe ?? "A person") said on \(clock.date(said.at)) that '\(step.path.shown.safe)' \(what).\(doubt)",
+        "\(said.by?.safe ?? "A person") said on \(clock.date(said.at)) that \(named(step.path.shown)) \(what).\(doubt)",
         step: step.path, at: said.at)
     }
     for step in steps {
@@ -79,7 +81,7 @@ extension RunFormatter {
       let verb = decision.isApproved ? "approved" : "rejected"
       let comment = decision.comment.map { ": \($0)".asEnd } ?? "."
       story.say(
-        .person, "\(decision.by.safe) \(verb) '\(step.path.safe)' on \(clock.date(decision.at))\(comment)",
+        .person, "\(decision.by.safe) \(verb) \(named(step.path)) on \(clock.date(decision.at))\(comment)",
         step: step.path,
         at: decision.at)
     }
@@ -111,7 +113,7 @@ extension RunFormatter {
       }
       let parts = StepStatus.allCases.compactMap { status in tally[status].map { "\($0) \(status.inLoop)" } }
       let how = count == 0 ? "there were none" : joined(parts)
-      story.say(.loop, "'\(loop.path.safe)' went through \(counted(count, "item")): \(how).", step: loop.path)
+      story.say(.loop, "\(named(loop.path)) went through \(counted(count, "item")): \(how).", step: loop.path)
     }
   }
 
@@ -121,7 +123,9 @@ extension RunFormatter {
       let times = records.count == 1 ? "" : " for \(records.count) items"
       lines.append(
         .init(
-          topic: .branch, text: "\(name(path, records[0]))was skipped\(times)\(why(records[0])).", step: records[0].path
+          topic: .branch,
+          text: "\(named(path, as: records[0].path, hasPlace: true)) was skipped\(times)\(why(records[0])).",
+          step: records[0].path
         ))
     }
     for (path, records) in groups(steps.filter { $0.case != nil }) {
@@ -133,7 +137,7 @@ extension RunFormatter {
         .init(
           topic: .branch,
           text:
-            "\(self.name(path, records[0]))ran '\(label.safe)'\(times), by `\(condition.text.safe)`\(told(condition)).",
+            "\(named(path, as: records[0].path, hasPlace: true)) ran '\(label.safe)'\(times), by `\(condition.text.safe)`\(told(condition)).",
           step: records[0].path))
     }
     for (path, records) in groups(caught) {
@@ -143,7 +147,7 @@ extension RunFormatter {
       lines.append(
         .init(
           topic: .branch,
-          text: "'\(path.safe)' \(verb)\(times) (\(message)), and the run continued"
+          text: "\(named(path)) \(verb)\(times) (\(message)), and the run continued"
             + (records[0].output == nil ? "." : " with the value of its 'onError'."),
           step: records[0].path))
     }
@@ -155,16 +159,19 @@ extension RunFormatter {
     }
   }
 
-  /// A step without an id is named by what it does.
-  private func name(_ path: String, _ record: StepRecord) -> String {
-    guard path.split(separator: "/").last?.first == "#", let step = conditions?.step(at: record.path) else {
-      return "'\(path.safe)' "
-    }
-    let place = step.location.map { location in
-      let position = location.source.position(at: location.range.lowerBound)
-      return ", \(location.source.name):\(position.line)"
-    }
-    return "'\(path.safe)' (\(step.title.safe)\(place ?? "")) "
+  /// A step as sentences name it: by its path, and one without an id also by what it does.
+  ///
+  /// - Parameters:
+  ///   - path: The path, in which an item may be any.
+  ///   - record: The path of one record of it, if that is another.
+  ///   - hasPlace: Whether to say where in the recipe one without an id is.
+  func named(_ path: StepPath, as record: StepPath? = nil, hasPlace: Bool = false) -> String {
+    guard path.shown.utf8.split(separator: ASCII.slash).last?.first == UInt8(ascii: "#"),
+      let step = conditions?.step(at: (record ?? path).shown)
+    else { return "'\(path.safe)'" }
+    let place = hasPlace ? step.location : nil
+    let line = place.map { ", \($0.source.name):\($0.source.position(at: $0.range.lowerBound).line)" }
+    return "'\(path.safe)' (\(step.title.safe)\(line ?? ""))"
   }
 
   /// Why a step was skipped.
@@ -216,7 +223,7 @@ extension RunFormatter {
       let isInRound = isRepeated && !step.status.isEnded
       let count = "\(step.attempts) \(isRepeated ? "rounds" : "attempts")"
       let fact = isInRound ? "is in round \(step.attempts)" : "took \(count)"
-      story.say(.attempts, "'\(step.path.safe)' \(fact).", step: step.path)
+      story.say(.attempts, "\(named(step.path)) \(fact).", step: step.path)
     }
     if tried.count > RunFormatter.mostLines {
       story.say(.attempts, "\(tried.count - RunFormatter.mostLines) more steps took several attempts.")

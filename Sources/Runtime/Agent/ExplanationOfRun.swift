@@ -81,7 +81,7 @@ struct RunFormatter: ~Copyable {
     let output = conditions?.outputTemplate(ofStepAt: path).map(\.shellQuoted) ?? "JSON"
     story.say(
       .next,
-      "'\(path.safe)' was done, so a retry doesn't do it again: it looks at the answer, which is kept. To see the answer, or to go on with another output in its place:",
+      "\(named(path)) was done, so a retry doesn't do it again: it looks at the answer, which is kept. To see the answer, or to go on with another output in its place:",
       commands: ["errand runs show \(id) \(place)", "errand runs retry \(id) \(place) --output \(output)"], step: path)
   }
 
@@ -107,7 +107,7 @@ struct RunFormatter: ~Copyable {
       $0.status == .running || $0.status == .retrying || $0.status == .waiting || $0.isQueued
     }
     let inner = current.filter { step in !current.contains { $0.path != step.path && $0.path.isInside(step.path) } }
-    let places = inner.prefix(3).map { "'\($0.path.safe)' since \(clock.date($0.startedAt))" }
+    let places = inner.prefix(3).map { "\(named($0.path)) since \(clock.date($0.startedAt))" }
     let more = inner.count > 3 ? " and \(inner.count - 3) more" : ""
     let place = places.isEmpty ? "between two steps" : "in \(joined(places))\(more)"
     if isServed || holder != nil {
@@ -166,8 +166,8 @@ struct RunFormatter: ~Copyable {
 
   /// One waiting step, as a sentence of its own, or with the run as its subject.
   private func tell(_ step: StepRecord, _ story: inout Explanation, of run: String? = nil) {
-    let subject = run ?? "'\(step.path.safe)' "
-    let place = run == nil ? "" : ", in '\(step.path.safe)'"
+    let subject = run ?? "\(named(step.path)) "
+    let place = run == nil ? "" : ", in \(named(step.path))"
     let topic: Explanation.Topic = run == nil ? .wait : .status
     if step.status == .retrying {
       let due = step.lastAttempt?.retryAt
@@ -226,7 +226,7 @@ struct RunFormatter: ~Copyable {
 
   private func tellUncertain(_ story: inout Explanation) {
     let open = run.uncertainSteps
-    let which = open.count == 1 ? "'\(open[0].path.safe)' was done" : "\(open.count) of its steps were done"
+    let which = open.count == 1 ? "\(named(open[0].path)) was done" : "\(open.count) of its steps were done"
     story.say(
       .status, "\(run.recipe.safe) is uncertain: it isn't known whether \(which), and a person has to check.",
       step: open.count == 1 ? open[0].path : nil)
@@ -236,7 +236,7 @@ struct RunFormatter: ~Copyable {
       let command = "errand runs resolve \(id) \(step.path.shellQuoted)"
       let output = conditions?.outputTemplate(ofStepAt: step.path).map { " --output \($0.shellQuoted)" } ?? ""
       story.say(
-        .uncertain, "'\(step.path.safe)', begun on \(clock.date(step.startedAt)): \(message)\(key)",
+        .uncertain, "\(named(step.path)), begun on \(clock.date(step.startedAt)): \(message)\(key)",
         commands: ["--done\(output)", "--retry", "--fail"].map { "\(command) \($0)" }, step: step.path)
     }
     if open.count > 12 {
@@ -246,7 +246,7 @@ struct RunFormatter: ~Copyable {
 
   private func tell(_ error: RunError, _ story: inout Explanation) {
     let place = error.file.map { "\($0):\(error.line ?? 1):\(error.column ?? 1)" }
-    let step = error.step.map { "in '\($0.safe)'" }
+    let step = error.step.map { "in \(named($0))" }
     let attempt = error.attempt.flatMap { $0 > 1 ? "in attempt \($0)" : nil }
     let parts = [step, attempt, place.map { "at \($0)" }].compactMap { $0 }
     let effect = error.effect == .unknown ? " Something may have happened outside." : ""
@@ -259,7 +259,7 @@ struct RunFormatter: ~Copyable {
     var depth = 0
     while let cause = next, depth < 8 {
       story.say(
-        .error, "Before that\(cause.step.map { ", in '\($0.safe)'" } ?? ""): \(cause.message.asEnd)", step: cause.step)
+        .error, "Before that\(cause.step.map { ", in \(named($0))" } ?? ""): \(cause.message.asEnd)", step: cause.step)
       next = cause.cause
       depth += 1
     }

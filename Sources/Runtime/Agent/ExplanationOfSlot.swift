@@ -34,7 +34,9 @@ struct SlotFormatter {
   func tellSlot(_ story: inout Explanation) {
     if facts.isNamed, facts.previous != facts.at { tellMissing(&story) }
     guard let slot = facts.previous else {
-      if story.sentences.isEmpty { story.say(.slot, "\(name) has not been due yet (\(facts.words)).") }
+      if story.sentences.isEmpty {
+        story.say(.slot, "\(name) has not \(facts.isFromOutside ? "run" : "been due") yet (\(facts.words)).")
+      }
       return
     }
     // Newest last, so that a missed slot comes before its backfill; effects of a clock change come after.
@@ -74,7 +76,8 @@ struct SlotFormatter {
     case .beforeStart(_, let start)?: text = "\(name) had no slot on \(asked): it starts on \(clock.date(start))"
     case .afterEnd(_, let end)?: text = "\(name) had no slot on \(asked): it ended on \(clock.date(end))"
     default:
-      text = "\(name) \(facts.at > clock.now ? "has" : "had") no slot on \(asked): it is due \(facts.words)"
+      text =
+        "\(name) \(facts.at > clock.now ? "has" : "had") no slot on \(asked): it \(facts.isFromOutside ? "runs" : "is due") \(facts.words)"
     }
     story.say(.slot, "\(text); \(nearest).", at: facts.at)
   }
@@ -216,7 +219,7 @@ struct SlotFormatter {
         story.say(.wake, "No agent is running to start it:", commands: ["errand serve"])
       }
     } else {
-      story.say(.next, facts.isFromOutside ? "It is due \(facts.words)." : "It is not due again.")
+      story.say(.next, facts.isFromOutside ? "It runs \(facts.words)." : "It is not due again.")
     }
   }
 }

@@ -150,7 +150,8 @@ extension RunService {
     guard let planner else { throw RequestRefusedError(.request, "no plans are made here") }
     guard plans.begin() else {
       throw RequestRefusedError(
-        .busy, "\(PlanBook.mostMade) plans are being made, which is the most at once; try again in a few seconds")
+        .busy,
+        "the agent is making \(PlanBook.mostMade) plans already, and makes no more at once; try again in a few seconds")
     }
     defer { plans.end() }
     await store.secrets.learn(named: secrets)

@@ -13,6 +13,7 @@ extension RunService {
       var asked = OpenRunQuery(recipe: query.recipe, statuses: statuses)
       (asked.createdFrom, asked.createdBefore) = (query.since, query.until)
       (asked.idBefore, asked.needsPerson, asked.recipes) = (lastOpen, query.needsPerson, query.seen)
+      asked.retriesOf = query.retriesOf
       (open, count) = await store.latestOpenRuns(asked, limit: query.isPaged ? query.limit : .max)
     }
     open = open.map(\.listed)
@@ -23,7 +24,7 @@ extension RunService {
     let rest = query.isPaged ? query.limit - open.count : query.limit
     var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
     (history.createdFrom, history.endedFrom) = (query.since, query.endedSince)
-    history.createdBefore = query.until
+    (history.createdBefore, history.retriesOf) = (query.until, query.retriesOf)
     var finished: [RunSummary] = []
     // The history is found by recipe.
     let recipes: [String?] = query.recipe == nil && !query.seen.isEmpty ? query.seen : [query.recipe]

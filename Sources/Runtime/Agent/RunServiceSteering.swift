@@ -199,7 +199,7 @@ extension RunService {
 
   /// The refusal of a decision, with what was decided before.
   ///
-  /// - Parameter words: What was decided about a step, by whom and when.
+  /// - Parameter words: Describes the decision about a step, with its person and time; nil if there was none.
   private func saying(
     _ refusal: RequestRefusedError, of run: String, _ step: StepPath?, _ words: (StepRecord) -> String?
   ) async throws(RequestRefusedError) -> RequestRefusedError {

@@ -63,15 +63,16 @@ package final class APIServer: Sendable {
 
   /// Listens on a socket that was made elsewhere, such as `api.sock` or one of systemd's.
   package func listen(on descriptor: Int32) throws(HTTPServerError) {
-    add(try HTTPServer(listening: descriptor, limits: APIServer.limits) { [self] in await answer($0) })
+    add(
+      try HTTPServer(listening: descriptor, limits: APIServer.limits, refusal: refusal) { [self] in await answer($0) })
   }
 
   /// Listens on an address; gives the port.
   @discardableResult
   package func listen(on address: ServerSettings.Address) throws(HTTPServerError) -> Int {
-    let server = try HTTPServer(host: address.host, port: address.port, limits: APIServer.limits) { [self] in
-      await answer($0)
-    }
+    let server = try HTTPServer(
+      host: address.host, port: address.port, limits: APIServer.limits, refusal: refusal
+    ) { [self] in await answer($0) }
     add(server)
     service.sessions.setBase("http://\(ServerSettings.Address(host: address.host, port: server.port).text)")
     return server.port
@@ -101,13 +102,33 @@ package final class APIServer: Sendable {
     let began = time.elapsed()
     var isKnown = false
     do throws(Problem) { response = try await answered(request, &isKnown) } catch {
-      response = isKnown ? masked(error.response) : error.response
+      response = isKnown ? masked(error.response) : shown(error, to: request)
     }
     metrics.count(status: response.status, after: time.elapsed() - began)
+    return APIServer.sealed(response)
+  }
+
+  /// The answer as no cache keeps it and no browser misreads it.
+  private static func sealed(_ response: HTTPServerResponse) -> HTTPServerResponse {
+    var response = response
     // What is shown is the caller's alone, and no page is made of it.
     if response.headers["Cache-Control"] == nil { response.headers["Cache-Control"] = "no-store" }
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
+  }
+
+  /// The answer to a request that can't be read.
+  private var refusal: HTTPServer.Refusal {
+    { [self] request, status, text in
+      let kind: Problem.Kind = status == 413 ? .tooLarge : status == 431 ? .headTooLarge : .refusal(.request)
+      return APIServer.sealed(shown(Problem(kind, status == 400 ? text : kind.remedy), to: request))
+    }
+  }
+
+  /// A problem of a caller who isn't known: a page for browsers.
+  private func shown(_ problem: Problem, to request: HTTPServerRequest) -> HTTPServerResponse {
+    let isPage = request.headers["Accept"]?.contains("text/html") == true && !request.rawPath.hasPrefix("\(apiRoot)/")
+    return isPage ? page(of: problem, request, isKnown: false) : problem.response
   }
 
   /// The answer without the secrets that are known now; of a stream, each event is masked.
@@ -227,11 +248,15 @@ package final class APIServer: Sendable {
       if let answer = try await Pages.answer(asking) { return masked(answer) }
       throw Problem(.noSuchPath, "there is no page at \(path.brief)")
     } catch {
-      let isForm = request.method == "POST" && error.kind != .foreignOrigin
-      let page = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
-      let response = ProblemPage.response(of: error, page: page, isSandbox: isSandbox)
+      let response = page(of: error, request, isKnown: isKnown)
       return isKnown ? masked(response) : response
     }
+  }
+
+  private func page(of problem: Problem, _ request: HTTPServerRequest, isKnown: Bool) -> HTTPServerResponse {
+    let isForm = request.method == "POST" && problem.kind != .foreignOrigin
+    let path = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
+    return ProblemPage.response(of: problem, page: path, isKnown: isKnown, isSandbox: service.agent.isSandbox)
   }
 
   private func reply(to asked: AgentRequest, from caller: APICaller) async throws(Problem) -> AgentReply {

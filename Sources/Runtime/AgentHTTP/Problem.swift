@@ -11,12 +11,12 @@ package struct Problem: Error, Sendable {
     /// Why the agent refuses.
     case refusal(RequestRefusedError.Kind)
     case unauthorized, unverified, forbidden, foreignHost, foreignOrigin, noSuchPath, method, mediaType, tooLarge,
-      tooMany, fault
+      headTooLarge, tooMany, fault
 
     package static let all: [Kind] =
       RequestRefusedError.Kind.allCases.map { .refusal($0) } + [
         .unauthorized, .unverified, .forbidden, .foreignHost, .foreignOrigin, .noSuchPath, .method, .mediaType,
-        .tooLarge, .tooMany, .fault,
+        .tooLarge, .headTooLarge, .tooMany, .fault,
       ]
 
     package var name: String {
@@ -41,6 +41,7 @@ package struct Problem: Error, Sendable {
       case .method: 405
       case .mediaType: 415
       case .tooLarge: 413
+      case .headTooLarge: 431
       case .tooMany, .refusal(.busy): 429
       case .refusal(.timeout): 504
       case .fault: 500
@@ -74,6 +75,7 @@ package struct Problem: Error, Sendable {
       case .method: "This path doesn't accept this method."
       case .mediaType: "The body has the wrong type."
       case .tooLarge: "The body is too large."
+      case .headTooLarge: "The head of the request is too large."
       case .tooMany: "Too many streams are open."
       case .fault: "The agent failed because of a fault of its own."
       }
@@ -119,7 +121,9 @@ package struct Problem: Error, Sendable {
       case .noSuchPath: "/openapi.json lists the paths. Percent-encode ids in a path: a slash is %2F."
       case .method: "The header Allow lists the methods of this path."
       case .mediaType: "Send the body as application/json."
-      case .tooLarge: "Send a smaller body: at most 4 MiB, or 1 MiB to a webhook."
+      case .tooLarge:
+        "Send less: at most 4 MiB, or 1 MiB to a webhook. 'errand run' reads a large input from a file: -i NAME=@FILE."
+      case .headTooLarge: "Send fewer and shorter fields, and a shorter address: at most 16 KiB together."
       case .tooMany: "Close a stream that you don't need, or repeat the request after the seconds in Retry-After."
       case .fault: "Repeat the request. If it fails again, report a bug with the answer and the log of 'errand serve'."
       }

@@ -12,10 +12,16 @@ extension RunRecord: LogRecord {
 extension RunSummary: LogSummary {
   var instant: Timestamp { endedAt }
   var span: ClosedRange<Timestamp> { endedAt...endedAt }
-  var features: [String] { [recipe, status.rawValue, RunSummary.feature(recipe, status)] }
+  var features: [String] {
+    [recipe, status.rawValue, RunSummary.feature(recipe, status)]
+      + (retryOf.map { [RunSummary.feature(retryOf: $0)] } ?? [])
+  }
 
   /// A feature of a run by recipe and status, because either alone may be common where both together are rare.
   fileprivate static func feature(_ recipe: String, _ status: RunStatus) -> String { "\(recipe) \(status.rawValue)" }
+
+  /// A feature of a retry.
+  fileprivate static func feature(retryOf run: String) -> String { "retry of \(run)" }
 }
 
 extension History {
@@ -37,7 +43,9 @@ extension History {
     if let suffix = query.idSuffix {
       search.needles.append(["\(JSON.quoted(suffix).dropFirst()),\"recipe\":"])
     }
-    if let run = query.retryOf { search.needles.append([",\"retryOf\":\(JSON.quoted(run)),"]) }
+    if !query.retriesOf.isEmpty, query.retriesOf.count < 3 {
+      search.needles.append(query.retriesOf.map { ",\"retryOf\":\(JSON.quoted($0))," })
+    }
     if let recipe = query.recipe { search.needles.append([",\"recipe\":\(JSON.quoted(recipe)),"]) }
     // Most lines hold one of many.
     if let statuses = query.statuses, statuses.count < 3 {
@@ -47,6 +55,9 @@ extension History {
     case (let recipe?, let statuses?): search.features = statuses.map { RunSummary.feature(recipe, $0) }
     case (let recipe?, nil): search.features = [recipe]
     case (nil, let statuses?): search.features = statuses.map(\.rawValue)
+    // A recipe's name finds retries too, also in blocks that are older than this feature.
+    case (nil, nil) where !query.retriesOf.isEmpty:
+      search.features = query.retriesOf.map(RunSummary.feature(retryOf:))
     case (nil, nil): break
     }
     return try summaries(search)

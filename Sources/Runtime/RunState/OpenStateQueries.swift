@@ -10,8 +10,8 @@ package struct OpenRunQuery: Sendable {
   package var statuses: Set<RunStatus>?
   package var idPrefix: String?
   package var idSuffix: String?
-  /// Only retries of that run.
-  package var retryOf: String?
+  /// Only retries of these runs, if there are any.
+  package var retriesOf: Set<String> = []
   /// Only runs with a step that waits for an event with that name.
   package var event: String?
   /// Only runs that were created at that instant or later.
@@ -32,7 +32,7 @@ package struct OpenRunQuery: Sendable {
     self.statuses = statuses
     self.idPrefix = idPrefix
     self.idSuffix = idSuffix
-    self.retryOf = retryOf
+    if let retryOf { retriesOf = [retryOf] }
     self.event = event
   }
 
@@ -43,10 +43,7 @@ package struct OpenRunQuery: Sendable {
     if let statuses, !statuses.contains(run.status) { return false }
     if let idPrefix, !run.id.utf8.starts(with: idPrefix.utf8) { return false }
     if let idSuffix, !run.id.utf8.hasSuffix(idSuffix.utf8) { return false }
-    if let retryOf {
-      let cause = run.origin.cause
-      if cause.kind != .retry || cause.run?.hasSameScalars(as: retryOf) != true { return false }
-    }
+    if !retriesOf.isEmpty, run.retryOf.map(retriesOf.contains) != true { return false }
     if let event, !run.awaits(event) { return false }
     if let createdFrom, run.createdAt < createdFrom { return false }
     if let createdBefore, run.createdAt >= createdBefore { return false }
@@ -57,6 +54,9 @@ package struct OpenRunQuery: Sendable {
 }
 
 extension RunRecord {
+  /// The run that it retries.
+  package var retryOf: String? { origin.cause.kind == .retry ? origin.cause.run : nil }
+
   /// Whether a step of the run waits for an event with that name.
   package func awaits(_ event: String) -> Bool {
     steps.contains { $0.status == .waiting && $0.wait?.event?.hasSameScalars(as: event) == true }

@@ -167,8 +167,8 @@ package struct HistoryQuery: Sendable {
   package var endedFrom: Timestamp?
   /// Only runs that ended before that instant, for paging.
   package var endedBefore: Timestamp?
-  /// Only retries of that run.
-  package var retryOf: String?
+  /// Only retries of these runs, if there are any.
+  package var retriesOf: Set<String> = []
 
   package init(
     limit: Int = 20, recipe: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
@@ -180,7 +180,7 @@ package struct HistoryQuery: Sendable {
     self.statuses = statuses
     self.idPrefix = idPrefix
     self.endedBefore = endedBefore
-    self.retryOf = retryOf
+    if let retryOf { retriesOf = [retryOf] }
   }
 
   func matches(_ run: RunSummary) -> Bool {
@@ -192,7 +192,7 @@ package struct HistoryQuery: Sendable {
     if let createdBefore, run.createdAt >= createdBefore { return false }
     if let endedFrom, run.endedAt < endedFrom { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
-    if let retryOf, run.retryOf?.hasSameScalars(as: retryOf) != true { return false }
+    if !retriesOf.isEmpty, run.retryOf.map(retriesOf.contains) != true { return false }
     return true
   }
 }
@@ -261,7 +261,7 @@ package struct RunSummary: Record, Equatable {
     status = run.status
     createdAt = run.createdAt
     endedAt = run.endedAt ?? run.now
-    retryOf = run.origin.cause.kind == .retry ? run.origin.cause.run : nil
+    retryOf = run.retryOf
     reason =
       run.status == .succeeded ? nil : (run.error?.message ?? run.reason)?.shortened(to: RunSummary.longestReason)
   }
@@ -303,8 +303,9 @@ package struct StateError: Error, Sendable, Equatable {
   ///
   /// The change is in the state when this is thrown, so a caller that reads again sees it, and may decide anew.
   package var isOutrun = false
-  /// Of an error about a secret in what was given: the sentence for whoever gave it, which doesn't say which secret it
-  /// is, so that no one learns a secret's name or text by guessing.
+  /// The message for the caller, if the caller sent a secret.
+  ///
+  /// It doesn't name the secret, so that a caller can't find out its name or its text by guessing.
   package var forCaller: String?
 
   package init(_ kind: Kind, _ message: String) {

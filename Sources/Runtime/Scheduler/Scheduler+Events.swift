@@ -301,10 +301,10 @@ extension Scheduler {
     return found
   }
 
-  /// When each schedule is due, in words.
+  /// When each schedule is due, in words with the time zone.
   package var words: [String: String] {
     var words: [String: String] = [:]
-    for schedule in schedules { words[schedule.id] = schedule.plan?.trigger.words }
+    for schedule in schedules { words[schedule.id] = schedule.plan?.trigger.wordsWithZone }
     return words
   }
 }

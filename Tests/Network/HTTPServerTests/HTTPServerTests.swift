@@ -63,6 +63,13 @@ import Testing
       gets: "HTTP/1.1 414 URI Too Long"),
     Exchange(
       "announced body over the limit", ["POST / HTTP/1.1", "Host: a", "Content-Length: 101"],
+      body: String(repeating: "x", count: 101), gets: "HTTP/1.1 413 Content Too Large"),
+    Exchange(
+      "announced body over twice the limit", ["POST / HTTP/1.1", "Host: a", "Content-Length: 201"],
+      gets: "HTTP/1.1 413 Content Too Large"),
+    Exchange(
+      "announced body over the limit that isn't sent yet",
+      ["POST / HTTP/1.1", "Host: a", "Content-Length: 101", "Expect: 100-continue"],
       gets: "HTTP/1.1 413 Content Too Large"),
     Exchange(
       "announced body beyond numbers", ["POST / HTTP/1.1", "Host: a", "Content-Length: 99999999999999999999999"],

@@ -99,7 +99,7 @@ import Testing
   @Test func `the calendar shows each day's slots, and where the clock changes`() async throws {
     let bench = try await APITests.Bench()
     try bench.program.write(
-      "on: [{ id: early, cron: '0 5 * * *' }, { id: often, cron: '*/5 * * * *' }]\nsteps: [{ let: { a: 1 } }]\n",
+      "on: [{ id: early, cron: '0 5 * * *' }, { id: often, cron: '*/5 * * * *' }, { id: far, cron: '0 15 * * FRI', zone: Australia/Sydney }]\nsteps: [{ let: { a: 1 } }]\n",
       to: "recipes/daily.yaml")
     let browser = try await Browser(bench)
     // Any day of a week names it; the clocks of Berlin change on the last Sunday of March.
@@ -107,6 +107,12 @@ import Testing
     while !page.text.contains("/schedules/daily") { page = try await browser.get("/schedules?week=2126-03-29") }
     #expect(page.text.contains("From 2126-03-25 to 2126-03-31"))
     #expect(page.text.contains("The clock goes forward: 02:00 is 03:00."))
+    // Words of one zone stand beside times of another.
+    #expect(page.text.contains("Times are in Europe/Berlin."))
+    #expect(page.text.contains("<span class=\"quiet\">every day at 05:00, Europe/Berlin</span>"))
+    #expect(page.text.contains("<span class=\"quiet\">every Friday at 15:00, Australia/Sydney</span>"))
+    let schedules = try await bench.send("GET", "/api/v1/schedules", try await bench.token("reader"))
+    #expect(schedules.json["items"]?.list?.first?["when"]?.string == "every day at 05:00, Europe/Berlin")
     let slot = #"<li><time datetime="2126-03-25T04:00:00Z">05:00</time><span class="status s-upcoming">to come</span>"#
     #expect(page.text.contains(slot + #"<a href="/schedules/daily%2Fearly">daily/early</a></li>"#))
     // Clocks skip an hour of Sunday.
@@ -150,6 +156,48 @@ import Testing
     #expect(try await browser.get("/plans/00").status == 404)
     let connections = try await browser.get("/connections")
     #expect(connections.status == 200 && connections.text.contains("Connections and secrets"))
+    await bench.end()
+  }
+
+  @Test func `from a plan a person goes back to the form with its inputs`() async throws {
+    let bench = try await APITests.Bench()
+    try bench.program.write("KEY: planted-s3cret\n", to: "secrets.yaml")
+    #expect(try await bench.program.shell("chmod 600 secrets.yaml").code == 0)
+    try bench.program.write(
+      try bench.program.read("errand.yaml") + "secrets: { files: [secrets.yaml] }\n", to: "errand.yaml")
+    bench.agent.signal(SIGHUP)
+    _ = try #require(await bench.agent.line(with: "errand.yaml is read again: "))
+    let browser = try await Browser(bench)
+    _ = try await browser.recipe(
+      "picky",
+      """
+      inputs:
+        names: { type: list(string) }
+        sizes: { type: list(int), default: [1, 2] }
+        of: { type: dyn, default: all }
+        key: { type: string, secret: true }
+        note: { type: string, default: none }
+      steps: [{ if: inputs.names.size() > 1, fail: too many names }]
+
+      """)
+    let form: HTTPQuery = [
+      "input.names": " Ada \r\n\r\nAlan\r\n", "input.sizes": "3\n4", "input.of": "{\"a\": 1}", "input.note": "",
+      "input.key": "@secret:KEY",
+    ]
+    let planned = try await browser.post("/recipes/picky/plan", form)
+    #expect(planned.status == 303, "\(planned.text)")
+    let plan = try #require(planned.headers["Location"])
+    let page = try await browser.get(plan).text
+    #expect(page.contains("The run would fail"))
+    let link = "/recipes/picky?plan=\(plan.dropFirst("/plans/".count))"
+    #expect(page.contains("<a class=\"button main\" href=\"\(link)\">Change the inputs</a>"))
+    let back = try await browser.get(link).text
+    #expect(back.contains(">Ada\nAlan</textarea>") && back.contains(">3\n4</textarea>"), "\(back)")
+    #expect(back.contains(">{&quot;a&quot;:1}</textarea>") && back.contains("name=\"input.note\" type=\"text\" value"))
+    #expect(back.contains("name=\"input.key\" type=\"password\" value=\"@secret:KEY\""))
+    #expect(!back.contains("class=\"wrong\""))
+    let gone = try await browser.get("/recipes/picky?plan=00")
+    #expect(gone.status == 404 && gone.text.contains("<a href=\"/recipes/picky\">Back to the page</a>"))
     await bench.end()
   }
 
@@ -311,6 +359,29 @@ import Testing
     // What was typed there isn't shown again.
     let refused = try await browser.post("/recipes/much/start", ["input.key": "hunter2"])
     #expect(refused.status == 422 && !refused.text.contains("hunter2"))
+    // Lists of plain values have an entry a line, or are JSON.
+    let lists = try await browser.recipe(
+      "lists",
+      """
+      inputs:
+        a: { type: list(string), default: [x, y], summary: Some. }
+        n: { type: list(int) }
+        m: { type: "list(map(string, int))", default: [] }
+      steps: [{ let: { all: "${{ json.format(inputs.a) + json.format(inputs.n) }}" } }]
+      outputs: { all: "${{ all }}" }
+
+      """)
+    #expect(lists.contains(">Some. Write one entry a line.</p>") && lists.contains(">x\ny</textarea>"))
+    #expect(lists.contains("id=\"input-m-hint\">Write JSON, such as […, …].</p>"))
+    let wrong = try await browser.post("/recipes/lists/start", ["input.n": "1\ntwo"])
+    #expect(wrong.text.contains("&#39;inputs.n[1]&#39; must be an int, but found a string</p>"), "\(wrong.text)")
+    #expect(wrong.text.contains(">1\ntwo</textarea>"))
+    for (n, a) in [("1\r\n2", "[\"a\", \"2\"]"), ("[1, 2]", "a\n2")] {
+      let run = try await browser.post("/recipes/lists/start", ["input.n": n, "input.a": a]).headers["Location"] ?? ""
+      var page = try await browser.get(run).text
+      while !page.contains("s-succeeded") { page = try await browser.get(run).text }
+      #expect(page.contains("[&quot;a&quot;,&quot;2&quot;][1,2]"), "\(page)")
+    }
     let missing = try await browser.post("/recipes/much/start", [:])
     #expect(missing.text.contains("<p class=\"wrong\" id=\"input-key-wrong\">This is needed.</p>"))
     await bench.end()
@@ -358,8 +429,18 @@ import Testing
     #expect(page.contains("…</h1>"))
     #expect(page.contains("class=\"lines-kept card tall\""))
     #expect(page.contains(">\(long)</p>"))
+    // The page is kept up to date, and says by itself that it was decided elsewhere.
+    let question = try await browser.get("/approvals/\(run)/ask")
+    let version = try #require(
+      question.text.components(separatedBy: "Errand-Seen&quot;:&quot;").last?.prefix { $0 != "&" })
+    let seen: HTTPHeaders = ["Errand-Seen": String(version)]
+    #expect(question.text.contains("hx-trigger=\"every 5s\""))
+    #expect(try await browser.get("/approvals/\(run)/ask", seen).status == 204)
     let form: HTTPQuery = ["step": "ask", "choice": "approve"]
     #expect(try await browser.post("\(path)/decide", form).status == 303)
+    let decided = try await browser.get("/approvals/\(run)/ask", seen)
+    #expect(decided.status == 200 && !decided.text.contains("hx-get"))
+    #expect(decided.text.contains("aria-live=\"polite\">\(NSUserName()) has approved it</p>"), "\(decided.text)")
     let late = try await browser.post("\(path)/decide", ["step": "ask", "choice": "reject"])
     #expect(late.status == 409 && late.text.contains("Nothing to decide"))
     #expect(late.text.contains("has approved it, "))
@@ -441,6 +522,62 @@ import Testing
     let real = try await APITests.Bench()
     #expect(try await Browser(real).get("/").text.contains("Sandbox") == false)
     await real.end()
+  }
+
+  @Test func `a run that failed and was retried needs no one, however many have ended since`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    _ = try await browser.recipe(
+      "shaky",
+      "steps: [{ uses: shell.run, with: { effect: read, script: 'until [ -e gate ]; do [ -e wait ] || exit 1; sleep 0.05; done' } }]\n"
+    )
+    _ = try await browser.recipe("quick", "steps: [{ let: { a: 1 } }]\n")
+    func until(_ path: String, shows words: String) async throws {
+      while !(try await browser.get(path).text.contains(words)) {}
+    }
+    let failed = try #require(try await browser.post("/recipes/shaky/start", [:]).headers["Location"])
+    try await until(failed, shows: "s-failed")
+    #expect(try await browser.get("/").text.contains("href=\"\(failed)\">shaky</a>"))
+    try bench.program.write("", to: "wait")
+    let retry = try #require(try await browser.post("\(failed)/retry", [:]).headers["Location"])
+    for _ in 0..<51 { #expect(try await browser.post("/recipes/quick/start", [:]).status == 303) }
+    #expect(try await browser.get("/").text.contains("Nothing: no run needs a person"))
+    try bench.program.write("", to: "gate")
+    try await until(retry, shows: "s-succeeded")
+    for _ in 0..<51 {
+      let run = try #require(try await browser.post("/recipes/quick/start", [:]).headers["Location"])
+      try await until(run, shows: "s-succeeded")
+    }
+    #expect(try await browser.get("/").text.contains("Nothing: no run needs a person"))
+    await bench.end()
+  }
+
+  @Test func `what is refused before a page is made is a page for browsers`() async throws {
+    let bench = try await APITests.Bench()
+    func refused(_ path: String, _ headers: HTTPHeaders, _ body: Int = 0) async throws -> (Int, String) {
+      let request = HTTPRequest(
+        body > 0 ? "POST" : "GET", bench.url + path, headers: headers,
+        body: body > 0 ? [UInt8](repeating: 0x61, count: body) : nil, redirects: .none)
+      let answer = try await HTTPClient().send(request)
+      return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+    let browser: HTTPHeaders = [
+      "Accept": "text/html,application/xhtml+xml", "Content-Type": "application/x-www-form-urlencoded",
+      "Referer": "\(bench.url)/recipes/ask",
+    ]
+    let large = try await refused("/recipes/ask/start", browser, 4 << 20 + 1)
+    #expect(large.0 == 413 && large.1.hasPrefix("<!doctype html>"))
+    #expect(large.1.contains("<h1>The form is too large.</h1>") && large.1.contains(">Send less: at most 4 MiB, "))
+    #expect(large.1.contains("&#39;errand run&#39; reads a large input from a file: -i NAME=@FILE.</p>"))
+    #expect(large.1.contains("<a href=\"/recipes/ask\">Back to the page</a>") && !large.1.contains("Log out"))
+    let foreign = try await refused("/", ["Accept": "text/html", "Host": "evil.example"])
+    #expect(foreign.0 == 421 && foreign.1.hasPrefix("<!doctype html>"))
+    let long = try await refused("/", ["Accept": "text/html", "X": String(repeating: "x", count: 17 << 10)])
+    #expect(long.0 == 431 && long.1.contains("Send fewer and shorter fields"))
+    // Programs get a problem.
+    let problem = try JSON.parse(try await refused("/api/v1/recipes/ask/runs", ["Accept": "*/*"], 4 << 20 + 1).1)
+    #expect(problem["kind"]?.string == "tooLarge" && problem["status"]?.int == 413)
+    await bench.end()
   }
 
   @Test func `a page that hasn't changed is not sent again`() async throws {

@@ -23,6 +23,7 @@ struct RunStory: Sendable, CustomTestStringConvertible {
   /// The recipe's steps, if it is available.
   var recipe: String?
   var isServed = true
+  var isSandbox = false
   var now = 3600
   var expected: String
 
@@ -32,6 +33,7 @@ struct RunStory: Sendable, CustomTestStringConvertible {
         run: "r1", at: at(0), recipe: "backup", file: "backup.yaml", texts: .inline(.map(ValueMap())),
         inputs: .object(["into": .string("Average")]), program: "test", cause: cause, group: group,
         attempt: cause.kind == .retry ? 2 : 1))
+    run.origin.sandbox = isSandbox
     for event in events { try run.apply(event) }
     let facts = RunFacts(run: run, now: at(now), slot: slot, others: others, events: received)
     var conditions: StepReplay?
@@ -144,6 +146,16 @@ extension RunStory {
         backup waits until Sat 2026-11-21 02:00 EET (in 14 h), in '#2'.
           The folder's agent wakes it then.
         \(started)
+        """),
+    RunStory(
+      testDescription: "waiting in a step without an id, against sandboxes",
+      events: [ended("#1"), waits("#2", WaitRecord(.until, wakeAt: at(54_000))), status(.waiting, until: 54_000)],
+      recipe: "recipe: backup\nsteps: [{ let: { a: 1 } }, { wait: 15h }]\n", isSandbox: true,
+      expected: """
+        backup waits until Sat 2026-11-21 02:00 EET (in 14 h), in '#2' (wait).
+          The folder's agent wakes it then.
+        \(started)
+          It runs against sandboxes, not the services.
         """),
     RunStory(
       testDescription: "waiting by a clock that was ahead",

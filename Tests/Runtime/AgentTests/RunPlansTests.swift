@@ -59,7 +59,7 @@ import Testing
     }
     #expect(
       try await bench.ask(request) == [
-        #"{"failed":{"kind":"busy","message":"4 plans are being made, which is the most at once; try again in a few seconds"}}"#
+        #"{"failed":{"kind":"busy","message":"the agent is making 4 plans already, and makes no more at once; try again in a few seconds"}}"#
       ])
     await bench.time.waitForSleepers(others + PlanBook.mostMade)
     bench.time.advance(by: PlanBook.longestMade)

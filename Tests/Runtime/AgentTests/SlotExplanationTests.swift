@@ -101,10 +101,10 @@ extension SlotStory {
         $0.runs = [RunReference(id: "r2", recipe: "weekly", status: .uncertain, createdAt: at(0))]
       },
       expected: """
-        weekly has not been due yet (on the event 'delivered', gathered for 10m).
+        weekly has not run yet (on the event 'delivered', gathered for 10m).
           A run of it has waited since Fri 2026-11-20 17:31 AEDT for another one to end: run r2 (uncertain).
               errand why r2
-          It is due on the event 'delivered', gathered for 10m.
+          It runs on the event 'delivered', gathered for 10m.
         """),
     SlotStory(
       testDescription: "missed while the agent was away",

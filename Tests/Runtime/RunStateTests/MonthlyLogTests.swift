@@ -61,9 +61,10 @@ import Testing
     query { $0.idPrefix = String(runs[300].id.prefix(6)) }, query { $0.idPrefix = String(runs[3].id.prefix(9)) },
     query { $0.idPrefix = String(runs[613].id.prefix(20)) }, query { $0.idPrefix = runs[0].id },
     query { $0.idPrefix = String(runs[0].id.dropLast() + "\"") },
-    query { $0.retryOf = "old \"47\"" }, query { $0.retryOf = "old" },
+    query { $0.retriesOf = ["old \"47\""] }, query { $0.retriesOf = ["old"] },
+    query { $0.retriesOf = ["old \"47\"", "old \"2\"", "old"] },
     query {
-      $0.recipe = "r5"; $0.retryOf = "old \"2\""
+      $0.recipe = "r5"; $0.retriesOf = ["old \"2\""]
     },
   ]
 

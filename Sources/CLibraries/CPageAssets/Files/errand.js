@@ -46,7 +46,6 @@
   document.addEventListener('htmx:timeout', () => stale("the agent doesn't answer"));
   document.addEventListener('htmx:responseError', (event) =>
     stale(event.detail.xhr.status === 404 ? 'what it shows was deleted' : "the agent refuses to show it"));
-  document.addEventListener('htmx:beforeSwap', (event) => { if (event.detail.xhr.status < 400) stale(''); });
 
   // What has been typed isn't replaced; what is open and has the focus stays so.
   const name = (element) => element.id || element.getAttribute('href') || element.tagName + element.textContent.trim();
@@ -56,11 +55,16 @@
     const fields = [...live.querySelectorAll('input:not([type=hidden]), textarea, select')];
     const isChanged = (field) => field.options ? [...field.options].some((o) => o.selected !== o.defaultSelected)
       : field.value !== field.defaultValue || field.checked !== field.defaultChecked;
-    if (fields.some((field) => field === document.activeElement || isChanged(field))) {
-      if (event.detail.shouldSwap) stale('it waits while you fill in a form');
+    const isFilledIn = event.detail.shouldSwap && fields.some((field) => field === document.activeElement || isChanged(field));
+    if (isFilledIn) {
       event.detail.shouldSwap = false;
-      return;
+      // Times that have gone on are no news.
+      const page = new DOMParser().parseFromString(event.detail.serverResponse, 'text/html');
+      const [said, now] = [page, document].map((d) => d.getElementById('said')?.textContent);
+      if (said !== now) return stale(`${said} (this page waits while you fill in a form)`);
     }
+    if (event.detail.xhr.status < 400) stale('');
+    if (isFilledIn) return;
     // What is selected is about to be copied.
     const selection = getSelection();
     if (selection && !selection.isCollapsed && live.contains(selection.anchorNode)) {

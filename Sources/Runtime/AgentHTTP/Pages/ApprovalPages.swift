@@ -41,9 +41,10 @@ extension Pages {
     guard let step = run.steps[path], step.asksPerson else { return settled(request, run, path) }
     let prompt = request.seesData ? step.wait?.prompt : nil
     let people = step.wait?.by ?? []
+    let title = prompt?.firstLine.shortened(to: longestTitle) ?? "A decision for \(run.recipe)"
     var content: [Markup] = [
       Part.crumbs(("Approvals", "/approvals"), (run.recipe, pagePath("runs", run.id))),
-      .element("h1", [:], Markup(prompt?.firstLine.shortened(to: longestTitle) ?? "A decision for \(run.recipe)")),
+      .element("h1", [:], Markup(title)),
     ]
     if let prompt {
       // What the title can't hold is shown below it.
@@ -64,19 +65,20 @@ extension Pages {
     if request.seesData {
       if let inputs = Part.value(run.origin.inputs) { content.append(Part.heading("Inputs of the run") + inputs) }
     }
-    return request.frame("Decide", "/approvals", Markup(content))
+    return request.frame("Decide", "/approvals", live: .init(seconds: 5, said: title), Markup(content))
   }
 
   /// Says that a decision isn't asked for, or who has made it.
   static func settled(_ request: PageRequest, _ run: RunRecord, _ path: String) -> HTTPServerResponse {
-    var sentence = "The step '\(path)' doesn't ask for a decision now."
+    var said = "The step '\(path)' doesn't ask for a decision now"
+    var when = ""
     if let decision = run.steps[path]?.decision {
-      sentence =
-        "\(decision.by) has \(decision.isApproved ? "approved" : "rejected") it, \(request.clock.dateFromNow(decision.at))."
+      said = "\(decision.by) has \(decision.isApproved ? "approved" : "rejected") it"
+      when = ", \(request.clock.dateFromNow(decision.at))"
     }
     return request.frame(
-      "Nothing to decide", "/approvals", Part.crumbs(("Approvals", "/approvals")),
-      .element("h1", [:], "Nothing to decide"), .element("p", [:], Markup(sentence)),
+      "Nothing to decide", "/approvals", live: .init(said: said), Part.crumbs(("Approvals", "/approvals")),
+      .element("h1", [:], "Nothing to decide"), .element("p", [:], Markup("\(said)\(when).")),
       .element(
         "p", ["class": "actions"],
         .element("a", ["class": "button", "href": pagePath("runs", run.id)], "Show the run")))

@@ -34,6 +34,6 @@ extension Pages {
     (.uncertain, "The program ended during a write. A person has to check whether it was done."),
     (.succeeded, "Every step was done."), (.failed, "A step failed; the run can be retried."),
     (.timedOut, "It took longer than its time limit."), (.cancelled, "A person or another run cancelled it."),
-    (.rejected, "A person rejected it."), (.skipped, "It was not to be done."),
+    (.rejected, "A person rejected it."), (.skipped, "It didn't begin, because its group was full."),
   ]
 }

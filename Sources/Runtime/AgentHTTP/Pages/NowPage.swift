@@ -17,11 +17,7 @@ extension Pages {
     var recently = RunListQuery(limit: mostRows, statuses: [.failed, .timedOut])
     recently.endedSince = request.clock.now.advanced(by: .seconds(-recent))
     let ended = try await runs(request, recently).finished
-    // What was retried is another run's matter.
-    let over = RunStatus.allCases.filter(\.isEnded)
-    let finished = ended.isEmpty ? [] : try await runs(request, RunListQuery(limit: mostRows, statuses: over)).finished
-    let retried = Set(finished.compactMap(\.retryOf) + (urgent.open + busy.open).compactMap(\.retriedRun))
-    let failed = ended.filter { !retried.contains($0.id) }
+    let failed = try await notRetried(ended, request)
     var needs = urgent.open.reversed().map { openRow($0, request) }
     needs += failed.prefix(mostRows - needs.count).map { finishedRow($0, request) }
     let urgentCount = urgent.openCount + failed.count
@@ -50,6 +46,19 @@ extension Pages {
     }
     let said = needs.isEmpty ? "Nothing needs attention." : "\(counted(urgentCount, "run")) to look at."
     return request.frame("Now", "/", live: .init(seconds: 5, said: said), Markup(content))
+  }
+
+  /// The runs that no other run retries, which would be that run's matter.
+  private static func notRetried(
+    _ ended: [RunSummary], _ request: PageRequest
+  ) async throws(Problem) -> [RunSummary] {
+    if ended.isEmpty { return [] }
+    var asked = RunListQuery(limit: ended.count)
+    asked.retriesOf = Set(ended.map(\.id))
+    asked.endedSince = ended.map(\.endedAt).min()
+    let retries = try await runs(request, asked)
+    let retried = Set(retries.open.compactMap(\.retryOf) + retries.finished.compactMap(\.retryOf))
+    return ended.filter { !retried.contains($0.id) }
   }
 
   /// The most schedules whose next slot is shown.
@@ -110,8 +119,4 @@ extension Pages {
     guard let text else { return .nothing }
     return .element("span", ["class": "quiet"], Markup(text.firstLine.shortened(to: 120)))
   }
-}
-
-extension RunRecord {
-  fileprivate var retriedRun: String? { origin.cause.kind == .retry ? origin.cause.run : nil }
 }

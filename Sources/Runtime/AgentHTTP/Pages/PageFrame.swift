@@ -19,7 +19,8 @@ struct PageFrame {
 
   /// How a page is renewed: its content is asked for again, and replaces what is there if it differs.
   struct Live {
-    var seconds: Int
+    /// Nil if nothing more will change.
+    var seconds: Int?
     /// What screen readers are told when it changes.
     var said: String
   }
@@ -99,12 +100,14 @@ struct PageFrame {
   }
 
   private var main: Markup {
-    guard let live else { return .element("div", ["id": "live"], content) + said("") }
+    guard let live, let seconds = live.seconds else {
+      return .element("div", ["id": "live"], content) + said(live?.said ?? "")
+    }
     return .element("p", ["id": "stale", "class": "notice", "role": "status", "hidden": ""])
       + .element(
         "div",
         [
-          "id": "live", "hx-get": "", "hx-trigger": "every \(live.seconds)s", "hx-select": "#live",
+          "id": "live", "hx-get": "", "hx-trigger": "every \(seconds)s", "hx-select": "#live",
           "hx-select-oob": "#said:innerHTML", "hx-swap": "outerHTML", "hx-headers": "{\"Errand-Seen\":\"\(version)\"}",
         ], content) + said(live.said)
   }

@@ -128,8 +128,8 @@ enum Part {
     .element("input", ["type": "hidden", "name": "key", "value": "form-" + [UInt8].random(16).hexadecimal])
   }
 
-  /// Buttons, and the commands that do the same.
-  static func actions(_ actions: [Action]) -> Markup {
+  /// Buttons with a link before or after them, and the commands that do the same.
+  static func actions(_ actions: [Action], _ link: Markup = .nothing, isFirst: Bool = false) -> Markup {
     if actions.isEmpty { return .nothing }
     let buttons = actions.map { action -> Markup in
       let button = Markup.element("button", ["class": action.kind, "title": action.command], Markup(action.label))
@@ -154,7 +154,7 @@ enum Part {
     let commands = actions.map { action in
       Markup([.element("dt", [:], Markup(action.label)), .element("dd", [:], code(action.command))])
     }
-    return .element("div", ["class": "actions"], Markup(buttons))
+    return .element("div", ["class": "actions"], Markup(isFirst ? [link] + buttons : buttons + [link]))
       + .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("dl", [:], Markup(commands)))

@@ -16,7 +16,7 @@ extension Pages {
     return response
   }
 
-  private static func shownPlan(_ request: PageRequest, _ digest: String) async throws(Problem) -> PlanRecord {
+  static func shownPlan(_ request: PageRequest, _ digest: String) async throws(Problem) -> PlanRecord {
     try await request.ask(.showPlan(digest: digest)) { if case .plan(let plan) = $0 { plan } else { nil } }
   }
 
@@ -80,7 +80,9 @@ private struct PlanPage {
           "div", ["class": "notice fault", "role": "alert"], .element("p", [:], Markup(moved.detail)),
           .element("ul", [:], Markup(moved.moves.map { .element("li", [:], Markup($0)) }))))
     }
-    if request.may(.start) { parts.append(Part.actions(actions)) }
+    if request.may(.start) {
+      parts.append(Part.actions(actions, request.seesData ? change : .nothing, isFirst: plan.wouldFail))
+    }
     parts.append(
       Part.facts([("Made", Part.timeAndAgo(plan.madeAt, request.clock)), ("Digest", Part.code(plan.digest))]))
     parts += groups.filter { $0.writes > 0 }.map(section)
@@ -124,8 +126,18 @@ private struct PlanPage {
     run.isOnce = true
     let again = Part.Action(
       label: "Plan again", path: pagePath("plans", plan.digest, "again"), command: "errand plan \(file)\(given)",
-      kind: plan.wouldFail || moved != nil ? "main" : nil)
+      kind: moved != nil && !plan.wouldFail ? "main" : nil)
     return plan.wouldFail || moved != nil ? [again] : [run, again]
+  }
+
+  /// The way back to the form, with the inputs of the plan.
+  private var change: Markup {
+    .element(
+      "a",
+      [
+        "class": plan.wouldFail ? "button main" : "button",
+        "href": pagePath("recipes", plan.recipe, query: [("plan", plan.digest)]),
+      ], "Change the inputs")
   }
 
   /// The inputs on the command line.

@@ -19,12 +19,19 @@ enum ProblemPage {
     ).response()
   }
 
-  /// - Parameter page: The path of the page that the request was made on, if it is known.
-  static func response(of problem: Problem, page: String?, isSandbox: Bool) -> HTTPServerResponse {
+  /// - Parameters:
+  ///   - page: The path of the page that the request was made on, if it is known.
+  ///   - isKnown: Whether it is known who asks.
+  static func response(of problem: Problem, page: String?, isKnown: Bool, isSandbox: Bool) -> HTTPServerResponse {
     // The title is about the API.
-    let title = problem.kind == .refusal(.request) ? "The address or the form isn't valid." : problem.kind.title
+    let title =
+      switch problem.kind {
+      case .refusal(.request): "The address or the form isn't valid."
+      case .tooLarge: "The form is too large."
+      default: problem.kind.title
+      }
     var response = PageFrame(
-      title: title, section: "", visitor: problem.kind == .unauthorized ? nil : "", isSandbox: isSandbox,
+      title: title, section: "", visitor: isKnown ? "" : nil, isSandbox: isSandbox,
       content: .element("h1", [:], Markup(title))
         + .element("p", ["class": "notice fault", "role": "alert"], Markup(problem.detail))
         + .element(

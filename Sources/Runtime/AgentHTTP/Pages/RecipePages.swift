@@ -23,12 +23,17 @@ extension Pages {
   }
 
   static func recipe(_ request: PageRequest, _ name: String) async throws(Problem) -> HTTPServerResponse {
-    try await recipe(request, name, form: nil)
+    guard let digest = request.given("plan"), request.may(.start), request.seesData else {
+      return try await recipe(request, name, form: nil)
+    }
+    return try await recipe(request, name, form: nil, plan: try await shownPlan(request, digest))
   }
 
-  /// - Parameter form: What was given before and is wrong, with what is wrong.
+  /// - Parameters:
+  ///   - form: What was given before and is wrong, with what is wrong.
+  ///   - plan: A plan whose inputs are shown in the form.
   static func recipe(
-    _ request: PageRequest, _ name: String, form: StartForm.Given?
+    _ request: PageRequest, _ name: String, form: StartForm.Given?, plan: PlanRecord? = nil
   ) async throws(Problem) -> HTTPServerResponse {
     let recipe = try await request.ask(.recipe(name: name)) {
       if case .recipe(let recipe) = $0 { recipe } else { nil }
@@ -62,7 +67,7 @@ extension Pages {
           kind: "fault"))
     }
     if !recipe.isFaulty, request.may(.start) {
-      content.append(StartForm(recipe, given: form).markup)
+      content.append(StartForm(recipe, given: form ?? plan.map { StartForm.Given(inputsOf: $0, for: recipe) }).markup)
     }
     if !recipe.actions.isEmpty {
       let rows = recipe.actions.sorted { $0.key.precedesByScalars($1.key) }.map { action, effect in

@@ -16,8 +16,10 @@ struct StartForm {
 
   /// What somebody typed, and what is wrong with it.
   struct Given {
-    var texts: [String: String]
-    var faults: [String]
+    var texts: [String: String] = [:]
+    var faults: [String] = []
+    /// The texts as the agent reads them: lists are JSON.
+    fileprivate var sent: [String: String] = [:]
 
     /// What a fault says of an input.
     fileprivate func faults(of input: String) -> [String] {
@@ -91,8 +93,7 @@ struct StartForm {
   private func field(_ name: String, _ schema: Value, isRequired: Bool) -> [Markup] {
     let id = "input-\(name)"
     let faults = given?.faults(of: name) ?? []
-    var summary = schema["description"]?.string ?? ""
-    if StartForm.isSecret(schema) { summary += " Give the name of a secret, as @secret:NAME; never its value." }
+    let summary = "\(schema["description"]?.string ?? "") \(StartForm.hint(schema) ?? "")".trimmed
     let fallback = StartForm.fallback(schema)
     let note =
       isRequired
@@ -121,7 +122,11 @@ struct StartForm {
     let required = isRequired ? "" : nil
     let invalid = isWrong ? "true" : nil
     // What may be a secret after all isn't shown again.
-    let value = given.map { StartForm.isSecret(schema) ? "" : $0.texts[name] ?? "" } ?? StartForm.fallback(schema)
+    let value =
+      given.map { given in
+        let text = given.texts[name] ?? ""
+        return StartForm.isSecret(schema) && !text.hasPrefix("@secret:") ? "" : text
+      } ?? schema["default"].flatMap { StartForm.text($0, schema) }
     let kind = schema["type"]?.string
     let choices = schema["enum"]?.list?.compactMap(\.string) ?? (kind == "boolean" ? ["true", "false"] : nil)
     if let choices {
@@ -137,13 +142,13 @@ struct StartForm {
           "aria-describedby": described,
         ], Markup(none + options))
     }
-    if kind == "array" || kind == "object" || kind == nil {
-      let example = kind == "array" ? "[…]" : kind == "object" ? "{\"name\": …}" : "\"text\" or 1"
+    if StartForm.isJSON(schema) {
       return .element(
         "textarea",
         [
           "id": id, "name": "input.\(name)", "required": required, "spellcheck": "false",
-          "placeholder": "JSON, such as \(example)", "aria-invalid": invalid, "aria-describedby": described,
+          "aria-invalid": invalid,
+          "aria-describedby": described,
         ], Markup(value ?? ""))
     }
     let type =
@@ -167,6 +172,47 @@ struct StartForm {
 }
 
 extension StartForm {
+  /// Whether an input's text is JSON.
+  fileprivate static func isJSON(_ schema: Value) -> Bool {
+    ["array", "object", nil].contains(schema["type"]?.string) && schema["enum"] == nil
+  }
+
+  /// Whether an input is a list of plain texts, numbers or Booleans, which is written with one entry a line.
+  fileprivate static func isPlainList(_ schema: Value) -> Bool {
+    ["string", "integer", "number", "boolean"].contains(schema["items"]?["type"]?.string)
+  }
+
+  /// How a value that isn't one word is written.
+  fileprivate static func hint(_ schema: Value) -> String? {
+    if isSecret(schema) { return "Give the name of a secret, as @secret:NAME; never its value." }
+    if isPlainList(schema) { return "Write one entry a line." }
+    guard isJSON(schema) else { return nil }
+    let example =
+      switch schema["type"]?.string {
+      case "array": "[…, …]"
+      case "object": "{\"name\": …}"
+      default: "\"text\" or 1"
+      }
+    return "Write JSON, such as \(example)."
+  }
+
+  /// A value as it is written into the field of its input; nil if there is none.
+  fileprivate static func text(_ value: Value, _ schema: Value) -> String? {
+    let value = value.asPlainJSON
+    if value.isNull { return nil }
+    if isPlainList(schema), let entries = value.list {
+      let text = entries.map { $0.string ?? JSON.shown($0) }.joined(separator: "\n")
+      if entries.count == lines(text)?.count { return text }
+    }
+    return isJSON(schema) ? JSON.shown(value) : value.string ?? JSON.shown(value)
+  }
+
+  /// The entries of a list that is written with one a line; nil if it is JSON.
+  fileprivate static func lines(_ text: String) -> [String]? {
+    if text.trimmed.hasPrefix("[") { return nil }
+    return text.split { $0.isNewline }.map { String($0).trimmed }.filter { !$0.isEmpty }
+  }
+
   /// The text of an input's default, if it has one.
   fileprivate static func fallback(_ schema: Value) -> String? {
     guard let value = schema["default"], !value.isNull else { return nil }
@@ -189,8 +235,6 @@ extension StartForm.Given {
   /// A field that is empty isn't given, except that of a text whose default the person took out. What isn't JSON where
   /// it has to be is a fault already, because the agent's message wouldn't name the input.
   init(_ form: HTTPQuery, for recipe: RecipeRecord) {
-    texts = [:]
-    faults = []
     let inputs = recipe.inputs?["properties"]?.map
     // Nothing that a person typed may be lost, such as when an input was renamed since the page was shown.
     var seen: Set<String> = []
@@ -205,17 +249,42 @@ extension StartForm.Given {
     for member in inputs?.members ?? [] {
       guard let name = member.name, let text = form["input.\(name)"] else { continue }
       if text.isEmpty {
-        if StartForm.mayBeEmpty(member.value), StartForm.fallback(member.value) != nil { texts[name] = "" }
+        if StartForm.mayBeEmpty(member.value), StartForm.fallback(member.value) != nil {
+          (texts[name], sent[name]) = ("", "")
+        }
         continue
       }
-      texts[name] = text
-      guard ["array", "object", nil].contains(member.value["type"]?.string), member.value["enum"] == nil else {
+      (texts[name], sent[name]) = (text, text)
+      guard StartForm.isJSON(member.value) else { continue }
+      if StartForm.isPlainList(member.value), let lines = StartForm.lines(text) {
+        let isText = member.value["items"]?["type"]?.string == "string"
+        sent[name] = JSON.shown(.list(lines.map { isText ? .string($0) : (try? JSON.parse($0)) ?? .string($0) }))
         continue
       }
       do throws(JSONError) { _ = try JSON.parse(text) } catch {
         faults.append("input '\(name)' isn't valid JSON: \(error.message)")
       }
     }
+  }
+
+  /// The inputs of a plan as a person would have typed them.
+  init(inputsOf plan: PlanRecord, for recipe: RecipeRecord) {
+    let schemas = recipe.inputs?["properties"]
+    var form = HTTPQuery()
+    var hidden: [String] = []
+    for member in plan.document["inputs"]?.map?.members ?? [] {
+      guard let name = member.name else { continue }
+      let schema = schemas?[name] ?? .null
+      if member.value["$withSecret"] != nil {
+        hidden.append("input '\(name)' holds a secret, so its value isn't shown again; give it once more")
+      } else if let secret = StartForm.isSecret(schema) ? member.value["secret"]?.string : nil {
+        form.items.append(.init("input.\(name)", "@secret:\(secret)"))
+      } else if let text = StartForm.text(member.value, schema) {
+        form.items.append(.init("input.\(name)", text))
+      }
+    }
+    self.init(form, for: recipe)
+    faults += hidden
   }
 
   /// The key of a form with what it gives: the same form sent twice is one start, and a changed one, such as after the
@@ -239,13 +308,13 @@ extension Pages {
     if given.faults.isEmpty {
       do throws(Problem) {
         if isPlan {
-          let plan = try await request.ask(.plan(recipe: name, inputs: ValueMap(), texts: given.texts)) {
+          let plan = try await request.ask(.plan(recipe: name, inputs: ValueMap(), texts: given.sent)) {
             if case .plan(let plan) = $0 { plan } else { nil }
           }
           return redirect(pagePath("plans", plan.digest))
         }
         let asked = AgentRequest.start(
-          recipe: name, inputs: ValueMap(), texts: given.texts, key: given.key(of: form["key"]))
+          recipe: name, inputs: ValueMap(), texts: given.sent, key: given.key(of: form["key"]))
         let run = try await request.ask(asked) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
         return redirect(pagePath("runs", run))
       } catch {

@@ -65,8 +65,7 @@ struct WeekCalendar {
     return Markup([
       .element("h2", ["id": "week"], "From \("\(monday)") to \("\(sunday)")"),
       .element(
-        "p", ["class": "quiet"],
-        "Times are in \(request.clock.zone.localTime(at: request.clock.now).kind.abbreviation)."),
+        "p", ["class": "quiet"], "Times are in \(request.clock.zone.name)."),
       .element(
         "div", ["class": "actions side"], link("Previous", monday.adding(days: -7), "prev"),
         .element("a", ["class": "button", "href": "/schedules"], "This week"),
