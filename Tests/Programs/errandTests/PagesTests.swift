@@ -196,6 +196,14 @@ import Testing
     #expect(back.contains(">{&quot;a&quot;:1}</textarea>") && back.contains("name=\"input.note\" type=\"text\" value"))
     #expect(back.contains("name=\"input.key\" type=\"password\" value=\"@secret:KEY\""))
     #expect(!back.contains("class=\"wrong\""))
+    // Lists that lines can't give are JSON.
+    let other =
+      try await browser.post(
+        "/recipes/picky/plan",
+        ["input.names": "[\" Ada\"]", "input.sizes": "[]", "input.key": "@secret:KEY", "input.of": "1"]
+      ).headers["Location"] ?? ""
+    let json = try await browser.get("/recipes/picky?plan=\(other.dropFirst("/plans/".count))").text
+    #expect(json.contains(">[&quot; Ada&quot;]</textarea>") && json.contains(">[]</textarea>"), "\(json)")
     let gone = try await browser.get("/recipes/picky?plan=00")
     #expect(gone.status == 404 && gone.text.contains("<a href=\"/recipes/picky\">Back to the page</a>"))
     await bench.end()

@@ -200,9 +200,10 @@ extension StartForm {
   fileprivate static func text(_ value: Value, _ schema: Value) -> String? {
     let value = value.asPlainJSON
     if value.isNull { return nil }
-    if isPlainList(schema), let entries = value.list {
-      let text = entries.map { $0.string ?? JSON.shown($0) }.joined(separator: "\n")
-      if entries.count == lines(text)?.count { return text }
+    if isPlainList(schema), let entries = value.list?.map({ $0.string ?? JSON.shown($0) }), !entries.isEmpty {
+      let text = entries.joined(separator: "\n")
+      // What would be read as another list, such as one with spaces around an entry, is JSON.
+      if lines(text) == entries { return text }
     }
     return isJSON(schema) ? JSON.shown(value) : value.string ?? JSON.shown(value)
   }
