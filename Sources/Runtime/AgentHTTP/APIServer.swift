@@ -39,8 +39,6 @@ package final class APIServer: Sendable {
 
   /// The most streams at once.
   static let mostStreams = 200
-  /// How long a stream is silent before it says that it is still there, by which clients that are gone are found.
-  static let heartbeat = TimeSpan.seconds(15)
   /// How long a caller may wait for the end of a run that it starts.
   static let longestWait = 300
 
@@ -100,9 +98,10 @@ package final class APIServer: Sendable {
   private func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
     var response: HTTPServerResponse
     let began = time.elapsed()
-    var isKnown = false
-    do throws(Problem) { response = try await answered(request, &isKnown) } catch {
-      response = isKnown ? masked(error.response) : shown(error, to: request)
+    var visit = visit(of: request)
+    do throws(Problem) { response = try await answered(request, &visit) } catch {
+      response = shown(error, to: request, visit)
+      if visit.isKnown { response = masked(response) }
     }
     metrics.count(status: response.status, after: time.elapsed() - began)
     return APIServer.sealed(response)
@@ -117,18 +116,35 @@ package final class APIServer: Sendable {
     return response
   }
 
+  /// What is known of a request while it is answered.
+  private struct Visit {
+    /// Whether it is known who asks.
+    var isKnown = false
+    /// Whether the answer is a page, for a person.
+    var isPage: Bool
+  }
+
+  private func visit(of request: HTTPServerRequest) -> Visit {
+    Visit(
+      isPage: request.headers["Accept"]?.contains("text/html") == true && !request.rawPath.hasPrefix("\(apiRoot)/"))
+  }
+
   /// The answer to a request that can't be read.
   private var refusal: HTTPServer.Refusal {
     { [self] request, status, text in
       let kind: Problem.Kind = status == 413 ? .tooLarge : status == 431 ? .headTooLarge : .refusal(.request)
-      return APIServer.sealed(shown(Problem(kind, status == 400 ? text : kind.remedy), to: request))
+      let problem = Problem(kind, status == 400 ? text : kind.remedy)
+      return APIServer.sealed(shown(problem, to: request, visit(of: request)))
     }
   }
 
-  /// A problem of a caller who isn't known: a page for browsers.
-  private func shown(_ problem: Problem, to request: HTTPServerRequest) -> HTTPServerResponse {
-    let isPage = request.headers["Accept"]?.contains("text/html") == true && !request.rawPath.hasPrefix("\(apiRoot)/")
-    return isPage ? page(of: problem, request, isKnown: false) : problem.response
+  /// A problem as a person sees it, or as a program reads it.
+  private func shown(_ problem: Problem, to request: HTTPServerRequest, _ visit: Visit) -> HTTPServerResponse {
+    guard visit.isPage else { return problem.response }
+    let isForm = request.method == "POST" && problem.kind != .foreignOrigin
+    let path = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
+    return ProblemPage.response(
+      of: problem, page: path, isKnown: visit.isKnown, isSandbox: service.agent.isSandbox)
   }
 
   /// The answer without the secrets that are known now; of a stream, each event is masked.
@@ -143,9 +159,8 @@ package final class APIServer: Sendable {
     return response
   }
 
-  /// - Parameter isKnown: Becomes true once it is known who asks.
   private func answered(
-    _ request: HTTPServerRequest, _ isKnown: inout Bool
+    _ request: HTTPServerRequest, _ visit: inout Visit
   ) async throws(Problem) -> HTTPServerResponse {
     try gate.checkHost(request)
     let path = request.rawPath
@@ -175,11 +190,11 @@ package final class APIServer: Sendable {
     }
     if let asset = PageAssets.answer(path) { return asset }
     try gate.checkOrigin(request)
-    guard path.hasPrefix("\(apiRoot)/") else { return try await page(request) }
-    if path == RequestDoor.path { return try await lines(request, &isKnown) }
+    guard path.hasPrefix("\(apiRoot)/") else { return try await page(request, &visit) }
+    if path == RequestDoor.path { return try await lines(request, &visit) }
     let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
     let caller = try await gate.caller(of: request)
-    isKnown = true
+    visit.isKnown = true
     try check(routed.verb.scope, for: caller)
     let asked = try await narrowed(try routed.request(request), for: caller)
     switch asked {
@@ -224,42 +239,29 @@ package final class APIServer: Sendable {
 
   // MARK: Pages
 
-  private func page(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
+  private func page(_ request: HTTPServerRequest, _ visit: inout Visit) async throws(Problem) -> HTTPServerResponse {
+    visit.isPage = true
     let isSandbox = service.agent.isSandbox
     let login = LoginPage(gate: gate, sessions: service.sessions, isSandbox: isSandbox)
-    var isKnown = false
-    do throws(Problem) {
-      let path = request.rawPath
-      if path == "/login" || path == "/logout" {
-        return try await login.answer(request)
-      }
-      guard let caller = try await gate.visitor(of: request, service.sessions) else {
-        if request.method == "POST" { return login.answer(toForm: request) }
-        return Pages.redirect(pagePath("login", query: [("to", request.target)]))
-      }
-      isKnown = true
-      let asking = PageRequest(
-        http: request, caller: caller,
-        parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
-        ask: { [self] asked throws(Problem) in
-          try check(asked.verb.scope, for: caller)
-          return try await reply(to: try await narrowed(asked, for: caller), from: caller)
-        }, clock: clock(), isSandbox: isSandbox)
-      if let answer = try await Pages.answer(asking) { return masked(answer) }
-      throw Problem(.noSuchPath, "there is no page at \(path.brief)")
-    } catch {
-      let response = page(of: error, request, isKnown: isKnown)
-      return isKnown ? masked(response) : response
+    let path = request.rawPath
+    if path == "/login" || path == "/logout" { return try await login.answer(request) }
+    guard let caller = try await gate.visitor(of: request, service.sessions) else {
+      if request.method == "POST" { return login.answer(toForm: request) }
+      return Pages.redirect(pagePath("login", query: [("to", request.target)]))
     }
+    visit.isKnown = true
+    let asking = PageRequest(
+      http: request, caller: caller,
+      parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
+      ask: { [self] asked throws(Problem) in
+        try check(asked.verb.scope, for: caller)
+        return try await reply(to: try await narrowed(asked, for: caller), from: caller)
+      }, clock: clock(), isSandbox: isSandbox)
+    if let answer = try await Pages.answer(asking) { return masked(answer) }
+    throw Problem(.noSuchPath, "there is no page at \(path.brief)")
   }
 
-  private func page(of problem: Problem, _ request: HTTPServerRequest, isKnown: Bool) -> HTTPServerResponse {
-    let isForm = request.method == "POST" && problem.kind != .foreignOrigin
-    let path = isForm ? request.pageOfForm : request.query.items.isEmpty ? nil : request.rawPath
-    return ProblemPage.response(of: problem, page: path, isKnown: isKnown, isSandbox: service.agent.isSandbox)
-  }
-
-  private func reply(to asked: AgentRequest, from caller: APICaller) async throws(Problem) -> AgentReply {
+  func reply(to asked: AgentRequest, from caller: APICaller) async throws(Problem) -> AgentReply {
     let first = Mutex<AgentReply?>(nil)
     await service.handle(
       asked, from: caller.caller, to: LocalReplies { reply in first.withLock { $0 = $0 ?? reply } })
@@ -267,86 +269,6 @@ package final class APIServer: Sendable {
     case .refused(let refusal)?: throw Problem(refusal, withData: caller.seesData)
     case let reply?: return caller.recipes.isEmpty ? reply : reply.alone
     case nil: throw Problem(.refusal(.state), "the agent is stopping", headers: ["Retry-After": "5"])
-    }
-  }
-
-  // MARK: What a token is limited to
-
-  /// The request as a caller may make it: one whose token names recipes finds nothing of the others.
-  private func narrowed(_ asked: AgentRequest, for caller: APICaller) async throws(Problem) -> AgentRequest {
-    var asked = asked
-    if case .explainSchedule(let id, let at, _, _) = asked {
-      asked = .explainSchedule(id: id, at: at, isAlone: !caller.recipes.isEmpty, withData: caller.seesData)
-    }
-    if caller.recipes.isEmpty { return asked }
-    func check(recipe: String, _ what: String) throws(Problem) {
-      guard caller.sees(recipe: recipe) else { throw Problem(.refusal(.notFound), "there is no such \(what)") }
-    }
-    func check(schedule id: String) throws(Problem) {
-      try check(recipe: String(Substring(id.utf8.prefix { $0 != ASCII.slash })), "schedule")
-    }
-    switch asked {
-    case .start(let recipe, _, _, _, _), .plan(let recipe, _, _, _), .recipe(let recipe):
-      try check(recipe: recipe, "recipe")
-    case .showPlan(let digest):
-      guard case .plan(let plan) = try await reply(to: .showPlan(digest: digest), from: caller),
-        caller.sees(recipe: plan.recipe)
-      else { throw Problem(.refusal(.notFound), "there is no such plan") }
-    case .runs(var query):
-      if let recipe = query.recipe { try check(recipe: recipe, "recipe") } else { query.seen = caller.recipes }
-      return .runs(query)
-    case .slots(var query):
-      if let schedule = query.schedule { try check(schedule: schedule) } else { query.recipes = caller.recipes }
-      return .slots(query)
-    case .upcoming(var query):
-      if let schedule = query.schedule { try check(schedule: schedule) } else { query.recipes = caller.recipes }
-      return .upcoming(query)
-    case .pauseSchedule(let id, _), .resumeSchedule(let id), .resetSchedule(let id), .trigger(let id, _, _, _, _),
-      .backfill(let id, _, _, _, _), .explainSchedule(let id, _, _, _):
-      try check(schedule: id)
-    case .signal(var event):
-      guard let run = event.run else {
-        throw Problem(.forbidden, "the token is limited to some recipes: name the run that the event is for in 'run'")
-      }
-      try await find(run, for: caller)
-      // Ids of its own, so that it can't take those of others.
-      let own = "\(caller.caller.account)/"
-      if let source = event.source { event.source = own + source } else { event.id = event.id.map { own + $0 } }
-      return .signal(event)
-    case .resume(let run, _), .follow(let run, _), .pause(let run, _), .cancel(let run, _, _), .retry(let run, _, _, _),
-      .delete(let run), .resolve(let run, _, _, _), .decide(let run, _, _, _, _), .find(let run), .show(let run),
-      .logs(let run, _, _), .steps(let run, _, _):
-      try await find(run, for: caller)
-    case .schedules, .recipes, .status, .approvals, .actions, .watch: break
-    case .explain(let run, _):
-      try await find(run, for: caller)
-      return .explain(run: run, isAlone: true)
-    case .why(let question):
-      try await find(question.subject.run, for: caller)
-      if let schedule = question.subject.schedule { try check(schedule: schedule) }
-      return .why(question.alone)
-    // It may call the recipes that are served, and what is found says what they take.
-    case .check, .connections, .submit, .value, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
-      throw Problem(
-        .forbidden, "'\(asked.verb.name)' is about all recipes, and the token is limited to \(joined(caller.recipes))")
-    }
-    return asked
-  }
-
-  private func find(_ run: String, for caller: APICaller) async throws(Problem) {
-    guard !run.hasSameScalars(as: "last") else {
-      throw Problem(
-        .refusal(.notFound),
-        "the token is limited to \(joined(caller.recipes)): name the run by its id, or as last:RECIPE")
-    }
-    var found: RunReference?
-    do throws(Problem) {
-      if case .found(let run, _) = try await reply(to: .find(run: run), from: caller) { found = run }
-    } catch  where error.kind != .refusal(.ambiguous) && error.kind != .refusal(.notFound) { throw error } catch {
-      // The message would name runs, or recipes, of others.
-    }
-    guard let found, caller.sees(recipe: found.recipe) else {
-      throw Problem(.refusal(.notFound), "there is no such run")
     }
   }
 
@@ -525,12 +447,10 @@ package final class APIServer: Sendable {
   // MARK: Streams
 
   /// Answers a request of the command line as lines.
-  private func lines(
-    _ request: HTTPServerRequest, _ isKnown: inout Bool
-  ) async throws(Problem) -> HTTPServerResponse {
-    let door = RequestDoor(service: service, gate: gate, program: program, time: time)
+  private func lines(_ request: HTTPServerRequest, _ visit: inout Visit) async throws(Problem) -> HTTPServerResponse {
+    let door = RequestDoor(service: service, gate: gate, program: program)
     let caller = try await gate.caller(of: request)
-    isKnown = true
+    visit.isKnown = true
     let given = try door.asked(request, by: caller) { scope throws(Problem) in try check(scope, for: caller) }
     let asked = try await narrowed(given, for: caller)
     return door.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
@@ -555,7 +475,7 @@ package final class APIServer: Sendable {
     var response = HTTPServerResponse(headers: [
       "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
     ])
-    response.body = .stream { [service, store, time, gate] writer in
+    response.body = .stream { [service, store, gate] writer in
       defer { withExtendedLifetime(lease) {} }
       let replies = EventStreamReplies(writer, for: caller, hiding: store.secrets)
       await withTaskGroup(of: Void.self) { group in
@@ -563,11 +483,7 @@ package final class APIServer: Sendable {
           await service.handle(asked, from: caller.caller, to: replies)
         }
         group.addTask {
-          while !Task.isCancelled {
-            try? await time.sleep(for: APIServer.heartbeat)
-            guard await gate.isStillIn(caller) else { return }
-            do { try await writer.write(": still here\n\n") } catch { return }
-          }
+          await gate.repeatSign(to: caller) { (try? await writer.write(": still here\n\n")) != nil }
         }
         await group.next()
         group.cancelAll()
@@ -589,22 +505,6 @@ final class StreamLease: Sendable {
   init(_ giveBack: @escaping @Sendable () -> Void) { self.giveBack = giveBack }
 
   deinit { giveBack() }
-}
-
-extension AgentReply {
-  /// The answer for a caller who sees only some recipes: without what belongs to runs of others.
-  fileprivate var alone: AgentReply {
-    switch self {
-    case .runs(let open, let finished, let next, let count):
-      return .runs(open: open.map(\.alone), finished: finished, next: next, openCount: count)
-    case .run(let run): return .run(run.alone)
-    case .ended(let run): return .ended(run.alone)
-    case .slots(var slots):
-      for index in slots.indices { slots[index].cause = slots[index].cause.alone }
-      return .slots(slots)
-    default: return self
-    }
-  }
 }
 
 extension AgentRequest {

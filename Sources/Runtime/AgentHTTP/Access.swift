@@ -93,10 +93,22 @@ struct Gate: Sendable {
   private func token(_ digest: String) async -> TokenIssued? { await store.tokens().first { $0.sha256 == digest } }
 
   /// Whether a caller who was let in may still be there: a stream ends when its token is revoked or expires.
-  func isStillIn(_ caller: APICaller) async -> Bool {
+  private func isStillIn(_ caller: APICaller) async -> Bool {
     guard let digest = caller.token else { return true }
     return await validToken(digest) != nil
   }
+
+  /// Says again and again that a stream is still there, by which clients that are gone are found, until the caller is
+  /// no longer let in or the sign can't be given.
+  func repeatSign(to caller: APICaller, _ give: () async -> Bool) async {
+    while !Task.isCancelled {
+      try? await time.sleep(for: Gate.silence)
+      guard await isStillIn(caller), await give() else { return }
+    }
+  }
+
+  /// How long a stream is silent at most.
+  private static let silence = TimeSpan.seconds(15)
 
   /// The token with a hash, unless it was revoked or has expired.
   func validToken(_ digest: String) async -> TokenIssued? {

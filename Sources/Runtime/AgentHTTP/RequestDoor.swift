@@ -17,7 +17,6 @@ struct RequestDoor: Sendable {
   let service: RunService
   let gate: Gate
   let program: String
-  let time: any TimeSource
 
   static let path = "\(apiRoot)/requests"
   /// A line that says only that the connection lives: long enough to count as traffic.
@@ -71,7 +70,7 @@ struct RequestDoor: Sendable {
       "Content-Type": "application/jsonl", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
       "Errand-Program": program,
     ])
-    response.body = .stream { [service, time, gate] writer in
+    response.body = .stream { [service, gate] writer in
       defer { withExtendedLifetime(lease) {} }
       let queue = LineQueue()
       let line = RequestLine(
@@ -84,11 +83,8 @@ struct RequestDoor: Sendable {
           queue.finish()
         }
         group.addTask {
-          while !Task.isCancelled {
-            try? await time.sleep(for: APIServer.heartbeat)
-            guard await gate.isStillIn(caller) else { return queue.close() }
-            queue.send(RequestDoor.heartbeat)
-          }
+          await gate.repeatSign(to: caller) { queue.send(RequestDoor.heartbeat) }
+          queue.close()
         }
         try await queue.write(to: writer)
       }
