@@ -67,6 +67,8 @@ package struct RecipeRegistry {
   private var unlisted: [String: String] = [:]
   /// The recipes that were read and not yet taken; keeping a thousand of them would waste memory.
   private var fresh: [String: Recipe] = [:]
+  /// Those that were asked for last, by people and programs that start runs.
+  private var latest = CheckedRecipes()
 
   package init(_ folders: [String], in environment: RecipeEnvironment, files: RecipeFiles = .disk) {
     self.folders = folders
@@ -92,6 +94,11 @@ package struct RecipeRegistry {
     files.values.compactMap(\.item).sorted { $0.file.precedesByScalars($1.file) }
   }
 
+  /// The recipe with a name.
+  func item(named name: String) -> Item? {
+    files.values.lazy.compactMap(\.item).first { $0.name.hasSameScalars(as: name) }
+  }
+
   /// The faults of the faulty files.
   package var faults: [Diagnostic] {
     files.sorted { $0.key.precedesByScalars($1.key) }.flatMap { $0.value.faults.filter { $0.severity == .error } }
@@ -112,6 +119,7 @@ package struct RecipeRegistry {
   package mutating func use(_ folders: [String], in environment: RecipeEnvironment) {
     self.folders = folders
     self.environment = environment
+    latest = CheckedRecipes()
     for file in files.keys { files[file]?.stamps = [:] }
   }
 
@@ -237,9 +245,13 @@ package struct RecipeRegistry {
     return recipe
   }
 
-  /// An earlier version of a recipe, if it is still valid; the registry is unchanged.
+  /// The recipe of texts that are or were in force, if they are still valid.
   package func recipe(of file: String, from texts: ValueMap, in language: Int) -> Recipe? {
-    checked(Item(file: file, name: "", texts: texts, language: language))
+    let isCurrent = language == LanguageVersion.current
+    if isCurrent, let recipe = latest.recipe(file, among: .map(texts), zone: environment.zone) { return recipe }
+    let recipe = checked(Item(file: file, name: "", texts: texts, language: language))
+    if isCurrent, let recipe { latest.keep(recipe) }
+    return recipe
   }
 
   /// The first fault of a file as it is now.

@@ -12,8 +12,7 @@ extension ScheduleHost {
 
   /// The recipe that a name means; refused with the names that there are.
   private func served(recipe name: String) throws(RequestRefusedError) -> (item: RecipeRegistry.Item, recipe: Recipe) {
-    let items = registry.items
-    guard let item = items.first(where: { $0.name.hasSameScalars(as: name) }) else {
+    guard let item = registry.item(named: name) else {
       let broken = registry.faults.compactMap(\.location?.source.name).first { file in
         file.split(separator: "/").last?.prefix { $0 != "." } ?? "" == name
       }
@@ -23,7 +22,7 @@ extension ScheduleHost {
         refusal.overHTTP = "'\(broken)' has errors, so it isn't served; see 'findings' of GET /api/v1/recipes/\(name)"
         throw refusal
       }
-      let names = items.map(\.name)
+      let names = registry.items.map(\.name)
       let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
       throw RequestRefusedError(
         .notFound,
@@ -98,7 +97,7 @@ extension ScheduleHost {
   /// One recipe, with its text and what it takes and does; of one that has errors, the text and these.
   func servedRecipe(named name: String) async throws(RequestRefusedError) -> RecipeRecord {
     if let file = registry.broken.first(where: { ScheduleHost.stem(of: $0).hasSameScalars(as: name) }),
-      !registry.items.contains(where: { $0.name.hasSameScalars(as: name) })
+      registry.item(named: name) == nil
     {
       var record = RecipeRecord(name: name, file: file)
       record.findings = findings(of: file)

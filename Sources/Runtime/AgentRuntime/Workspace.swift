@@ -1,5 +1,5 @@
 package import ActionKit
-import Agent
+package import Agent
 package import Basics
 import Glibc
 package import Recipes

@@ -1,13 +1,12 @@
-import Agent
-import Basics
+package import Basics
 package import Recipes
 import Synchronization
 
-/// Caches the checked recipes of runs in one workspace, so that a start or a wake-up need not check again.
+/// Caches checked recipes, so that a start or a wake-up of a run need not check again.
 ///
 /// A recipe is found by its file and the hash of its text, and used only if every text it was made from is the same. It
 /// is kept as long as a run uses it, and the latest few beyond that, so a run that waits for days takes no memory.
-/// Another configuration has its own workspace with an empty cache.
+/// Another configuration has a cache of its own.
 package final class CheckedRecipes: Sendable {
   /// The most bytes of text of the recipes that are kept without a run.
   private static let mostBytes = 32 << 10
@@ -43,8 +42,10 @@ package final class CheckedRecipes: Sendable {
 
   private let content = Mutex(Content())
 
+  package init() {}
+
   /// The recipe of a file among texts, if it was checked before.
-  func recipe(_ file: String, among texts: Value, zone: String?) -> Recipe? {
+  package func recipe(_ file: String, among texts: Value, zone: String?) -> Recipe? {
     let key = Key(file, texts[file]?.string ?? "")
     guard let recipe = content.withLock({ $0.known[key]?.recipe }), recipe.folderZone == zone,
       Value.map(recipe.texts) == texts
