@@ -1,10 +1,9 @@
 import ActionKit
-import Agent
 import Basics
 import Recipes
 import Testing
 
-@testable import AgentRuntime
+@testable import Agent
 
 /// A checked recipe is found again as long as every text is the same, and dropped when unused.
 @Suite struct CheckedRecipesTests {
