@@ -89,6 +89,8 @@ struct SlotFormatter {
     var commands: [String] = []
     if !facts.isRead {
       text = "\(didNot): no agent has read '\(schedule.file.safe)' yet."
+    } else if slot > clock.now {
+      text = "\(name) is due on \(due), if nothing changes until then."
     } else if slot < schedule.createdAt {
       text = "\(didNot): the agent has known the schedule only since \(clock.date(schedule.createdAt))."
     } else if slot <= schedule.processedUntil {

@@ -134,7 +134,13 @@ extension RunService {
       throw RequestRefusedError(
         .request, "ids that begin with '\(path):' are those of deliveries to the webhook '\(path)'; choose another id")
     }
-    let run = if let prefix = event.run { try await openRun(prefix) } else { String?.none }
+    var run: String?
+    if let name = event.run {
+      let found = try await find(name, isOpen: true).id
+      // An event that comes again is answered as before, though its run may be over.
+      let isKnown = await store.event(id)?.run == found
+      run = isKnown ? found : try await openRun(found)
+    }
     let isNew = try await kept { () async throws(StateError) in
       var data: StoredValue?
       if let value = event.data, !value.isNull { data = try await store.keep(value) }

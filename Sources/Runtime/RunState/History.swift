@@ -37,7 +37,7 @@ extension History {
     // No run ends before it was created.
     search.from = [query.createdFrom, query.endedFrom].compactMap(\.self).max()
     search.before = query.endedBefore
-    search.lastMonth = query.endedBefore
+    (search.firstMonth, search.lastMonth) = (query.endedFrom, query.endedBefore)
     search.matches = query.matches
     if let prefix = query.idPrefix { search.needles.append(["{\"id\":\(JSON.quoted(prefix).dropLast())"]) }
     if let suffix = query.idSuffix {

@@ -54,6 +54,8 @@ struct LogQuery<Summary: LogSummary>: Sendable {
   var before: Timestamp?
   /// Only months up to that instant's.
   var lastMonth: Timestamp?
+  /// Only months from that instant's on.
+  var firstMonth: Timestamp?
   /// The whole condition; the other members only save reading.
   var matches: @Sendable (Summary) -> Bool = { _ in true }
 
@@ -160,6 +162,7 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
     var found: [(line: Line, month: LogMonth)] = []
     for month in try months().reversed() where found.count < query.limit {
       if let last = query.lastMonth, month.name > LogMonth.name(of: last) { continue }
+      if let first = query.firstMonth, month.name < LogMonth.name(of: first) { break }
       var query = query
       query.limit -= found.count
       found += try lines(of: month, query, &whole).map { ($0, month) }

@@ -301,9 +301,11 @@ extension SecretBook {
 // MARK: - Events
 
 extension EventRecord {
-  /// Whether an event that comes again is this one: with the same name and data, and for the same run.
+  /// Whether an event that comes again is this one: with the same id, name and data, and for the same run.
+  ///
+  /// The state finds events by ids that look the same, of which not all are.
   package func isSame(as event: EventRecord, given secrets: SecretBook) -> Bool {
-    guard name.hasSameScalars(as: event.name), run == event.run else { return false }
+    guard id.hasSameScalars(as: event.id), name.hasSameScalars(as: event.name), run == event.run else { return false }
     // The data are kept without their secrets.
     return data == event.data || data == (try? event.data?.withoutSecrets(secrets))
   }

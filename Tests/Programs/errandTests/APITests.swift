@@ -228,6 +228,30 @@ import Testing
     await bench.end()
   }
 
+  @Test
+  func `an event for a run is answered as before after the run has ended, and one that only looks the same is refused`()
+    async throws
+  {
+    let bench = try await Bench()
+    try bench.program.write("steps: [{ wait: { event: paid } }]", to: "recipes/hear.yaml")
+    _ = await bench.agent.line(with: "hear")
+    let token = try await bench.token("shop", "--scope", "start", "--scope", "read", "--scope", "data")
+    let started = try await bench.send("POST", "/api/v1/recipes/hear/runs", token, "{}")
+    let run = try #require(started.json["run"]?.string)
+    let body = #"{"name":"paid","run":"\#(run)","data":1,"id":"caf\u00e9"}"#
+    #expect(try await bench.send("POST", "/api/v1/events", token, body).status == 202)
+    while try await bench.send("GET", "/api/v1/runs/\(run)", token).json["status"]?.string != "succeeded" {}
+    let again = try await bench.send("POST", "/api/v1/events", token, body)
+    #expect(again.status == 200 && again.json["isNew"] == .bool(false), "\(again.json)")
+    let other = try await bench.send(
+      "POST", "/api/v1/events", token, body.replacingOccurrences(of: "\\u00e9", with: "e\\u0301"))
+    #expect(other.status == 400, "\(other.json)")
+    let late = try await bench.send(
+      "POST", "/api/v1/events", token, body.replacingOccurrences(of: "caf", with: "tea"))
+    #expect(late.status == 409, "\(late.json)")
+    await bench.end()
+  }
+
   @Test func `a start out of turn that was skipped answers its key as before, whatever happened since`() async throws {
     var bench = try await Bench()
     try bench.program.write(
@@ -426,6 +450,13 @@ import Testing
       try await sentences("sum/why?at=2020-01-01T05:00:00Z", reader).first
         == "sum had no slot on Wed 2020-01-01 06:00 CET: it is due every day at 05:00; the nearest are Wed 2020-01-01 05:00 CET and Thu 2020-01-02 05:00 CET."
     )
+    #expect(
+      try await sentences("sum/why?at=2099-01-01T12:00:00Z", reader).first
+        == "sum has no slot on Thu 2099-01-01 13:00 CET: it is due every day at 05:00; the nearest are Thu 2099-01-01 05:00 CET and Fri 2099-01-02 05:00 CET."
+    )
+    #expect(
+      try await sentences("sum/why?at=2099-01-01T04:00:00Z", reader).first
+        == "sum is due on Thu 2099-01-01 05:00 CET, if nothing changes until then.")
     let started = try await bench.send("POST", "/api/v1/schedules/sum/trigger", all)
     let run = try #require(started.json["items"]?.list?.first?["run"]?.string)
     let told = try await sentences("sum/why", narrow)

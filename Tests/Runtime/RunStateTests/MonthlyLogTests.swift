@@ -57,6 +57,10 @@ import Testing
       $0.recipe = "rare \"one\""; $0.statuses = [.failed]
     },
     query { $0.endedBefore = instant(260 * 2000) }, query { $0.endedBefore = instant(-1) },
+    query { $0.endedFrom = instant(260 * 2000) }, query { $0.endedFrom = instant(600 * 2000) },
+    query {
+      $0.endedFrom = instant(400 * 2000); $0.endedBefore = instant(600 * 2000)
+    },
     query { $0.idPrefix = "0" }, query { $0.idPrefix = "1" },
     query { $0.idPrefix = String(runs[300].id.prefix(6)) }, query { $0.idPrefix = String(runs[3].id.prefix(9)) },
     query { $0.idPrefix = String(runs[613].id.prefix(20)) }, query { $0.idPrefix = runs[0].id },
@@ -93,6 +97,15 @@ import Testing
     #expect(try log.entry(MonthlyLogTests.runs[3].id) != nil)
     let size = ["11", "12"].compactMap { disk["/state/history/2026-\($0).index"]?.count }.reduce(0, +)
     #expect(disk.bytesRead - before < size * 3 / 4)
+  }
+
+  @Test func `a search for what ended lately reads no earlier month`() throws {
+    let disk = try MonthlyLogTests.filled()
+    let log = MonthlyLogTests.log(disk)
+    _ = try log.runs(HistoryQuery(limit: 1000))
+    let before = disk.bytesRead
+    #expect(try log.runs(MonthlyLogTests.query { $0.endedFrom = instant(690 * 2000) }).count == 10)
+    #expect(disk.bytesRead - before < (disk["/state/history/2026-12.index"]?.count ?? 0) / 2)
   }
 
   @Test func `a record that is added twice is there once`() throws {
