@@ -203,7 +203,7 @@ extension RoutedVerb {
     }
     guard map["specversion"]?.string == "1.0" else { throw fault("'specversion' has to be \"1.0\"", "specversion") }
     guard map["data_base64"] == nil else {
-      throw fault("the data of the event has to be JSON; 'data_base64' isn't taken", "data_base64")
+      throw fault("the data of the event has to be JSON, in 'data'; 'data_base64' isn't read", "data_base64")
     }
     for (attribute, name) in [("id", "id"), ("type", "name"), ("source", "source")] {
       guard let text = map[attribute]?.string, !text.isEmpty else {
@@ -212,6 +212,8 @@ extension RoutedVerb {
       line[name] = .string(text)
     }
     line["data"] = map["data"]
+    // An extension attribute.
+    line["run"] = map["run"]
   }
 }
 

@@ -249,6 +249,12 @@ import Testing
     let late = try await bench.send(
       "POST", "/api/v1/events", token, body.replacingOccurrences(of: "caf", with: "tea"))
     #expect(late.status == 409, "\(late.json)")
+    // A CloudEvent names its run by an extension attribute.
+    let cloud = try await bench.send(
+      "POST", "/api/v1/events", token,
+      #"{"specversion":"1.0","id":"1","source":"/shop","type":"paid","run":"\#(run)"}"#,
+      headers: ["Content-Type": "application/cloudevents+json"])
+    #expect(cloud.status == 409, "\(cloud.json)")
     await bench.end()
   }
 
