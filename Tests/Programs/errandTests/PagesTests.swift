@@ -104,7 +104,8 @@ import Testing
     let browser = try await Browser(bench)
     // Any day of a week names it; the clocks of Berlin change on the last Sunday of March.
     var page = try await browser.get("/schedules?week=2126-03-29")
-    while !page.text.contains("/schedules/daily") { page = try await browser.get("/schedules?week=2126-03-29") }
+    // The agent reads the schedules of a recipe one after another.
+    while !page.text.contains("Australia/Sydney") { page = try await browser.get("/schedules?week=2126-03-29") }
     #expect(page.text.contains("From 2126-03-25 to 2126-03-31"))
     #expect(page.text.contains("The clock goes forward: 02:00 is 03:00."))
     // Words of one zone stand beside times of another.
