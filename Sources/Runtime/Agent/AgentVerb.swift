@@ -356,7 +356,7 @@ extension AgentVerb {
       Member<String?>.optional(
         "run", "The run, named as in other requests. If left out, the first run that waits for the event."),
       Member<String?>.optional(
-        "source", "Where the event comes from, as a URI. Events of different sources are different, whatever their ids."
+        "source", "Where the event comes from, as a URI. With another source, the same id is another event."
       ),
       make: { .signal(SentEvent(id: $1, source: $4, name: $0, data: $2?.value, run: $3)) },
       values: {

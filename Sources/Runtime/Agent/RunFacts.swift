@@ -181,10 +181,10 @@ extension RunRecord {
 }
 
 extension RunCause {
-  // What is retried is of the same recipe.
   /// The cause for a caller who sees only some recipes.
   package var alone: RunCause {
     var cause = self
+    // What is retried is of the same recipe.
     if cause.kind != .retry { cause.run = nil }
     return cause
   }
