@@ -3,12 +3,15 @@
 /// A recipe of thousands of steps makes a copy of its scope for each and declares a name in it, which in a dictionary would
 /// copy all names for each. Here the entries lie in layers, each larger than the one after it, and only layers of about
 /// one size are ever joined: a copy with one entry more costs the logarithm of all on the average.
+///
+/// Inlinable, so that each kind of entry has code of its own: a sixth of the time of a check was spent on finding out at
+/// run time what an entry is.
 package struct LayeredMap<Entry: Sendable>: Sendable {
-  private var layers: [[String: Entry]] = []
+  @usableFromInline var layers: [[String: Entry]] = []
 
-  package init() {}
+  @inlinable package init() {}
 
-  package subscript(name: String) -> Entry? {
+  @inlinable package subscript(name: String) -> Entry? {
     for layer in layers.reversed() {
       if let entry = layer[name] { return entry }
     }
@@ -16,10 +19,11 @@ package struct LayeredMap<Entry: Sendable>: Sendable {
   }
 
   /// Adds an entry, which hides one of the same name.
-  package mutating func insert(_ entry: Entry, for name: String) {
+  @inlinable package mutating func insert(_ entry: Entry, for name: String) {
     var newest = [name: entry]
-    while let last = layers.last, last.count <= newest.count {
-      newest = last.merging(newest) { $1 }
+    while var joined = layers.last, joined.count <= newest.count {
+      for (name, entry) in newest { joined[name] = entry }
+      newest = joined
       layers.removeLast()
     }
     layers.append(newest)

@@ -82,15 +82,17 @@ struct KeySet: Sendable {
   let keys: [Key]
   /// Keys that must not all be there.
   let exclusive: [String]
+  // Kept, because each mapping of a recipe asks for them.
+  let names: [String]
+  /// The keys of which there must be exactly one.
+  let kinds: [String]
 
   init(_ keys: [Key], notTogether exclusive: [String] = []) {
     self.keys = keys
     self.exclusive = exclusive
+    names = keys.map(\.name)
+    kinds = keys.filter(\.isKind).map(\.name)
   }
-
-  var names: [String] { keys.map(\.name) }
-  /// The keys of which there must be exactly one.
-  var kinds: [String] { keys.filter(\.isKind).map(\.name) }
 
   /// The keys that go with exactly these others.
   func names(with companions: [String]) -> [String] { keys.filter { $0.companions == companions }.map(\.name) }

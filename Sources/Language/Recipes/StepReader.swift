@@ -72,6 +72,7 @@ struct StepReader {
   /// Keys that go with some kinds of steps only.
   private static let modifiers = KeySet.step.keys.filter { !$0.companions.isEmpty && $0.companions != loop }
   private static let loop = ["forEach"]
+  private static let loopKeys = KeySet.step.names(with: loop)
 
   /// What to do with an unknown key of a step, if the step itself tells.
   private func advice(onKey name: String, of step: Value) -> String? {
@@ -220,8 +221,8 @@ struct StepReader {
 
   private func refuseMisplaced(_ fields: Fields, _ words: [String]) {
     guard !words.isEmpty else { return }
-    for key in StepReader.modifiers where !key.companions.contains(where: words.contains) {
-      guard let member = fields.member(key.name) else { continue }
+    for key in StepReader.modifiers {
+      guard let member = fields.member(key.name), !key.companions.contains(where: words.contains) else { continue }
       if key.name == "else" {
         findings.error("'else' goes with 'if' and 'steps': put '\(words[0])' under 'steps'", at: member.key)
         continue
@@ -268,7 +269,7 @@ struct StepReader {
 
   private func loop(_ fields: Fields, in scope: inout Scope) -> Loop? {
     guard let value = fields["forEach"] else {
-      for key in KeySet.step.names(with: StepReader.loop) {
+      for key in StepReader.loopKeys {
         if let member = fields.member(key) { findings.error("'\(key)' needs 'forEach' beside it", at: member.key) }
       }
       return nil
