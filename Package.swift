@@ -146,6 +146,7 @@ let package = Package(
           dependencies: [
             "ActionKit", "Basics", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Recipes", "RunState",
           ]),
+        .target(name: "SharedState", dependencies: ["Basics", "RunState"]),
         .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
         .target(
           name: "Agent",
@@ -174,6 +175,7 @@ let package = Package(
           "RunTestKit", "StorePlugin"),
         .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
         .tests(of: "SecretSources", "ActionTestKit", "Basics", "Recipes"),
+        .tests(of: "SharedState", "Basics", "RunState", "RunTestKit"),
       ]),
     // What tests are made with: those of recipes, of plugins, and the simulator.
     floor(
@@ -182,7 +184,8 @@ let package = Package(
         .target(name: "ExpressionTestKit", dependencies: ["Basics", "Expressions"]),
         .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "YAMLReader"]),
         .target(
-          name: "RunTestKit", dependencies: ["ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "Runs"]),
+          name: "RunTestKit",
+          dependencies: ["ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "Runs", "SharedState"]),
         .target(
           name: "RecipeTesting",
           dependencies: [

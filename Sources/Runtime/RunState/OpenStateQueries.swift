@@ -36,7 +36,7 @@ package struct OpenRunQuery: Sendable {
     self.event = event
   }
 
-  func matches(_ run: RunRecord) -> Bool {
+  package func matches(_ run: RunRecord) -> Bool {
     if let recipe, !recipe.hasSameScalars(as: run.recipe) { return false }
     if !recipes.isEmpty, !recipes.contains(where: run.recipe.hasSameScalars) { return false }
     if let group, run.origin.group?.name.hasSameScalars(as: group) != true { return false }
@@ -89,7 +89,7 @@ package struct EventQuery: Sendable {
     self.since = since
   }
 
-  func matches(_ event: EventRecord) -> Bool {
+  package func matches(_ event: EventRecord) -> Bool {
     if let name, !name.hasSameScalars(as: event.name) { return false }
     if isUnconsumed, event.consumedBy != nil { return false }
     if let consumer, event.consumedBy?.hasSameScalars(as: consumer) != true { return false }

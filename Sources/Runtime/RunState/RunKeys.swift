@@ -52,7 +52,7 @@ package struct RunKey: Record, Equatable {
   }
 
   /// The name under which the state finds the run.
-  func digest(of recipe: String) throws(RecordError) -> String {
+  package func digest(of recipe: String) throws(RecordError) -> String {
     do throws(StateError) {
       return try sha256([caller, recipe, key].flatMap { Array($0.utf8) + [0] })
     } catch {

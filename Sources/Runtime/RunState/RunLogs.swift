@@ -73,7 +73,7 @@ package struct PrintedLine: Record, Equatable {
   package var bytes: [UInt8] { ((try? recordedBytes(of: self)) ?? []) + [ASCII.newline] }
 
   /// The note that the log of a run is full.
-  static func full(at instant: Timestamp) -> PrintedLine {
+  package static func full(at instant: Timestamp) -> PrintedLine {
     PrintedLine(
       step: "", attempt: 0, stream: .note, at: instant,
       text: "the log of this run has reached \(mostOfRun >> 20) MiB; what is printed from here on isn't kept")

@@ -314,7 +314,7 @@ extension EventRecord {
 extension StateEvent {
   /// The event without secrets in the parts that `keep` did not prepare: the run's origin, data from outside, and the
   /// sentences for people.
-  func withoutSecrets(_ book: SecretBook) throws(StateError) -> StateEvent {
+  package func withoutSecrets(_ book: SecretBook) throws(StateError) -> StateEvent {
     let finder = book.finder
     if finder.isEmpty { return self }
     switch self {

@@ -3,36 +3,41 @@ package import Basics
 /// Everything that is open, and the runs that ended since the last snapshot: the fold of all events so far.
 package struct State: Sendable, Equatable {
   /// The open runs, by id.
-  package private(set) var runs: [String: RunRecord] = [:]
+  package internal(set) var runs: [String: RunRecord] = [:]
   /// The runs that ended and are not in the history's files yet, in the order in which they ended.
-  package private(set) var ended: [RunRecord] = []
+  package internal(set) var ended: [RunRecord] = []
   /// The values that outlive runs.
-  package private(set) var values: [String: StoredValue] = [:]
+  package internal(set) var values: [String: StoredValue] = [:]
   /// The events that were received in the last days, by id.
-  package private(set) var events: [String: EventRecord] = [:]
+  package internal(set) var events: [String: EventRecord] = [:]
   /// The schedules, by id.
-  package private(set) var schedules: [String: ScheduleRecord] = [:]
+  package internal(set) var schedules: [String: ScheduleRecord] = [:]
   /// The slots that were settled and are not in the ledger's files yet, in the order in which they were.
-  package private(set) var slots: [SlotRecord] = []
+  package internal(set) var slots: [SlotRecord] = []
   /// What counts of the latest requests on the connections that have limits, by their names.
-  package private(set) var connections: [String: ConnectionUse] = [:]
+  package internal(set) var connections: [String: ConnectionUse] = [:]
   /// The tokens of callers over HTTP, by their names.
-  package private(set) var tokens: [String: TokenIssued] = [:]
+  package internal(set) var tokens: [String: TokenIssued] = [:]
   /// The deliveries to webhooks that are known.
-  private(set) var deliveries = DeliveryKeys()
+  var deliveries = DeliveryKeys()
   /// The runs that were started with a key.
-  private(set) var keys = RunKeys()
+  var keys = RunKeys()
   /// The schedules that follow the runs of a recipe, by its name; derived from `schedules`.
   private var followers: [String: [String]] = [:]
   /// The place of each schedule's last slot in `slots`.
   private var rows: [String: Int] = [:]
   /// The latest texts of each recipe.
   private var texts = KnownTexts()
+  /// Of a part of the state: runs that are open, but not in `runs`.
+  var openElsewhere: Set<String> = []
 
   package init() {}
 
   /// The open runs, oldest first.
   package var openRuns: [RunRecord] { runs.values.sorted { $0.id.precedesByScalars($1.id) } }
+
+  /// Whether a run is open.
+  private var isOpen: (String) -> Bool { { [runs, openElsewhere] in runs[$0] != nil || openElsewhere.contains($0) } }
 
   /// The recipe of a run that is open or has just ended.
   func recipe(ofRun id: String) -> String? { (runs[id] ?? endedRun(id))?.recipe }
@@ -54,7 +59,7 @@ package struct State: Sendable, Equatable {
 
   /// What has a caller's key for a recipe at an instant.
   package func run(ofKey key: RunKey, of recipe: String, at instant: Timestamp) throws(RecordError) -> KeyedRun? {
-    keys.holder(of: try key.digest(of: recipe), at: instant) { runs[$0] != nil }
+    keys.holder(of: try key.digest(of: recipe), at: instant, isOpen: isOpen)
   }
 
   /// Applies one event.
@@ -202,8 +207,8 @@ extension State {
 
   private mutating func take(_ key: RunKey, for event: RunCreated) throws(RecordError) {
     // Shared only until this returns, so that no change of a run copies all.
-    let runs = runs
-    try keys.take(key, for: event) { runs[$0] != nil }
+    let isOpen = isOpen
+    try keys.take(key, for: event, isOpen: isOpen)
   }
 
   /// Updates the schedules after the end of a run: its own, and those that follow its recipe.
@@ -259,11 +264,11 @@ extension State {
     guard let index = schedules.index(forKey: slot.schedule) else { throw .noSchedule(slot.schedule) }
     var slot = slot
     if let key = slot.key {
-      let (runs, recipe) = (runs, schedules.values[index].recipe)
+      let (isOpen, recipe) = (isOpen, schedules.values[index].recipe)
       if slot.outcome != .buffered {
-        try keys.keep(slot, key, of: recipe) { runs[$0] != nil }
+        try keys.keep(slot, key, of: recipe, isOpen: isOpen)
       } else if let run = slot.run {
-        try keys.reserve(key, for: run, of: recipe, at: slot.at) { runs[$0] != nil }
+        try keys.reserve(key, for: run, of: recipe, at: slot.at, isOpen: isOpen)
       }
     }
     schedules.values[index].settle(slot)
@@ -280,7 +285,7 @@ extension State {
   }
 
   /// Rebuilds the members that are derived from the others.
-  fileprivate mutating func index() {
+  mutating func index() {
     for index in runs.values.indices {
       let origin = runs.values[index].origin
       runs.values[index].origin.texts = texts.shared(origin.texts, of: origin.file)

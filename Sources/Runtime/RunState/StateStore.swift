@@ -183,7 +183,7 @@ package struct HistoryQuery: Sendable {
     if let retryOf { retriesOf = [retryOf] }
   }
 
-  func matches(_ run: RunSummary) -> Bool {
+  package func matches(_ run: RunSummary) -> Bool {
     if let recipe, !recipe.hasSameScalars(as: run.recipe) { return false }
     if let statuses, !statuses.contains(run.status) { return false }
     if let idPrefix, !run.id.utf8.starts(with: idPrefix.utf8) { return false }
@@ -231,7 +231,7 @@ package struct SlotQuery: Sendable {
     self.before = before
   }
 
-  func matches(_ slot: SlotRecord) -> Bool {
+  package func matches(_ slot: SlotRecord) -> Bool {
     if let schedule, !schedule.hasSameScalars(as: slot.schedule) { return false }
     if let from, slot.until ?? slot.slot < from { return false }
     if let before, slot.slot >= before { return false }

@@ -7,17 +7,31 @@ extension StateError {
 
 extension StateError {
   static let noThread = StateError(.unavailable, "the system has no thread left for the state")
-  static let closed = StateError(.closed, "the state was closed")
+  package static let closed = StateError(.closed, "the state was closed")
 }
 
 extension State {
   /// Applies an event for a caller.
   mutating func fold(_ event: StateEvent) throws(StateError) {
-    do { try apply(event) } catch {
-      var refusal = StateError(.invalid, "the state cannot take the event: \(error.message)")
-      refusal.isOutrun = error.isOutrun
-      throw refusal
+    do { try apply(event) } catch { throw StateError(refusing: error) }
+  }
+}
+
+extension RunRecord {
+  /// The record after events that change nothing but this run.
+  package func folding(_ events: [StateEvent]) throws(StateError) -> RunRecord {
+    var record = self
+    do throws(RecordError) { for event in events { try record.apply(event) } } catch {
+      throw StateError(refusing: error)
     }
+    return record
+  }
+}
+
+extension StateError {
+  fileprivate init(refusing error: RecordError) {
+    self.init(.invalid, "the state cannot take the event: \(error.message)")
+    isOutrun = error.isOutrun
   }
 }
 

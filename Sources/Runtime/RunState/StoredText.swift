@@ -73,7 +73,7 @@ extension Value {
 
 extension StateEvent {
   /// Refuses a value that could not be written.
-  func check() throws(StateError) {
+  package func check() throws(StateError) {
     if bringsTooDeep { throw StoredValue.tooDeep }
   }
 

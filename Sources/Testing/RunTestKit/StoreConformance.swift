@@ -38,6 +38,13 @@ package struct StoreConformance {
     }
   }
 
+  // Identifiers as runs have them.
+  private static let r0 = "0199a3f2-4c00-7abc-8def-000000000000"
+  private static let r1 = "0199a3f2-4c00-7abc-8def-000000000001"
+  private static let r2 = "0199a3f2-4c00-7abc-8def-000000000002"
+  private static let r3 = "0199a3f2-4c00-7abc-8def-000000000003"
+  private static let r9 = "0199a3f2-4c00-7abc-8def-000000000009"
+
   private static func instant(_ seconds: Int) -> Timestamp {
     Timestamp(seconds: 1_795_165_200 + seconds) ?? .earliest
   }
@@ -61,34 +68,35 @@ package struct StoreConformance {
 
   private mutating func checkRuns() async throws(StateError) {
     try await store.append([])
-    try await store.append([Self.created("r1"), Self.changed("r1", .running)])
-    expect("a run that is held here", store.run("r1")?.status, .running)
-    expect("a run, wherever it is held", await store.openRun("r1")?.status, .running)
-    expect("a run that there is not", await store.openRun("r0"), nil)
-    await expectRefusal("a run that is there already", [Self.changed("r1", .paused), Self.created("r1")])
-    expect("a run after a batch that was refused", store.run("r1")?.status, .running)
-    let step = StepBegan(run: "r1", at: Self.instant(1), step: "a", now: Self.instant(1))
+    try await store.append([Self.created(Self.r1), Self.changed(Self.r1, .running)])
+    expect("a run that is held here", store.run(Self.r1)?.status, .running)
+    expect("a run, wherever it is held", await store.openRun(Self.r1)?.status, .running)
+    expect("a run that there is not", await store.openRun(Self.r0), nil)
+    await expectRefusal("a run that is there already", [Self.changed(Self.r1, .paused), Self.created(Self.r1)])
+    expect("a run after a batch that was refused", store.run(Self.r1)?.status, .running)
+    let step = StepBegan(run: Self.r1, at: Self.instant(1), step: "a", now: Self.instant(1))
     try await store.append(.stepBegan(step))
-    expect("a step that began", store.run("r1")?.steps["a"]?.status, .running)
-    await expectRefusal("a step of no run", [.stepBegan(StepBegan(run: "x", at: step.at, step: "a", now: step.now))])
+    expect("a step that began", store.run(Self.r1)?.steps["a"]?.status, .running)
+    await expectRefusal(
+      "a step of no run", [.stepBegan(StepBegan(run: Self.r0, at: step.at, step: "a", now: step.now))])
   }
 
   private mutating func checkQueries() async throws(StateError) {
     let wait = WaitRecord(.event, event: "handed-in")
     try await store.append([
-      Self.created("r3", recipe: "report", cause: RunCause(.retry, run: "r0")),
-      Self.created("r2", group: "markbook"), Self.changed("r2", .waiting),
-      .stepWaits(StepWaits(run: "r2", at: Self.instant(2), step: "w", now: Self.instant(2), wait: wait)),
+      Self.created(Self.r3, recipe: "report", cause: RunCause(.retry, run: Self.r0)),
+      Self.created(Self.r2, group: "markbook"), Self.changed(Self.r2, .waiting),
+      .stepWaits(StepWaits(run: Self.r2, at: Self.instant(2), step: "w", now: Self.instant(2), wait: wait)),
     ])
     let queries: [(String, OpenRunQuery, [String])] = [
-      ("every run", OpenRunQuery(), ["r1", "r2", "r3"]),
-      ("runs of a recipe", OpenRunQuery(recipe: "report"), ["r3"]),
-      ("runs of a group", OpenRunQuery(group: "markbook"), ["r2"]),
-      ("runs by status", OpenRunQuery(statuses: [.running, .queued]), ["r1", "r3"]),
-      ("runs by prefix", OpenRunQuery(idPrefix: "r"), ["r1", "r2", "r3"]),
-      ("runs by id", OpenRunQuery(idPrefix: "r2"), ["r2"]),
-      ("retries", OpenRunQuery(retryOf: "r0"), ["r3"]),
-      ("runs that wait for an event", OpenRunQuery(event: "handed-in"), ["r2"]),
+      ("every run", OpenRunQuery(), [Self.r1, Self.r2, Self.r3]),
+      ("runs of a recipe", OpenRunQuery(recipe: "report"), [Self.r3]),
+      ("runs of a group", OpenRunQuery(group: "markbook"), [Self.r2]),
+      ("runs by status", OpenRunQuery(statuses: [.running, .queued]), [Self.r1, Self.r3]),
+      ("runs by prefix", OpenRunQuery(idPrefix: "0199a"), [Self.r1, Self.r2, Self.r3]),
+      ("runs by id", OpenRunQuery(idPrefix: Self.r2), [Self.r2]),
+      ("retries", OpenRunQuery(retryOf: Self.r0), [Self.r3]),
+      ("runs that wait for an event", OpenRunQuery(event: "handed-in"), [Self.r2]),
       ("runs that wait for another event", OpenRunQuery(event: "handed"), []),
       ("runs of a recipe by status", OpenRunQuery(recipe: "averages", statuses: [.queued]), []),
     ]
@@ -107,22 +115,22 @@ package struct StoreConformance {
     }
     try await store.append([
       event("e2", "handed-in", 20), event("e1", "handed-in", 10), event("e3", "other", 20),
-      event("e4", "handed-in", 30, run: "r2"),
+      event("e4", "handed-in", 30, run: Self.r2),
     ])
     await expectRefusal("an event that was received before", [event("e1", "handed-in", 40)])
-    try await store.append(.eventConsumed(EventConsumed(at: Self.instant(41), id: "e1", by: "r2")))
+    try await store.append(.eventConsumed(EventConsumed(at: Self.instant(41), id: "e1", by: Self.r2)))
     await expectRefusal(
-      "an event that was consumed before", [.eventConsumed(EventConsumed(at: Self.instant(42), id: "e1", by: "r3"))])
+      "an event that was consumed before", [.eventConsumed(EventConsumed(at: Self.instant(42), id: "e1", by: Self.r3))])
     let queries: [(String, EventQuery, [String])] = [
       ("every event", EventQuery(), ["e1", "e2", "e3", "e4"]),
       ("events by name", EventQuery(name: "handed-in"), ["e1", "e2", "e4"]),
       ("events that are free", EventQuery(isUnconsumed: true), ["e2", "e3", "e4"]),
-      ("events that a run consumed", EventQuery(consumer: "r2"), ["e1"]),
-      ("events that a run may consume", EventQuery(name: "handed-in", isUnconsumed: true, run: "r3"), ["e2"]),
+      ("events that a run consumed", EventQuery(consumer: Self.r2), ["e1"]),
+      ("events that a run may consume", EventQuery(name: "handed-in", isUnconsumed: true, run: Self.r3), ["e2"]),
       ("events since an instant", EventQuery(since: Self.instant(20)), ["e2", "e3", "e4"]),
     ]
     for (what, query, wanted) in queries { expect(what, await store.events(query).map(\.id), wanted) }
-    expect("an event by its id", await store.event("e1")?.consumedBy, "r2")
+    expect("an event by its id", await store.event("e1")?.consumedBy, Self.r2)
     try await store.append(.eventsForgotten(EventsForgotten(at: Self.instant(50), ids: ["e3"])))
     expect("a forgotten event", await store.event("e3"), nil)
     expect("how many events there are", await store.eventCount(), 3)
@@ -170,31 +178,31 @@ package struct StoreConformance {
     func end(_ run: String, _ status: RunStatus, _ seconds: Int) -> StateEvent {
       .runEnded(RunEnded(run: run, at: Self.instant(seconds), status: status))
     }
-    try await store.append(end("r1", .succeeded, 90))
-    expect("a run that ended", store.run("r1"), nil)
+    try await store.append(end(Self.r1, .succeeded, 90))
+    expect("a run that ended", store.run(Self.r1), nil)
     try await store.compact()
-    try await store.append(end("r3", .failed, 91))
-    await expectRefusal("a change of a run that ended", [Self.changed("r1", .running)])
+    try await store.append(end(Self.r3, .failed, 91))
+    await expectRefusal("a change of a run that ended", [Self.changed(Self.r1, .running)])
     var late = HistoryQuery()
     late.endedFrom = Self.instant(91)
     let queries: [(String, HistoryQuery, [String])] = [
-      ("finished runs from an instant", late, ["r3"]),
-      ("finished runs", HistoryQuery(), ["r3", "r1"]), ("the last of them", HistoryQuery(limit: 1), ["r3"]),
-      ("finished runs of a recipe", HistoryQuery(recipe: "averages"), ["r1"]),
-      ("finished runs by status", HistoryQuery(statuses: [.succeeded]), ["r1"]),
-      ("finished runs by prefix", HistoryQuery(idPrefix: "r3"), ["r3"]),
-      ("finished runs by the end of an id", HistoryQuery(idSuffix: "3"), ["r3"]),
-      ("finished retries", HistoryQuery(retryOf: "r0"), ["r3"]),
-      ("finished runs before an instant", HistoryQuery(endedBefore: Self.instant(91)), ["r1"]),
+      ("finished runs from an instant", late, [Self.r3]),
+      ("finished runs", HistoryQuery(), [Self.r3, Self.r1]), ("the last of them", HistoryQuery(limit: 1), [Self.r3]),
+      ("finished runs of a recipe", HistoryQuery(recipe: "averages"), [Self.r1]),
+      ("finished runs by status", HistoryQuery(statuses: [.succeeded]), [Self.r1]),
+      ("finished runs by prefix", HistoryQuery(idPrefix: Self.r3), [Self.r3]),
+      ("finished runs by the end of an id", HistoryQuery(idSuffix: "3"), [Self.r3]),
+      ("finished retries", HistoryQuery(retryOf: Self.r0), [Self.r3]),
+      ("finished runs before an instant", HistoryQuery(endedBefore: Self.instant(91)), [Self.r1]),
     ]
     for (what, query, wanted) in queries { expect(what, try await store.finishedRuns(query).map(\.id), wanted) }
-    expect("a finished run", try await store.finishedRun("r1")?.steps["a"]?.status, .running)
-    expect("a finished run that there is not", try await store.finishedRun("r"), nil)
+    expect("a finished run", try await store.finishedRun(Self.r1)?.steps["a"]?.status, .running)
+    expect("a finished run that there is not", try await store.finishedRun(Self.r0), nil)
     expect("the reason of a run that failed", try await store.finishedRuns(HistoryQuery(limit: 1)).first?.reason, nil)
-    expect("the deletion of an open run", try await store.deleteRun("r2"), false)
-    expect("the deletion of a run in the history", try await store.deleteRun("r1"), true)
-    expect("the deletion of a run that has just ended", try await store.deleteRun("r3"), true)
-    expect("a second deletion", try await store.deleteRun("r3"), false)
+    expect("the deletion of an open run", try await store.deleteRun(Self.r2), false)
+    expect("the deletion of a run in the history", try await store.deleteRun(Self.r1), true)
+    expect("the deletion of a run that has just ended", try await store.deleteRun(Self.r3), true)
+    expect("a second deletion", try await store.deleteRun(Self.r3), false)
     expect("runs after deletions", try await store.finishedRuns(HistoryQuery()).map(\.id), [])
   }
 
@@ -213,25 +221,25 @@ package struct StoreConformance {
     let lines = (0..<3).map { number in
       PrintedLine(step: "a", attempt: 1, stream: .output, at: Self.instant(number), text: "line \(number)")
     }
-    store.keepPrinted(Array(lines.prefix(2)), ofRun: "r1") { _ in }
-    store.keepPrinted(Array(lines.suffix(1)), ofRun: "r1") { _ in }
-    let piece = try await store.printed(ofRun: "r1", from: 0)
+    store.keepPrinted(Array(lines.prefix(2)), ofRun: Self.r1) { _ in }
+    store.keepPrinted(Array(lines.suffix(1)), ofRun: Self.r1) { _ in }
+    let piece = try await store.printed(ofRun: Self.r1, from: 0)
     expect("what was printed", piece.lines, lines)
     expect("the end of what was printed", piece.isLast, true)
-    expect("the last lines", try await store.printed(ofRun: "r1", from: -2).lines, Array(lines.suffix(2)))
-    expect("more lines than there are", try await store.printed(ofRun: "r1", from: .min).lines, lines)
-    store.keepPrinted(Array(lines.prefix(1)), ofRun: "r1") { _ in }
+    expect("the last lines", try await store.printed(ofRun: Self.r1, from: -2).lines, Array(lines.suffix(2)))
+    expect("more lines than there are", try await store.printed(ofRun: Self.r1, from: .min).lines, lines)
+    store.keepPrinted(Array(lines.prefix(1)), ofRun: Self.r1) { _ in }
     expect(
-      "what is printed later", try await store.printed(ofRun: "r1", from: piece.next).lines, Array(lines.prefix(1)))
-    try await store.removeLog(ofRun: "r1")
-    expect("a log that is removed", try await store.printed(ofRun: "r1", from: 0).lines, [])
-    try await store.removeLog(ofRun: "r1")
+      "what is printed later", try await store.printed(ofRun: Self.r1, from: piece.next).lines, Array(lines.prefix(1)))
+    try await store.removeLog(ofRun: Self.r1)
+    expect("a log that is removed", try await store.printed(ofRun: Self.r1, from: 0).lines, [])
+    try await store.removeLog(ofRun: Self.r1)
   }
 
   private mutating func checkEnd() async throws(StateError) {
     try await store.close()
     do throws(StateError) {
-      try await store.append(Self.created("r9"))
+      try await store.append(Self.created(Self.r9))
       faults.append("an event after the end was kept")
     } catch {
       expect("an event after the end", error.kind, .closed)

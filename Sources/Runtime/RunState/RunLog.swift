@@ -1,0 +1,132 @@
+/// The log of a run in a store of several machines: numbered entries, each the events of one append.
+///
+/// The number is the fence. An append is the entry with the next number, so that of two writers, each of which believes
+/// that the run is its own, only one is accepted; the other sees what came before it and gives way. Each entry has a
+/// CRC-64/XZ of the log up to it, which begins with the run's id, so that an entry that is lost, changed or moved is found.
+import Basics
+
+/// One entry of a run's log.
+package struct LogEntry: Sendable, Equatable {
+  package var run: String
+  /// From 1.
+  package var number: Int
+  /// Which claim of the run its writer had; 0 for one that held no claim.
+  package var epoch: Int
+  package var sum: UInt64
+  /// The events, as a list of the objects that a journal has.
+  package var events: String
+
+  package init(run: String, number: Int, epoch: Int, sum: UInt64, events: String) {
+    self.run = run
+    self.number = number
+    self.epoch = epoch
+    self.sum = sum
+    self.events = events
+  }
+}
+
+/// What a log came to at one of its entries, so that those before it need not be read.
+package struct FoldedLog: Sendable, Equatable {
+  package var number: Int
+  package var sum: UInt64
+  /// The run's record.
+  package var text: String
+
+  package init(number: Int, sum: UInt64, text: String) {
+    self.number = number
+    self.sum = sum
+    self.text = text
+  }
+}
+
+/// A run, and where its log ends.
+package struct LoggedRun: Sendable, Equatable {
+  package var record: RunRecord
+  package private(set) var number: Int
+  package private(set) var sum: UInt64
+  /// The bytes of the entries since the log was folded.
+  package private(set) var size: Int
+
+  /// The next entry, by which the run becomes as a record says.
+  package func next(_ record: RunRecord, by events: [StateEvent], epoch: Int) throws(StateError)
+    -> (run: LoggedRun, entry: LogEntry)
+  {
+    let text = try events.storedText
+    var next = self
+    next.record = record
+    next.add(text)
+    return (next, LogEntry(run: record.id, number: next.number, epoch: epoch, sum: next.sum, events: text))
+  }
+
+  /// A run that has no entries yet.
+  package init(new record: RunRecord) {
+    self.record = record
+    number = 0
+    size = 0
+    var sum = Checksum()
+    sum.update(record.id.utf8)
+    self.sum = sum.value
+  }
+
+  /// Reads a log: what it was folded to, if it was, and all entries after that.
+  package init(_ id: String, folded: FoldedLog?, entries: [LogEntry]) throws(StateError) {
+    do throws(RecordError) {
+      var run: LoggedRun?
+      if let folded {
+        var read = LoggedRun(new: try RunRecord(text: folded.text))
+        (read.number, read.sum) = (folded.number, folded.sum)
+        run = read
+      }
+      for entry in entries {
+        let events = try [StateEvent](text: entry.events)
+        guard var read = run ?? events.first.flatMap(LoggedRun.init(begunBy:)) else {
+          throw RecordError("its first entry creates no run")
+        }
+        try read.add(entry, run == nil ? Array(events.dropFirst()) : events)
+        run = read
+      }
+      guard let run else { throw RecordError("it has no entries") }
+      guard run.record.id == id else { throw RecordError("it is that of the run \(run.record.id)") }
+      self = run
+    } catch {
+      throw StateError(.damaged, "the log of the run \(id) can't be read: \(error.message)")
+    }
+  }
+
+  /// Adds an entry that others wrote.
+  package mutating func add(_ entry: LogEntry) throws(StateError) {
+    do throws(RecordError) { try add(entry, try [StateEvent](text: entry.events)) } catch {
+      throw StateError(.damaged, "the log of the run \(record.id) can't be read: \(error.message)")
+    }
+  }
+
+  /// The log as far as it goes, for those that read it later.
+  package var folded: FoldedLog {
+    get throws(StateError) { FoldedLog(number: number, sum: sum, text: try record.storedText) }
+  }
+
+  /// Notes that the log is folded up to here.
+  package mutating func noteFold() { size = 0 }
+
+  private init?(begunBy event: StateEvent) {
+    guard case .runCreated(let created) = event else { return nil }
+    self.init(new: RunRecord(created))
+  }
+
+  private mutating func add(_ entry: LogEntry, _ events: [StateEvent]) throws(RecordError) {
+    guard entry.number == number + 1 else {
+      throw RecordError("after entry \(number) comes \(entry.number)")
+    }
+    add(entry.events)
+    guard entry.sum == sum else { throw RecordError("the sum of entry \(number) is wrong") }
+    for event in events { try record.apply(event) }
+  }
+
+  private mutating func add(_ text: String) {
+    number += 1
+    size += text.utf8.count
+    var sum = Checksum(self.sum)
+    sum.update(text.utf8)
+    self.sum = sum.value
+  }
+}

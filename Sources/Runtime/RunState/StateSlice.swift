@@ -1,0 +1,350 @@
+/// The part of the state that a batch of events reads and changes.
+///
+/// A store of several machines holds the state as rows: the log of each run, and an item for everything else that has a
+/// name. It reads the rows that a batch of events needs (`StateNeeds`), folds the batch into them with the one fold that
+/// there is (`State.apply`), and writes what has changed (`StateChanges`). So what a batch means, and which batch is
+/// refused, is the same as in a folder, which holds everything.
+package import Basics
+
+/// What an item is, in the order in which items are locked, so that no two batches wait for each other.
+package enum ItemKind: String, Sendable, CaseIterable {
+  case schedule, event, value, connection, token, delivery
+  /// The run of a caller's key; read last, because a slot's needs the recipe of its schedule.
+  case key
+}
+
+/// The name of an item.
+package struct ItemName: Sendable, Hashable, Comparable {
+  package var kind: ItemKind
+  /// Of a schedule, an event, a value, a connection or a token what people call it; of the others a digest.
+  package var name: String
+
+  package init(_ kind: ItemKind, _ name: String) {
+    self.kind = kind
+    self.name = name
+  }
+
+  package static func < (left: ItemName, right: ItemName) -> Bool {
+    left.kind == right.kind ? left.name.precedesByScalars(right.name) : left.rank < right.rank
+  }
+
+  private var rank: Int { ItemKind.allCases.firstIndex(of: kind) ?? 0 }
+}
+
+/// An item as it is kept.
+package struct StoredItem: Sendable, Equatable {
+  package var name: ItemName
+  /// The record's JSON.
+  package var text: String
+  /// What else it is found by: the recipe that a schedule follows, the name of an event.
+  package var reference: String?
+  /// When an event came, or until when a delivery is known.
+  package var at: Timestamp?
+  /// The run that has a key, or the run or schedule that consumed an event.
+  package var holder: String?
+
+  package init(_ name: ItemName, text: String, reference: String? = nil, at: Timestamp? = nil, holder: String? = nil) {
+    self.name = name
+    self.text = text
+    self.reference = reference
+    self.at = at
+    self.holder = holder
+  }
+}
+
+/// What has to be read before a batch of events can be folded.
+package struct StateNeeds: Sendable, Equatable {
+  /// The open runs whose records the batch reads or changes.
+  package var runs: Set<String> = []
+  package var items: Set<ItemName> = []
+  /// The recipes whose followers the end of a run tells: every schedule that follows one of them.
+  package var followed: Set<String> = []
+  /// The schedules whose latest slot may become a row with the next one.
+  package var ledgers: Set<String> = []
+  /// The events that runs begin to wait for, or that come for any run that waits.
+  package var eventNames: Set<String> = []
+
+  package init() {}
+
+  package var isEmpty: Bool {
+    runs.isEmpty && items.isEmpty && followed.isEmpty && ledgers.isEmpty && eventNames.isEmpty
+  }
+
+  package func subtracting(_ other: StateNeeds) -> StateNeeds {
+    var rest = self
+    rest.runs.subtract(other.runs)
+    rest.items.subtract(other.items)
+    rest.followed.subtract(other.followed)
+    rest.ledgers.subtract(other.ledgers)
+    rest.eventNames.subtract(other.eventNames)
+    return rest
+  }
+
+  package mutating func formUnion(_ other: StateNeeds) {
+    runs.formUnion(other.runs)
+    items.formUnion(other.items)
+    followed.formUnion(other.followed)
+    ledgers.formUnion(other.ledgers)
+    eventNames.formUnion(other.eventNames)
+  }
+}
+
+/// What a batch of events changed.
+package struct StateChanges: Sendable {
+  /// The runs that it created.
+  package var created: Set<String> = []
+  /// The runs that it changed, with the events that did, each in the order of the batch; those that ended, too.
+  package var runs: [(record: RunRecord, events: [StateEvent])] = []
+  package var items: [StoredItem] = []
+  package var removed: [ItemName] = []
+  /// The slots that were settled.
+  package var slots: [SlotRecord] = []
+  /// The rows of slots that became longer.
+  package var grown: [SlotRecord] = []
+  /// The names of the events that came for any run that waits.
+  package var came: Set<String> = []
+}
+
+/// What was read of the state, and what batches of events make of it.
+package struct StateSlice: Sendable {
+  private var state = State()
+  /// What was asked for, whether it is there or not.
+  private var known = StateNeeds()
+  private var rows = 0
+
+  package init() {}
+
+  /// Adds what was read.
+  ///
+  /// - Parameters:
+  ///   - needs: What was asked for.
+  ///   - open: The runs of keys among the items that are open.
+  package mutating func add(
+    _ needs: StateNeeds, runs: [RunRecord] = [], items: [StoredItem] = [], slots: [SlotRecord] = [],
+    open: Set<String> = []
+  ) throws(StateError) {
+    known.formUnion(needs)
+    for run in runs { state.runs[run.id] = run }
+    for item in items {
+      known.items.insert(item.name)
+      do throws(RecordError) { try state.add(item) } catch {
+        throw StateError(.damaged, "the \(item.name.kind) '\(item.name.name)' can't be read: \(error.message)")
+      }
+    }
+    state.slots += slots
+    rows = state.slots.count
+    state.openElsewhere.formUnion(open)
+    state.index()
+  }
+
+  /// What else has to be read before events can be folded.
+  package func missing(for events: [StateEvent]) throws(StateError) -> StateNeeds {
+    do throws(RecordError) { return try state.needs(of: events).subtracting(known) } catch {
+      throw StateError(.invalid, error.message)
+    }
+  }
+
+  /// Folds events, all or none; what they need has to be there.
+  package mutating func fold(_ events: [StateEvent]) throws(StateError) -> StateChanges {
+    let before = state
+    do throws(StateError) {
+      for event in events { try state.fold(event) }
+      return try changes(since: before, by: events)
+    } catch {
+      state = before
+      throw error
+    }
+  }
+
+  /// What has a caller's key at an instant, which has to be there.
+  package func run(ofKey key: RunKey, of recipe: String, at instant: Timestamp) throws(StateError) -> KeyedRun? {
+    do throws(RecordError) { return try state.run(ofKey: key, of: recipe, at: instant) } catch {
+      throw StateError(.unavailable, error.message)
+    }
+  }
+
+  /// A run as the last fold left it, open or ended.
+  private func run(_ id: String) -> RunRecord? { state.runs[id] ?? state.endedRun(id) }
+
+  private mutating func changes(since before: State, by events: [StateEvent]) throws(StateError) -> StateChanges {
+    var changes = StateChanges()
+    var names = known.items
+    var places: [String: Int] = [:]
+    for event in events {
+      if case .runCreated(let event) = event { changes.created.insert(event.run) }
+      if case .eventsForgotten(let event) = event {
+        // They need not be read for that.
+        let forgotten = event.ids.map { ItemName(.event, $0) }
+        names.subtract(forgotten)
+        changes.removed += forgotten
+      }
+      if case .eventReceived(let event) = event, event.delivery == nil { changes.came.insert(event.name) }
+      guard let id = event.changedRun, let record = run(id) else { continue }
+      if let place = places[id] {
+        changes.runs[place].events.append(event)
+      } else {
+        places[id] = changes.runs.count
+        changes.runs.append((record, [event]))
+      }
+    }
+    for name in names.sorted() {
+      switch try state.change(of: name, since: before) {
+      case .none: break
+      case .some(let item?): changes.items.append(item)
+      case .some(nil): changes.removed.append(name)
+      }
+    }
+    changes.slots = Array(state.slots.dropFirst(rows))
+    changes.grown = zip(before.slots, state.slots).filter { $0 != $1 }.map(\.1)
+    rows = state.slots.count
+    return changes
+  }
+}
+
+extension StateEvent {
+  /// The run whose record the event changes, if it changes one.
+  package var changedRun: String? {
+    switch self {
+    case .runCreated(let event): event.run
+    case .runStatusChanged(let event): event.run
+    case .cancelRequested(let event): event.run
+    case .stepBegan(let event): event.run
+    case .attemptBegan(let event): event.run
+    case .attemptEnded(let event): event.run
+    case .stepEnded(let event): event.run
+    case .runEnded(let event): event.run
+    case .runNoted(let event): event.run
+    case .stepWaits(let event): event.run
+    case .decisionGiven(let event): event.run
+    case .valueSet(let event): event.change?.run
+    case .valueRemoved(let event): event.change?.run
+    case .eventReceived, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet, .scheduleRemoved,
+      .schedulePaused, .scheduleReset, .slotDecided, .connectionUsed, .tokenIssued, .tokenRevoked:
+      nil
+    }
+  }
+}
+
+extension State {
+  /// What events need of the state, as far as what is here tells.
+  fileprivate func needs(of events: [StateEvent]) throws(RecordError) -> StateNeeds {
+    var needs = StateNeeds()
+    func need(_ kind: ItemKind, _ name: String) { needs.items.insert(ItemName(kind, name)) }
+    var origins: [String: RunCreated] = [:]
+    var recipes: [String: String] = [:]
+    for event in events {
+      if let run = event.changedRun { needs.runs.insert(run) }
+      switch event {
+      case .runCreated(let event):
+        origins[event.run] = event
+        if let schedule = event.cause.schedule { need(.schedule, schedule) }
+        if let key = event.key { need(.key, try key.digest(of: event.recipe)) }
+      case .runEnded(let event):
+        guard let origin = origins[event.run] ?? runs[event.run]?.origin else { break }
+        needs.followed.insert(origin.recipe)
+        if let schedule = origin.cause.schedule { need(.schedule, schedule) }
+        if let key = origin.key { need(.key, try key.digest(of: origin.recipe)) }
+      case .valueSet(let event): need(.value, event.name)
+      case .valueRemoved(let event): need(.value, event.name)
+      case .stepWaits(let event): if let name = event.wait.event { needs.eventNames.insert(name) }
+      case .eventReceived(let event):
+        need(.event, event.id)
+        guard let delivery = event.delivery else {
+          needs.eventNames.insert(event.name)
+          break
+        }
+        need(.schedule, delivery.schedule)
+        for key in delivery.keys { need(.delivery, key) }
+      case .eventConsumed(let event): need(.event, event.id)
+      case .eventGathered(let event): need(.schedule, event.schedule)
+      case .filesSeen(let event): need(.schedule, event.schedule)
+      case .scheduleSet(let event):
+        need(.schedule, event.schedule)
+        recipes[event.schedule] = event.recipe
+      case .scheduleRemoved(let event): need(.schedule, event.schedule)
+      case .schedulePaused(let event): need(.schedule, event.schedule)
+      case .scheduleReset(let event): need(.schedule, event.schedule)
+      case .slotDecided(let event):
+        need(.schedule, event.schedule)
+        needs.ledgers.insert(event.schedule)
+        if let key = event.key, let recipe = recipes[event.schedule] ?? schedules[event.schedule]?.recipe {
+          need(.key, try key.digest(of: recipe))
+        }
+      case .connectionUsed(let event): need(.connection, event.connection)
+      case .tokenIssued(let event): need(.token, event.name)
+      case .tokenRevoked(let event): need(.token, event.name)
+      case .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted,
+        .decisionGiven, .eventsForgotten:
+        break
+      }
+    }
+    return needs
+  }
+
+  fileprivate mutating func add(_ item: StoredItem) throws(RecordError) {
+    let name = item.name.name
+    switch item.name.kind {
+    case .schedule: schedules[name] = try ScheduleRecord(text: item.text)
+    case .event: events[name] = try EventRecord(text: item.text)
+    case .value: values[name] = try StoredValue(text: item.text)
+    case .connection: connections[name] = try ConnectionUse(text: item.text)
+    case .token: tokens[name] = try TokenIssued(text: item.text)
+    case .delivery:
+      var known = deliveries.known
+      known[name] = try Timestamp(text: item.text)
+      deliveries = DeliveryKeys(known)
+    case .key:
+      var known = keys.runs
+      known[name] = try KeyedRun(text: item.text)
+      keys = RunKeys(known) { [runs, openElsewhere] in runs[$0] != nil || openElsewhere.contains($0) }
+    }
+  }
+
+  /// What became of an item since: nil if it is as before, and nothing in it if it is gone.
+  fileprivate func change(of name: ItemName, since before: State) throws(StateError) -> StoredItem?? {
+    func changed<Kept: Recordable & Equatable>(
+      _ old: Kept?, _ new: Kept?, _ finish: (inout StoredItem, Kept) -> Void = { _, _ in }
+    ) throws(StateError) -> StoredItem?? {
+      if old == new { return .none }
+      guard let new else { return .some(nil) }
+      var item = StoredItem(name, text: try new.storedText)
+      finish(&item, new)
+      return .some(item)
+    }
+    let key = name.name
+    switch name.kind {
+    case .schedule: return try changed(before.schedules[key], schedules[key]) { $0.reference = $1.follows }
+    case .event:
+      return try changed(before.events[key], events[key]) {
+        ($0.reference, $0.at, $0.holder) = ($1.name, $1.receivedAt, $1.consumedBy)
+      }
+    case .value: return try changed(before.values[key], values[key])
+    case .connection: return try changed(before.connections[key], connections[key])
+    case .token: return try changed(before.tokens[key], tokens[key])
+    case .delivery: return try changed(before.deliveries.known[key], deliveries.known[key]) { $0.at = $1 }
+    case .key:
+      return try changed(before.keys.runs[key], keys.runs[key]) { item, keyed in
+        item.at = keyed.at
+        if !keyed.run.isEmpty { item.holder = keyed.run }
+      }
+    }
+  }
+}
+
+extension Recordable {
+  /// The record's JSON.
+  package var storedText: String {
+    get throws(StateError) {
+      String(decoding: try recordedBytes(of: self), as: UTF8.self)
+    }
+  }
+
+  /// Reads what `storedText` gave.
+  package init(text: String) throws(RecordError) {
+    let value: Value
+    do throws(JSONError) { value = try JSON.parse(text, limits: StateFormat.limits) } catch {
+      throw RecordError(error.message)
+    }
+    try self.init(reading: value)
+  }
+}

@@ -1,0 +1,189 @@
+/// What a store of several machines asks of its database.
+///
+/// The rows are those that the store needs and no more: the log of each run, a row by which an open run is found, an item
+/// for everything else that has a name, the settled slots, the finished runs, blobs, and what programs printed. What rows
+/// mean, and which change is allowed, only the store knows; the database keeps them, refuses a number of a log or a name
+/// that is taken, and does what one transaction holds together or not at all.
+///
+/// There are two: PostgreSQL, and one that simulates what a database does to those who share it.
+package import Basics
+package import RunState
+
+/// Why a database did not do what it was asked.
+package enum DatabaseError: Error, Sendable, Equatable {
+  /// Nothing of it happened, and it may be tried again.
+  case unavailable(String)
+  /// It may have happened: the connection was lost, or no answer came in time.
+  case unknown(String)
+  /// A number of a log, a name or a lock that another transaction took; nothing of it happened.
+  case conflict(String)
+  /// It can't happen: a row can't be read, or the database isn't as it should be.
+  case unusable(String)
+}
+
+extension StateError {
+  init(_ error: DatabaseError) {
+    switch error {
+    case .unavailable(let message), .unknown(let message), .conflict(let message): self.init(.unavailable, message)
+    case .unusable(let message): self.init(.damaged, message)
+    }
+  }
+}
+
+/// What an open run is found by, as of the last entry of its log.
+package struct OpenRunRow: Sendable, Equatable {
+  package var id: String
+  package var recipe: String
+  package var status: String
+  package var createdAt: Timestamp
+  /// When it is due; never if absent.
+  package var wakeAt: Timestamp?
+  /// The names of the events that its steps wait for, in the order of their scalars.
+  package var waitsFor: [String]
+  package var group: String?
+  package var retryOf: String?
+  package var needsPerson: Bool
+
+  package init(_ run: RunRecord) {
+    id = run.id
+    recipe = run.recipe
+    status = run.status.rawValue
+    createdAt = run.createdAt
+    // One that no program holds is taken up when it is due: at once, unless it waits.
+    switch run.status {
+    case .waiting: wakeAt = run.wakeAt
+    case .paused, .uncertain: wakeAt = nil
+    default: wakeAt = run.createdAt
+    }
+    waitsFor = Set(run.steps.lazy.filter { $0.status == .waiting }.compactMap { $0.wait?.event })
+      .sorted { $0.precedesByScalars($1) }
+    group = run.origin.group?.name
+    retryOf = run.retryOf
+    needsPerson = run.needsPerson
+  }
+}
+
+/// What one transaction writes.
+package struct DatabaseChanges: Sendable {
+  /// The next entries of logs.
+  package var entries: [LogEntry] = []
+  /// The rows of new runs.
+  package var created: [OpenRunRow] = []
+  /// The rows that changed.
+  package var changed: [OpenRunRow] = []
+  /// The runs that ended, with what is left of them.
+  package var ended: [FinishedRow] = []
+  package var items: [StoredItem] = []
+  package var removed: [ItemName] = []
+  package var slots: [SlotRecord] = []
+  package var grown: [SlotRecord] = []
+  /// The names of events that came: there is news for the runs that wait for one.
+  package var came: Set<String> = []
+  /// The runs that somebody else wrote to than who holds them: there is news for them.
+  package var told: Set<String> = []
+  /// What the transaction is known by, if its answer is lost.
+  package var receipt: String
+
+  package init(receipt: String) { self.receipt = receipt }
+}
+
+/// A finished run in the history.
+package struct FinishedRow: Sendable, Equatable {
+  package var summary: RunSummary
+  /// The record's JSON.
+  package var text: String
+
+  package init(summary: RunSummary, text: String) {
+    self.summary = summary
+    self.text = text
+  }
+}
+
+/// Rows that were read.
+package struct DatabaseRows: Sendable {
+  /// The open runs among those that were asked for.
+  package var runs: [LoggedRun] = []
+  package var items: [StoredItem] = []
+  /// The last slot of each ledger that was asked for.
+  package var slots: [SlotRecord] = []
+  /// The holders of keys among the items that are open runs.
+  package var open: Set<String> = []
+  /// The names among those of events of which one is there that nobody consumed.
+  package var freeEvents: Set<String> = []
+
+  package init() {}
+}
+
+/// A transaction that reads, decides and then writes once.
+package protocol DatabaseTransaction: Sendable {
+  /// Locks and reads what is needed; true if the transaction of that receipt was committed before.
+  func read(_ needs: StateNeeds, receipt: String) async throws(DatabaseError) -> (rows: DatabaseRows, isDone: Bool)
+  /// Writes and commits.
+  func commit(_ changes: DatabaseChanges) async throws(DatabaseError)
+}
+
+/// Which items to find; a member that is nil matches every item.
+package struct ItemQuery: Sendable {
+  package var kind: ItemKind
+  package var reference: String?
+  package var holder: String?
+  package var isFree = false
+  package var since: Timestamp?
+
+  package init(_ kind: ItemKind) { self.kind = kind }
+}
+
+package protocol SharedDatabase: Sendable {
+  // MARK: Logs
+
+  /// Writes the next entries of several runs, each alone: with each the row of its run, if that changed.
+  ///
+  /// - Returns: The runs whose entries were written; the numbers of the others are taken.
+  func append(_ entries: [LogEntry], changing rows: [OpenRunRow]) async throws(DatabaseError) -> Set<String>
+  /// The entries of a run after a number; nil if the run isn't open.
+  func entries(of run: String, after number: Int) async throws(DatabaseError) -> [LogEntry]?
+  /// Keeps what logs came to, so that readers need not begin at their beginning.
+  func fold(_ logs: [(run: String, log: FoldedLog)]) async throws(DatabaseError)
+  /// Has `body` read, decide and commit; what it leaves without a commit never happened.
+  func transact<Outcome: Sendable>(
+    _ body: @Sendable (any DatabaseTransaction) async throws(DatabaseError) -> Outcome
+  ) async throws(DatabaseError) -> Outcome
+
+  // MARK: What is open
+
+  /// Reads without locks.
+  func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows
+  /// The open runs that match, oldest first, or the latest of them; and how many match.
+  func openRuns(_ query: OpenRunQuery, latest: Int?) async throws(DatabaseError) -> (runs: [LoggedRun], count: Int)
+  func openRunCounts() async throws(DatabaseError) -> [String: Int]
+  /// The items that match, in the order of their names.
+  func items(_ query: ItemQuery) async throws(DatabaseError) -> [StoredItem]
+  /// The names of the items of a kind, in the order of their scalars.
+  func itemNames(_ kind: ItemKind) async throws(DatabaseError) -> [String]
+  func itemCount(_ kind: ItemKind) async throws(DatabaseError) -> Int
+
+  // MARK: What is over
+
+  func finishedRuns(_ query: HistoryQuery) async throws(DatabaseError) -> [RunSummary]
+  /// The JSON of a finished run.
+  func finishedRun(_ id: String) async throws(DatabaseError) -> String?
+  /// Removes a finished run with its log and what its programs printed; false if there is none.
+  func removeFinishedRun(_ id: String) async throws(DatabaseError) -> Bool
+  func slots(_ query: SlotQuery) async throws(DatabaseError) -> [SlotRecord]
+
+  // MARK: Large values
+
+  func putBlob(_ reference: BlobReference, _ bytes: [UInt8]) async throws(DatabaseError)
+  func blob(_ reference: BlobReference) async throws(DatabaseError) -> [UInt8]?
+
+  // MARK: What programs print
+
+  func addLines(_ lines: [String], ofRun id: String) async throws(DatabaseError)
+  /// Lines from a position on, or as many before the end as a negative one says; and whether there are more.
+  func lines(
+    ofRun id: String, from position: Int, bytes: Int
+  ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool)
+  func removeLines(ofRun id: String) async throws(DatabaseError)
+
+  func close() async
+}

@@ -1,0 +1,236 @@
+// The state in a database that several machines share.
+package import Basics
+package import RunState
+import Synchronization
+
+/// The state in a database, which other programs read and change at the same time.
+///
+/// What this program holds of it are the runs that it carries on; everything else is asked for. Queries of what is open
+/// wait as long as the database is away; those that may fail say so.
+package final class SharedStateStore: StateStore {
+  package let secrets = SecretBook()
+  private let database: any SharedDatabase
+  private let held = HeldRuns()
+  private let writer: SharedWriter
+  private let printing: SharedPrinting
+  private let time: any TimeSource
+  private let isClosed = Atomic(false)
+
+  /// - Parameter newReceipt: Makes a text that no other transaction is known by.
+  package init(
+    _ database: any SharedDatabase, time: any TimeSource = SystemTime(),
+    newReceipt: @escaping @Sendable () -> String = SharedStateStore.receipt
+  ) {
+    self.database = database
+    self.time = time
+    writer = SharedWriter(database, held, time: time, newReceipt: newReceipt)
+    printing = SharedPrinting(database)
+  }
+
+  /// A text of 128 random bits.
+  package static let receipt: @Sendable () -> String = {
+    var random = SystemRandomNumberGenerator()
+    return [UInt64.random(in: 0 ... .max, using: &random), UInt64.random(in: 0 ... .max, using: &random)]
+      .map { String($0, radix: 16) }.joined(separator: "-")
+  }
+
+  package func append(_ events: [StateEvent]) async throws(StateError) {
+    if events.isEmpty { return }
+    let events = try events.map { event throws(StateError) in
+      let event = try event.withoutSecrets(secrets)
+      try event.check()
+      return event
+    }
+    try await writer.append(events).get()
+  }
+
+  package func run(_ id: String) -> RunRecord? { held[id]?.log.record }
+  package func endedRun(_ id: String) -> RunRecord? { held.ended(id) }
+
+  package func close() async throws(StateError) {
+    isClosed.store(true, ordering: .relaxed)
+    await writer.close()
+    await printing.settle()
+    await database.close()
+  }
+
+  /// Nothing, because the database keeps its own files.
+  package func compact() async throws(StateError) {}
+
+  // MARK: What is open
+
+  package func openRun(_ id: String) async -> RunRecord? {
+    if let run = run(id) { return run }
+    var needs = StateNeeds()
+    needs.runs = [id]
+    return await read(needs).runs.first?.record
+  }
+
+  package func openRuns(_ query: OpenRunQuery) async -> [RunRecord] {
+    await ask(or: ([], 0)) { [database] () async throws(DatabaseError) in
+      try await database.openRuns(query, latest: nil)
+    }.runs.map(\.record)
+  }
+
+  package func latestOpenRuns(_ query: OpenRunQuery, limit: Int) async -> (runs: [RunRecord], count: Int) {
+    let (runs, count) = await ask(or: ([], 0)) { [database] () async throws(DatabaseError) in
+      try await database.openRuns(query, latest: limit)
+    }
+    return (runs.map(\.record), count)
+  }
+
+  package func openRunCounts() async -> [RunStatus: Int] {
+    let counts = await ask(or: [:]) { [database] () async throws(DatabaseError) in try await database.openRunCounts() }
+    var known: [RunStatus: Int] = [:]
+    for (status, count) in counts { if let status = RunStatus(rawValue: status) { known[status] = count } }
+    return known
+  }
+
+  package func keyed(
+    _ key: RunKey, of recipe: String, at instant: Timestamp
+  ) async throws(StateError) -> KeyedRun? {
+    var needs = StateNeeds()
+    do throws(RecordError) { needs.items = [ItemName(.key, try key.digest(of: recipe))] } catch {
+      throw StateError(.unavailable, error.message)
+    }
+    let rows = await read(needs)
+    var slice = StateSlice()
+    try slice.add(needs, items: rows.items, open: rows.open)
+    return try slice.run(ofKey: key, of: recipe, at: instant)
+  }
+
+  package func connectionUse(of connection: String) async -> ConnectionUse? {
+    await record(ItemName(.connection, connection))
+  }
+
+  package func tokens() async -> [TokenIssued] { await records(ItemQuery(.token)) }
+  package func event(_ id: String) async -> EventRecord? { await record(ItemName(.event, id)) }
+
+  package func events(_ query: EventQuery) async -> [EventRecord] {
+    var wanted = ItemQuery(.event)
+    (wanted.reference, wanted.holder, wanted.isFree) = (query.name, query.consumer, query.isUnconsumed)
+    wanted.since = query.since
+    let found: [EventRecord] = await records(wanted)
+    return found.filter(query.matches).sorted { left, right in
+      left.receivedAt == right.receivedAt ? left.id.precedesByScalars(right.id) : left.receivedAt < right.receivedAt
+    }
+  }
+
+  package func eventCount() async -> Int { await count(.event) }
+  package func schedule(_ id: String) async -> ScheduleRecord? { await record(ItemName(.schedule, id)) }
+  package func schedules() async -> [ScheduleRecord] { await records(ItemQuery(.schedule)) }
+  package func value(named name: String) async -> StoredValue? { await record(ItemName(.value, name)) }
+  package func valueCount() async -> Int { await count(.value) }
+
+  package func valueNames() async -> [String] {
+    await ask(or: []) { [database] () async throws(DatabaseError) in try await database.itemNames(.value) }
+  }
+
+  private func count(_ kind: ItemKind) async -> Int {
+    await ask(or: 0) { [database] () async throws(DatabaseError) in try await database.itemCount(kind) }
+  }
+
+  private func record<Kept: Recordable>(_ name: ItemName) async -> Kept? {
+    var needs = StateNeeds()
+    needs.items = [name]
+    return await read(needs).items.first.flatMap { try? Kept(text: $0.text) }
+  }
+
+  private func records<Kept: Recordable>(_ query: ItemQuery) async -> [Kept] {
+    await ask(or: []) { [database] () async throws(DatabaseError) in try await database.items(query) }
+      .compactMap { try? Kept(text: $0.text) }
+  }
+
+  private func read(_ needs: StateNeeds) async -> DatabaseRows {
+    await ask(or: DatabaseRows()) { [database] () async throws(DatabaseError) in try await database.read(needs) }
+  }
+
+  // MARK: What is over
+
+  package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
+    if query.limit <= 0 { return [] }
+    return try await attempt { [database] () async throws(DatabaseError) in try await database.finishedRuns(query) }
+  }
+
+  package func finishedRun(_ id: String) async throws(StateError) -> RunRecord? {
+    let text = try await attempt { [database] () async throws(DatabaseError) in try await database.finishedRun(id) }
+    guard let text else { return nil }
+    do throws(RecordError) { return try RunRecord(text: text) } catch {
+      throw StateError(.damaged, "the finished run \(id) can't be read: \(error.message)")
+    }
+  }
+
+  package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {
+    if query.limit <= 0 { return [] }
+    return try await attempt { [database] () async throws(DatabaseError) in try await database.slots(query) }
+  }
+
+  package func deleteRun(_ id: String) async throws(StateError) -> Bool {
+    let isDeleted = try await attempt { [database] () async throws(DatabaseError) in
+      try await database.removeFinishedRun(id)
+    }
+    if isDeleted { held.forget(id) }
+    return isDeleted
+  }
+
+  // MARK: Large values
+
+  package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
+    let reference = BlobReference(sha256: try sha256(bytes), size: bytes.count)
+    try await attempt { [database] () async throws(DatabaseError) in try await database.putBlob(reference, bytes) }
+    return reference
+  }
+
+  package func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] {
+    let bytes = try await attempt { [database] () async throws(DatabaseError) in try await database.blob(reference) }
+    guard let bytes else { throw StateError(.damaged, "there is no blob \(reference.sha256)") }
+    guard try sha256(bytes) == reference.sha256 else {
+      throw StateError(.damaged, "the blob \(reference.sha256) isn't what was kept")
+    }
+    return bytes
+  }
+
+  // MARK: What programs print
+
+  package func keepPrinted(
+    _ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void
+  ) {
+    printing.keep(lines, ofRun: id, orElse: fail)
+  }
+
+  package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
+    await printing.settle()
+    let (lines, start, isLast) = try await attempt { [database] () async throws(DatabaseError) in
+      try await database.lines(ofRun: id, from: position, bytes: PrintedPiece.size)
+    }
+    return PrintedPiece(
+      lines: lines.compactMap { try? PrintedLine(text: $0) }, next: start + lines.count, isLast: isLast)
+  }
+
+  package func removeLog(ofRun id: String) async throws(StateError) {
+    await printing.settle()
+    try await attempt { [database] () async throws(DatabaseError) in try await database.removeLines(ofRun: id) }
+  }
+
+  // MARK: Asking
+
+  private static let pause = TimeSpan.seconds(1)
+
+  /// Asks until the database answers, because the caller can't do without; nothing is found once the store is closed.
+  private func ask<Answer: Sendable>(
+    or nothing: Answer, _ body: @Sendable () async throws(DatabaseError) -> Answer
+  ) async -> Answer {
+    while !isClosed.load(ordering: .relaxed) {
+      do throws(DatabaseError) { return try await body() } catch {
+        try? await time.sleep(for: SharedStateStore.pause)
+      }
+    }
+    return nothing
+  }
+
+  private func attempt<Answer: Sendable>(
+    _ body: @Sendable () async throws(DatabaseError) -> Answer
+  ) async throws(StateError) -> Answer {
+    do throws(DatabaseError) { return try await body() } catch { throw StateError(error) }
+  }
+}

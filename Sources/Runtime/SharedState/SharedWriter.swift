@@ -1,0 +1,410 @@
+import Basics
+import RunState
+
+/// Hands what a program appends to the database, in order.
+///
+/// Of each run at most one append is in flight, because of two the second could be accepted behind a claim that refused the
+/// first. What waits meanwhile becomes the run's next entry, and the entries of all runs that have one are one statement:
+/// the slower the database, the more each statement holds.
+///
+/// Most appends change the record of one run that is held here, and need nothing else: they are folded into the record
+/// that is known here, and refused by its number if another program wrote to the run meanwhile. All others are
+/// transactions that read what they need first.
+///
+/// An answer that is lost means nothing: the entry, or the receipt of the transaction, tells what became of it. So the same
+/// is tried again until it is known.
+actor SharedWriter {
+  private struct Request {
+    let events: [StateEvent]
+    let runs: Set<String>
+    let answer: CheckedContinuation<Result<Void, StateError>, Never>
+  }
+
+  private let database: any SharedDatabase
+  private let held: HeldRuns
+  private let time: any TimeSource
+  private let newReceipt: @Sendable () -> String
+  private var waiting: [Request] = []
+  /// The runs with an append in flight.
+  private var busy: Set<String> = []
+  private var isAppending = false
+  private var transactions = 0
+  private var isClosed = false
+  private var whenIdle: [CheckedContinuation<Void, Never>] = []
+
+  /// How many transactions that read first are made at once.
+  private static let mostTransactions = 2
+  /// How often what another program outran is tried again.
+  private static let mostOutrun = 20
+  /// How long the database may be away before an append is given up.
+  private static let patience = TimeSpan.seconds(15)
+  private static let pause = TimeSpan.seconds(1)
+
+  init(
+    _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource, newReceipt: @escaping @Sendable () -> String
+  ) {
+    self.database = database
+    self.held = held
+    self.time = time
+    self.newReceipt = newReceipt
+  }
+
+  /// Records events, all or none; returns once they are kept.
+  func append(_ events: [StateEvent]) async -> Result<Void, StateError> {
+    if isClosed { return .failure(.closed) }
+    return await withCheckedContinuation { answer in
+      waiting.append(Request(events: events, runs: Set(events.compactMap(\.changedRun)), answer: answer))
+      serve()
+    }
+  }
+
+  /// Takes nothing more, and returns when what was taken is kept or refused.
+  func close() async {
+    isClosed = true
+    if waiting.isEmpty, busy.isEmpty, transactions == 0, !isAppending { return }
+    await withCheckedContinuation { whenIdle.append($0) }
+  }
+
+  // MARK: What goes next
+
+  private func serve() {
+    var blocked = busy
+    var batch: [Request] = []
+    var batched: Set<String> = []
+    var rest: [Request] = []
+    for request in waiting {
+      if blocked.isDisjoint(with: request.runs) {
+        if isPlain(request) {
+          if !isAppending {
+            batch.append(request)
+            batched.formUnion(request.runs)
+            continue
+          }
+        } else if transactions < SharedWriter.mostTransactions, batched.isDisjoint(with: request.runs) {
+          transactions += 1
+          busy.formUnion(request.runs)
+          blocked.formUnion(request.runs)
+          // Ends when the outcome is known.
+          Task { await self.transact(request) }
+          continue
+        }
+      }
+      blocked.formUnion(request.runs)
+      rest.append(request)
+    }
+    waiting = rest
+    if !batch.isEmpty {
+      isAppending = true
+      busy.formUnion(batched)
+      // Likewise.
+      Task { await self.write(batch) }
+    }
+    guard waiting.isEmpty, busy.isEmpty, transactions == 0, !isAppending else { return }
+    for waiter in whenIdle { waiter.resume() }
+    whenIdle = []
+  }
+
+  /// Whether a request changes nothing but the record of one run that is held here.
+  private func isPlain(_ request: Request) -> Bool {
+    guard request.runs.count == 1, let id = request.runs.first, held[id] != nil else { return false }
+    return request.events.allSatisfy(\.isPlain)
+  }
+
+  // MARK: Entries
+
+  /// What becomes the next entry of a run.
+  private struct Draft {
+    var run: HeldRuns.Run
+    var requests: [Request]
+    var refused: [(Request, StateError)] = []
+
+    /// The run with its next entry; nil if every request was refused.
+    mutating func next() throws(StateError) -> (run: HeldRuns.Run, entry: LogEntry)? {
+      var record = run.log.record
+      var events: [StateEvent] = []
+      var fitting: [Request] = []
+      for request in requests {
+        do throws(StateError) {
+          record = try record.folding(request.events)
+          events += request.events
+          fitting.append(request)
+        } catch {
+          refused.append((request, error))
+        }
+      }
+      requests = fitting
+      if events.isEmpty { return nil }
+      var next = run
+      let entry: LogEntry
+      (next.log, entry) = try run.log.next(record, by: events, epoch: run.epoch)
+      next.row = OpenRunRow(record)
+      return (next, entry)
+    }
+  }
+
+  private func write(_ requests: [Request]) async {
+    var drafts: [String: Draft] = [:]
+    for request in requests {
+      guard let id = request.runs.first, let run = held[id] else {
+        finish([request], .failure(.notHeld(request.runs.first ?? "")))
+        continue
+      }
+      drafts[id, default: Draft(run: run, requests: [])].requests.append(request)
+    }
+    var outrun = 0
+    while !drafts.isEmpty {
+      var next: [String: HeldRuns.Run] = [:]
+      var entries: [LogEntry] = []
+      var rows: [OpenRunRow] = []
+      for id in drafts.keys.sorted(by: { $0.precedesByScalars($1) }) {
+        do throws(StateError) {
+          guard let (run, entry) = try drafts[id]?.next() else {
+            settle(drafts.removeValue(forKey: id), .success(()))
+            continue
+          }
+          next[id] = run
+          entries.append(entry)
+          if run.row != drafts[id]?.run.row { rows.append(run.row) }
+        } catch {
+          settle(drafts.removeValue(forKey: id), .failure(error))
+        }
+      }
+      if entries.isEmpty { break }
+      let kept: Set<String>
+      do throws(StateError) {
+        kept = try await untilKnown { [database, entries, rows] () async throws(DatabaseError) in
+          try await database.append(entries, changing: rows)
+        }
+      } catch {
+        for draft in drafts.values { settle(draft, .failure(error)) }
+        break
+      }
+      for entry in entries {
+        guard let run = next[entry.run] else { continue }
+        if kept.contains(entry.run) {
+          held.set(run)
+          settle(drafts.removeValue(forKey: entry.run), .success(()))
+        } else {
+          await resolve(entry, run, &drafts)
+        }
+      }
+      outrun += 1
+      if outrun > SharedWriter.mostOutrun {
+        for draft in drafts.values { settle(draft, .failure(.outrun)) }
+        break
+      }
+    }
+    isAppending = false
+    busy.subtract(requests.flatMap(\.runs))
+    serve()
+  }
+
+  /// Finds out why the number of an entry was taken: by itself, if its answer was lost, or by another program's.
+  private func resolve(_ entry: LogEntry, _ next: HeldRuns.Run, _ drafts: inout [String: Draft]) async {
+    guard let draft = drafts[entry.run] else { return }
+    do throws(StateError) {
+      let found = try await untilKnown { [database] () async throws(DatabaseError) in
+        try await database.entries(of: entry.run, after: entry.number - 1)
+      }
+      guard let found else {
+        held.forget(entry.run)
+        throw .notHeld(entry.run)
+      }
+      let isOwn = found.first.map { $0.sum == entry.sum && $0.epoch == entry.epoch } == true
+      var run = isOwn ? next : draft.run
+      for other in found.dropFirst(isOwn ? 1 : 0) { try run.log.add(other) }
+      run.row = isOwn ? next.row : OpenRunRow(run.log.record)
+      held.set(run)
+      if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) } else { drafts[entry.run]?.run = run }
+    } catch {
+      settle(drafts.removeValue(forKey: entry.run), .failure(error))
+    }
+  }
+
+  private func settle(_ draft: Draft?, _ outcome: Result<Void, StateError>) {
+    guard let draft else { return }
+    finish(draft.requests, outcome)
+    for (request, error) in draft.refused { finish([request], .failure(error)) }
+  }
+
+  private func finish(_ requests: [Request], _ outcome: Result<Void, StateError>) {
+    for request in requests { request.answer.resume(returning: outcome) }
+  }
+
+  // MARK: Transactions
+
+  private enum Outcome: Sendable {
+    case refused(StateError)
+    /// It was committed before, and its answer was lost.
+    case wasDone
+    case done(open: [HeldRuns.Run], ended: [RunRecord])
+  }
+
+  private func transact(_ request: Request) async {
+    let receipt = newReceipt()
+    var result: Result<Void, StateError> = .failure(.outrun)
+    for _ in 0..<SharedWriter.mostOutrun {
+      do throws(StateError) {
+        let runs = request.runs.compactMap { held[$0] }
+        let outcome = try await untilKnown(orOutrun: .none) { [database] () async throws(DatabaseError) -> Outcome? in
+          try await database.transact { transaction throws(DatabaseError) in
+            try await SharedWriter.make(request.events, holding: runs, receipt, transaction)
+          }
+        }
+        guard let outcome else {
+          for run in runs { try await refresh(run) }
+          continue
+        }
+        switch outcome {
+        case .refused(let error): throw error
+        case .wasDone: for id in request.runs { try await refresh(held[id], id) }
+        case .done(let open, let ended):
+          for run in open { held.set(run) }
+          for run in ended { held.end(run) }
+        }
+        result = .success(())
+      } catch {
+        result = .failure(error)
+      }
+      break
+    }
+    transactions -= 1
+    busy.subtract(request.runs)
+    finish([request], result)
+    serve()
+  }
+
+  /// Reads what events need, folds them, and writes what changed.
+  private static func make(
+    _ events: [StateEvent], holding held: [HeldRuns.Run], _ receipt: String, _ transaction: any DatabaseTransaction
+  ) async throws(DatabaseError) -> Outcome {
+    var slice = StateSlice()
+    var logs: [String: HeldRuns.Run] = [:]
+    var free: Set<String> = []
+    let changes: StateChanges
+    do throws(StateError) {
+      var known = StateNeeds()
+      known.runs = Set(held.map(\.log.record.id))
+      for run in held { logs[run.log.record.id] = run }
+      try slice.add(known, runs: held.map(\.log.record))
+    } catch { return .refused(error) }
+    var isFirst = true
+    while true {
+      let missing: StateNeeds
+      do throws(StateError) { missing = try slice.missing(for: events) } catch { return .refused(error) }
+      if missing.isEmpty, !isFirst { break }
+      isFirst = false
+      let (rows, isDone) = try await transaction.read(missing, receipt: receipt)
+      if isDone { return .wasDone }
+      free.formUnion(rows.freeEvents)
+      do throws(StateError) {
+        try slice.add(
+          missing, runs: rows.runs.map(\.record), items: rows.items, slots: rows.slots, open: rows.open)
+      } catch { return .refused(error) }
+      for run in rows.runs {
+        logs[run.record.id] = HeldRuns.Run(log: run, epoch: 0, row: OpenRunRow(run.record))
+      }
+    }
+    do throws(StateError) { changes = try slice.fold(events) } catch { return .refused(error) }
+    var writes = DatabaseChanges(receipt: receipt)
+    (writes.items, writes.removed) = (changes.items, changes.removed)
+    (writes.slots, writes.grown, writes.came) = (changes.slots, changes.grown, changes.came)
+    let own = Set(held.map(\.log.record.id))
+    var (open, ended): ([HeldRuns.Run], [RunRecord]) = ([], [])
+    do throws(StateError) {
+      for (record, events) in changes.runs {
+        let isNew = changes.created.contains(record.id)
+        // Who creates a run holds it.
+        let epoch = isNew ? 1 : logs[record.id]?.epoch ?? 0
+        let log = logs[record.id]?.log ?? LoggedRun(new: record)
+        let (next, entry) = try log.next(record, by: events, epoch: epoch)
+        writes.entries.append(entry)
+        let row = OpenRunRow(record)
+        if record.status.isEnded {
+          writes.ended.append(FinishedRow(summary: RunSummary(record), text: try record.storedText))
+          if own.contains(record.id) || isNew { ended.append(record) }
+        } else {
+          if isNew { writes.created.append(row) } else if row != logs[record.id]?.row { writes.changed.append(row) }
+          if isNew || own.contains(record.id) { open.append(HeldRuns.Run(log: next, epoch: epoch, row: row)) }
+        }
+        let awaitsFree = events.contains { event in
+          if case .stepWaits(let event) = event { event.wait.event.map(free.contains) == true } else { false }
+        }
+        if awaitsFree || !isNew && !own.contains(record.id) { writes.told.insert(record.id) }
+      }
+    } catch { return .refused(error) }
+    try await transaction.commit(writes)
+    return .done(open: open, ended: ended)
+  }
+
+  /// Reads what others wrote to a run that is held here.
+  private func refresh(_ run: HeldRuns.Run) async throws(StateError) { try await refresh(run, run.log.record.id) }
+
+  private func refresh(_ run: HeldRuns.Run?, _ id: String) async throws(StateError) {
+    let found = try await untilKnown { [database] () async throws(DatabaseError) in
+      try await database.entries(of: id, after: run?.log.number ?? 0)
+    }
+    guard let found else { return held.forget(id) }
+    if var run {
+      for entry in found { try run.log.add(entry) }
+      run.row = OpenRunRow(run.log.record)
+      held.set(run)
+    } else if found.first?.epoch == 1 {
+      // It was created by the transaction whose answer was lost.
+      let log = try LoggedRun(id, folded: nil, entries: found)
+      held.set(HeldRuns.Run(log: log, epoch: 1, row: OpenRunRow(log.record)))
+    }
+  }
+
+  // MARK: Trying again
+
+  /// Tries until the database says what became of it, or was away for too long.
+  private func untilKnown<Answer: Sendable>(
+    _ body: @Sendable () async throws(DatabaseError) -> Answer
+  ) async throws(StateError) -> Answer {
+    let answer: Answer? = try await untilKnown(orOutrun: .none) { () async throws(DatabaseError) in try await body() }
+    guard let answer else { throw .outrun }
+    return answer
+  }
+
+  private func untilKnown<Answer: Sendable>(
+    orOutrun outrun: Answer?, _ body: @Sendable () async throws(DatabaseError) -> Answer?
+  ) async throws(StateError) -> Answer? {
+    let start = time.elapsed()
+    while true {
+      do throws(DatabaseError) { return try await body() } catch {
+        switch error {
+        case .conflict: return outrun
+        case .unusable(let message): throw StateError(.damaged, message)
+        case .unavailable(let message), .unknown(let message):
+          if time.elapsed() - start > SharedWriter.patience { throw StateError(.unavailable, message) }
+          try? await time.sleep(for: SharedWriter.pause)
+        }
+      }
+    }
+  }
+}
+
+extension StateEvent {
+  /// Whether it changes nothing but the record of its run.
+  fileprivate var isPlain: Bool {
+    switch self {
+    case .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted,
+      .decisionGiven:
+      true
+    case .stepWaits(let event): event.wait.event == nil
+    default: false
+    }
+  }
+}
+
+extension StateError {
+  static func notHeld(_ run: String) -> StateError {
+    StateError(.invalid, "the state cannot take the event: the run \(run) is not open")
+  }
+  static var outrun: StateError {
+    var error = StateError(.invalid, "other programs changed the same again and again; try it once more")
+    error.isOutrun = true
+    return error
+  }
+}

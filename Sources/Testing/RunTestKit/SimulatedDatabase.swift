@@ -1,0 +1,418 @@
+import Basics
+package import RunState
+package import SharedState
+package import Synchronization
+
+/// A database in memory, which does to those who share it what a real one may do.
+///
+/// Transactions read what is committed (READ COMMITTED), wait for the locks of others, and find a key taken by one that
+/// is not over yet: a commit whose answer was lost may still be under way, and comes to pass before anybody else gets at
+/// its keys. Each program has a connection of its own (`SimulatedConnection`), which may fail as `fault` says.
+package final class SimulatedDatabase: Sendable {
+  /// What becomes of a statement.
+  package enum Fault: Sendable, CaseIterable {
+    /// The connection is lost before it is sent.
+    case unsent
+    /// It is done, and its answer is lost.
+    case unanswered
+    /// Its answer is lost, and it is done later.
+    case late
+    /// It is rolled back, and that answer is lost.
+    case undone
+  }
+
+  struct Open: Sendable {
+    var row: OpenRunRow
+    var hasNews = false
+    var folded: FoldedLog?
+  }
+
+  struct Tables: Sendable {
+    var open: [String: Open] = [:]
+    var logs: [String: [LogEntry]] = [:]
+    var items: [ItemName: StoredItem] = [:]
+    var slots: [SlotRecord] = []
+    var finished: [FinishedRow] = []
+    var blobs: [String: [UInt8]] = [:]
+    var lines: [String: [String]] = [:]
+    var receipts: Set<String> = []
+  }
+
+  struct Content {
+    var tables = Tables()
+    /// Commits whose answers were lost, and which are still to come.
+    var late: [DatabaseChanges] = []
+    /// Who holds each lock, and who waits for it, in the order of their coming.
+    var holders: [String: Int] = [:]
+    var waiting: [String: [(transaction: Int, waiter: CheckedContinuation<Void, Never>)]] = [:]
+    var transactions = 0
+  }
+
+  private let content = Mutex(Content())
+  /// What happens to the next statement that writes; nil for nothing.
+  package let fault = Mutex<@Sendable () -> Fault?>({ nil })
+
+  package init() {}
+
+  /// The log of a run, as it is committed.
+  package func log(of run: String) -> [LogEntry] { content.withLock { $0.tables.logs[run] ?? [] } }
+  package var openRuns: [String] { content.withLock { $0.tables.open.keys.sorted { $0.precedesByScalars($1) } } }
+  /// Whether somebody wrote to a run that another holds, or an event came that it waits for.
+  package func hasNews(_ run: String) -> Bool { content.withLock { $0.tables.open[run]?.hasNews ?? false } }
+
+  // MARK: Statements
+
+  func look<Answer>(_ body: (Tables) -> Answer) -> Answer { content.withLock { body($0.tables) } }
+
+  /// Writes what has no conditions.
+  func write(_ body: (inout Tables) -> Void) { content.withLock { body(&$0.tables) } }
+
+  /// Does what `changes` say as a whole, or with an answer that is lost.
+  func commit(_ changes: DatabaseChanges) throws(DatabaseError) {
+    let fault = fault.withLock { $0() }
+    if fault == .unsent { throw .unavailable("the connection was lost") }
+    if fault == .undone { throw .unknown("the connection was lost") }
+    let conflict = content.withLock { content in
+      content.finishLate(touching: changes)
+      if fault == .late {
+        content.late.append(changes)
+        return DatabaseError?.none
+      }
+      return content.tables.apply(changes)
+    }
+    if fault == .unanswered || fault == .late { throw .unknown("the connection was lost") }
+    if let conflict { throw conflict }
+  }
+
+  /// Writes entries each for itself.
+  func append(_ entries: [LogEntry], changing rows: [OpenRunRow]) throws(DatabaseError) -> Set<String> {
+    let fault = fault.withLock { $0() }
+    if fault == .unsent { throw .unavailable("the connection was lost") }
+    if fault == .undone { throw .unknown("the connection was lost") }
+    let kept = content.withLock { content in
+      var kept: Set<String> = []
+      for entry in entries {
+        var changes = DatabaseChanges(receipt: "")
+        changes.entries = [entry]
+        changes.changed = rows.filter { $0.id == entry.run }
+        content.finishLate(touching: changes)
+        if content.tables.open[entry.run] == nil { continue }
+        if fault == .late {
+          content.late.append(changes)
+        } else if content.tables.apply(changes) == nil {
+          kept.insert(entry.run)
+        }
+      }
+      return kept
+    }
+    if fault == .unanswered || fault == .late { throw .unknown("the connection was lost") }
+    return kept
+  }
+
+  // MARK: Locks
+
+  func begin() -> Int {
+    content.withLock { content in
+      content.transactions += 1
+      return content.transactions
+    }
+  }
+
+  func lock(_ names: [String], for transaction: Int) async {
+    for name in names {
+      await withCheckedContinuation { waiter in
+        let isFree = content.withLock { content in
+          // What is still to come holds its locks; nobody waits for it here, because it comes at once.
+          content.finishLate(holding: name)
+          guard let holder = content.holders[name], holder != transaction else {
+            content.holders[name] = transaction
+            return true
+          }
+          content.waiting[name, default: []].append((transaction, waiter))
+          return false
+        }
+        if isFree { waiter.resume() }
+      }
+    }
+  }
+
+  func unlock(_ transaction: Int) {
+    let next = content.withLock { content in
+      var next: [CheckedContinuation<Void, Never>] = []
+      for name in content.holders.filter({ $0.value == transaction }).map(\.key) {
+        guard var waiting = content.waiting[name], !waiting.isEmpty else {
+          content.holders[name] = nil
+          continue
+        }
+        let first = waiting.removeFirst()
+        content.waiting[name] = waiting
+        content.holders[name] = first.transaction
+        next.append(first.waiter)
+      }
+      return next
+    }
+    for waiter in next { waiter.resume() }
+  }
+}
+
+extension SimulatedDatabase.Content {
+  /// Does what was still to come and shares a key.
+  fileprivate mutating func finishLate(touching changes: DatabaseChanges) {
+    let keys = changes.keys
+    finishLate { !$0.keys.isDisjoint(with: keys) }
+  }
+
+  fileprivate mutating func finishLate(holding lock: String) { finishLate { $0.locks.contains(lock) } }
+
+  private mutating func finishLate(_ isDue: (DatabaseChanges) -> Bool) {
+    for changes in late where isDue(changes) { _ = tables.apply(changes) }
+    late.removeAll(where: isDue)
+  }
+}
+
+extension DatabaseChanges {
+  /// The unique keys that it inserts.
+  fileprivate var keys: Set<String> {
+    var keys = Set(entries.map { "\($0.run) \($0.number)" } + created.map { "run \($0.id)" })
+    if !receipt.isEmpty { keys.insert("receipt \(receipt)") }
+    return keys
+  }
+
+  fileprivate var locks: Set<String> {
+    Set((items.map(\.name) + removed).map(\.lock) + came.map { "came \($0)" })
+  }
+}
+
+extension ItemName {
+  var lock: String { "\(kind.rawValue) \(name)" }
+}
+
+extension SimulatedDatabase.Tables {
+  /// Does all of it, or says which key is taken.
+  fileprivate mutating func apply(_ changes: DatabaseChanges) -> DatabaseError? {
+    if receipts.contains(changes.receipt) { return .conflict("the receipt is taken") }
+    for row in changes.created where logs[row.id] != nil { return .conflict("the run \(row.id) is there") }
+    for entry in changes.entries where logs[entry.run]?.contains(where: { $0.number == entry.number }) == true {
+      return .conflict("entry \(entry.number) of the run \(entry.run) is there")
+    }
+    if !changes.receipt.isEmpty { receipts.insert(changes.receipt) }
+    for entry in changes.entries { logs[entry.run, default: []].append(entry) }
+    for row in changes.created { open[row.id] = SimulatedDatabase.Open(row: row) }
+    for row in changes.changed { open[row.id]?.row = row }
+    for row in changes.ended {
+      open[row.summary.id] = nil
+      finished.append(row)
+    }
+    for item in changes.items { items[item.name] = item }
+    for name in changes.removed { items[name] = nil }
+    slots += changes.slots
+    for slot in changes.grown {
+      if let place = slots.lastIndex(where: { $0.isRow(slot) }) { slots[place] = slot }
+    }
+    for id in changes.told { open[id]?.hasNews = true }
+    for id in open.keys where open[id]?.row.waitsFor.contains(where: changes.came.contains) == true {
+      open[id]?.hasNews = true
+    }
+    return nil
+  }
+
+  func run(_ id: String) throws(DatabaseError) -> LoggedRun? {
+    guard let open = open[id] else { return nil }
+    let entries = (logs[id] ?? []).filter { $0.number > open.folded?.number ?? 0 }
+    do throws(StateError) { return try LoggedRun(id, folded: open.folded, entries: entries) } catch {
+      throw .unusable(error.message)
+    }
+  }
+
+  func rows(_ needs: StateNeeds) throws(DatabaseError) -> DatabaseRows {
+    var rows = DatabaseRows()
+    for id in needs.runs { if let run = try run(id) { rows.runs.append(run) } }
+    rows.items = items.values.filter { item in
+      needs.items.contains(item.name)
+        || item.name.kind == .schedule && item.reference.map(needs.followed.contains) == true
+    }
+    for ledger in needs.ledgers {
+      if let slot = slots.last(where: { $0.schedule == ledger }) { rows.slots.append(slot) }
+    }
+    rows.open = Set(rows.items.filter { $0.name.kind == .key }.compactMap(\.holder).filter { open[$0] != nil })
+    rows.freeEvents = Set(
+      items.values.filter { $0.name.kind == .event && $0.holder == nil }.compactMap(\.reference)
+        .filter(needs.eventNames.contains))
+    return rows
+  }
+}
+
+extension SlotRecord {
+  /// Whether it is the row of the same slot.
+  fileprivate func isRow(_ other: SlotRecord) -> Bool {
+    schedule == other.schedule && slot == other.slot && cause == other.cause
+  }
+}
+
+/// One program's way to the database.
+package final class SimulatedConnection: SharedDatabase {
+  private let database: SimulatedDatabase
+  private let isClosed = Atomic(false)
+
+  package init(_ database: SimulatedDatabase) { self.database = database }
+
+  private var tables: SimulatedDatabase.Tables {
+    get throws(DatabaseError) {
+      if isClosed.load(ordering: .relaxed) { throw .unavailable("the connection was closed") }
+      return database.look { $0 }
+    }
+  }
+
+  // MARK: Logs
+
+  package func append(
+    _ entries: [LogEntry], changing rows: [OpenRunRow]
+  ) async throws(DatabaseError) -> Set<String> {
+    _ = try tables
+    return try database.append(entries, changing: rows)
+  }
+
+  package func entries(of run: String, after number: Int) async throws(DatabaseError) -> [LogEntry]? {
+    let tables = try tables
+    return tables.open[run].map { _ in (tables.logs[run] ?? []).filter { $0.number > number } }
+  }
+
+  package func fold(_ logs: [(run: String, log: FoldedLog)]) async throws(DatabaseError) {
+    _ = try tables
+    database.write { tables in for (run, log) in logs { tables.open[run]?.folded = log } }
+  }
+
+  package func transact<Outcome: Sendable>(
+    _ body: @Sendable (any DatabaseTransaction) async throws(DatabaseError) -> Outcome
+  ) async throws(DatabaseError) -> Outcome {
+    _ = try tables
+    let transaction = SimulatedTransaction(database)
+    defer { transaction.end() }
+    return try await body(transaction)
+  }
+
+  // MARK: What is open
+
+  package func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows { try tables.rows(needs) }
+
+  package func openRuns(
+    _ query: OpenRunQuery, latest: Int?
+  ) async throws(DatabaseError) -> (runs: [LoggedRun], count: Int) {
+    let tables = try tables
+    var found: [LoggedRun] = []
+    for id in tables.open.keys.sorted(by: { $0.precedesByScalars($1) }) {
+      if let run = try tables.run(id), query.matches(run.record) { found.append(run) }
+    }
+    return (Array(found.suffix(latest ?? found.count)), found.count)
+  }
+
+  package func openRunCounts() async throws(DatabaseError) -> [String: Int] {
+    var counts: [String: Int] = [:]
+    for run in try tables.open.values { counts[run.row.status, default: 0] += 1 }
+    return counts
+  }
+
+  package func items(_ query: ItemQuery) async throws(DatabaseError) -> [StoredItem] {
+    try tables.items.values.filter { item in
+      item.name.kind == query.kind && (query.reference == nil || item.reference == query.reference)
+        && (query.holder == nil || item.holder == query.holder) && (!query.isFree || item.holder == nil)
+        && (query.since.map { item.at ?? .earliest >= $0 } ?? true)
+    }.sorted { $0.name < $1.name }
+  }
+
+  package func itemNames(_ kind: ItemKind) async throws(DatabaseError) -> [String] {
+    try await items(ItemQuery(kind)).map(\.name.name)
+  }
+
+  package func itemCount(_ kind: ItemKind) async throws(DatabaseError) -> Int { try await itemNames(kind).count }
+
+  // MARK: What is over
+
+  package func finishedRuns(_ query: HistoryQuery) async throws(DatabaseError) -> [RunSummary] {
+    let found = try tables.finished.reversed().map(\.summary).filter(query.matches)
+    return Array(found.prefix(query.limit))
+  }
+
+  package func finishedRun(_ id: String) async throws(DatabaseError) -> String? {
+    try tables.finished.first { $0.summary.id == id }?.text
+  }
+
+  package func removeFinishedRun(_ id: String) async throws(DatabaseError) -> Bool {
+    guard try tables.finished.contains(where: { $0.summary.id == id }) else { return false }
+    database.write { tables in
+      tables.finished.removeAll { $0.summary.id == id }
+      tables.logs[id] = nil
+      tables.lines[id] = nil
+    }
+    return true
+  }
+
+  package func slots(_ query: SlotQuery) async throws(DatabaseError) -> [SlotRecord] {
+    Array(try tables.slots.reversed().filter(query.matches).prefix(query.limit))
+  }
+
+  // MARK: Large values, and what programs print
+
+  package func putBlob(_ reference: BlobReference, _ bytes: [UInt8]) async throws(DatabaseError) {
+    _ = try tables
+    database.write { $0.blobs[reference.sha256] = bytes }
+  }
+
+  package func blob(_ reference: BlobReference) async throws(DatabaseError) -> [UInt8]? {
+    try tables.blobs[reference.sha256]
+  }
+
+  package func addLines(_ lines: [String], ofRun id: String) async throws(DatabaseError) {
+    _ = try tables
+    database.write { $0.lines[id, default: []] += lines }
+  }
+
+  package func lines(
+    ofRun id: String, from position: Int, bytes: Int
+  ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool) {
+    let lines = try tables.lines[id] ?? []
+    let start = min(position < 0 ? lines.count - min(lines.count, -max(position, -.max)) : position, lines.count)
+    var (end, size) = (start, 0)
+    while end < lines.count, size < bytes {
+      size += lines[end].utf8.count
+      end += 1
+    }
+    return (Array(lines[start..<end]), start, end == lines.count)
+  }
+
+  package func removeLines(ofRun id: String) async throws(DatabaseError) {
+    _ = try tables
+    database.write { $0.lines[id] = nil }
+  }
+
+  package func close() async { isClosed.store(true, ordering: .relaxed) }
+}
+
+private final class SimulatedTransaction: DatabaseTransaction {
+  private let database: SimulatedDatabase
+  private let number: Int
+
+  init(_ database: SimulatedDatabase) {
+    self.database = database
+    number = database.begin()
+  }
+
+  func read(
+    _ needs: StateNeeds, receipt: String
+  ) async throws(DatabaseError) -> (rows: DatabaseRows, isDone: Bool) {
+    let names =
+      needs.items.sorted().map(\.lock) + needs.eventNames.sorted { $0.precedesByScalars($1) }.map { "came \($0)" }
+    await database.lock(names, for: number)
+    // The followers are known only once they are read, and may have changed when they are locked.
+    let followers = database.look { tables in
+      tables.items.values.filter { $0.name.kind == .schedule && $0.reference.map(needs.followed.contains) == true }
+    }
+    await database.lock(followers.map(\.name).sorted().map(\.lock), for: number)
+    let tables = database.look { $0 }
+    return (try tables.rows(needs), tables.receipts.contains(receipt))
+  }
+
+  func commit(_ changes: DatabaseChanges) async throws(DatabaseError) { try database.commit(changes) }
+
+  func end() { database.unlock(number) }
+}
