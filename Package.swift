@@ -73,6 +73,7 @@ let package = Package(
         .target(name: "CCurl"),
         .target(name: "CMicroHTTPD"),
         .target(name: "CPageAssets"),
+        .target(name: "CPostgres"),
         .target(name: "CProcess"),
         // `make release` says of which commit it builds.
         .target(
@@ -108,6 +109,7 @@ let package = Package(
         .target(name: "HTTPClient", dependencies: ["Basics", "CCurl", "CZip", "CZlib", "HTTPTypes", "Threads"]),
         .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes", "Threads"]),
         .target(name: "HTTPTypes", dependencies: ["Basics"]),
+        .target(name: "PostgresClient", dependencies: ["Basics", "CPostgres", "Threads"]),
         .target(name: "SMTPClient", dependencies: ["Basics", "CCurl", "HTTPClient"]),
         .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer"),
         .tests(of: "HTTPServer", "Basics"),
