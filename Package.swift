@@ -114,6 +114,7 @@ let package = Package(
         .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer"),
         .tests(of: "HTTPServer", "Basics"),
         .tests(of: "HTTPTypes", "Basics"),
+        .tests(of: "PostgresClient", "ActionTestKit", "Basics", "CPostgres", "PostgresTestKit"),
       ]),
     // What plugins are made of.
     floor(
@@ -183,6 +184,7 @@ let package = Package(
       [
         .target(name: "ExpressionTestKit", dependencies: ["Basics", "Expressions"]),
         .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "YAMLReader"]),
+        .target(name: "PostgresTestKit", dependencies: ["ActionTestKit", "Basics", "PostgresClient"]),
         .target(
           name: "RunTestKit", dependencies: ["ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "Runs"]),
         .target(

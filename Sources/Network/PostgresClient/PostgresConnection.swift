@@ -4,6 +4,11 @@ import Basics
 package struct PostgresNotification: Hashable, Sendable {
   package var channel: String
   package var payload: String
+
+  package init(channel: String, payload: String) {
+    self.channel = channel
+    self.payload = payload
+  }
 }
 
 /// A connection to one server, for statements one after another.

@@ -165,7 +165,9 @@ package struct PostgresRow: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-  fileprivate func int32(at offset: Int) -> Int32 { Int32(bigEndian: loadUnaligned(fromByteOffset: offset, as: Int32.self)) }
+  fileprivate func int32(at offset: Int) -> Int32 {
+    Int32(bigEndian: loadUnaligned(fromByteOffset: offset, as: Int32.self))
+  }
 
   fileprivate func int64(at offset: Int) -> Int { Int(bigEndian: loadUnaligned(fromByteOffset: offset, as: Int.self)) }
 

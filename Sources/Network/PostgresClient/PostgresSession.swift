@@ -121,7 +121,8 @@ final class PostgresSession: @unchecked Sendable {
     self.notifications = notifications
     // The session ends the connection before it goes itself, so the pointer stays valid.
     _ = cpostgres.setNoticeReceiver(
-      connection, { context, result in
+      connection,
+      { context, result in
         guard let context else { return }
         Unmanaged<PostgresSession>.fromOpaque(context).takeUnretainedValue().noticed(result)
       }, Unmanaged.passUnretained(self).toOpaque())

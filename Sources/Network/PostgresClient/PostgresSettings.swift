@@ -86,7 +86,8 @@ extension PostgresSettings {
     }
     if let mode = found["sslmode"], mode != "verify-full" {
       throw PostgresError(
-        .invalid, "remove sslmode from the state's URL: connections to other machines are always verified (verify-full)")
+        .invalid, "remove sslmode from the state's URL: connections to other machines are always verified (verify-full)"
+      )
     }
     let ports = (found["port"] ?? "").split(separator: ",", omittingEmptySubsequences: false)
     let names = hosts.split(separator: ",", omittingEmptySubsequences: false)
