@@ -4,9 +4,9 @@
 .PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
-# What only the tests need: a browser, and Python for clients that others wrote.
-TEST_PACKAGES := chromium chromium-driver python3-selenium python3-venv
-PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
+# What only the tests need: a browser, a database, and Python for clients that others wrote.
+TEST_PACKAGES := chromium chromium-driver postgresql python3-selenium python3-venv
+PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libpq-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
 # What is shipped. Benchmarks are built the same way, so that nothing is built twice.
 RELEASE := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -s
 # The gate's flags, always the same for the same reason.
@@ -76,9 +76,19 @@ test: built
 # Clients of the API from PyPI, for tests against what others wrote. Where PyPI isn't reached, those tests say so and are
 # left out; the browser and what drives it are Debian's, and always there. Debian's Prometheus is only unpacked (20 MB to
 # download), because installing it would start it as a service.
+#
+# The package of PostgreSQL would create a database cluster and start it as a service. It is told not to, while it is being
+# installed: tests start servers of their own.
 CLIENTS := .build/clients
 PROMETHEUS := .build/prometheus
+CLUSTERS := /etc/postgresql-common/createcluster.d
 clients:
+	@if command -v apt-get > /dev/null && ! dpkg-query --show postgresql > /dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root="sudo env"; fi; \
+	  $$as_root mkdir -p $(CLUSTERS) && echo 'create_main_cluster = false' | $$as_root tee $(CLUSTERS)/errand.conf > /dev/null; \
+	  $(MAKE) --no-print-directory packages PACKAGES='$(TEST_PACKAGES)'; made=$$?; \
+	  $$as_root rm $(CLUSTERS)/errand.conf; exit $$made; \
+	fi
 	@$(MAKE) --no-print-directory packages PACKAGES='$(TEST_PACKAGES)'
 	@test $(CLIENTS)/made -nt Tests/Clients/requirements.txt || { \
 	  /usr/bin/python3 -m venv --system-site-packages $(CLIENTS) \

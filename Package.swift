@@ -73,6 +73,7 @@ let package = Package(
         .target(name: "CCurl"),
         .target(name: "CMicroHTTPD"),
         .target(name: "CPageAssets"),
+        .target(name: "CPostgres"),
         .target(name: "CProcess"),
         // `make release` says of which commit it builds.
         .target(
@@ -108,10 +109,12 @@ let package = Package(
         .target(name: "HTTPClient", dependencies: ["Basics", "CCurl", "CZip", "CZlib", "HTTPTypes", "Threads"]),
         .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes", "Threads"]),
         .target(name: "HTTPTypes", dependencies: ["Basics"]),
+        .target(name: "PostgresClient", dependencies: ["Basics", "CPostgres", "Threads"]),
         .target(name: "SMTPClient", dependencies: ["Basics", "CCurl", "HTTPClient"]),
         .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer"),
         .tests(of: "HTTPServer", "Basics"),
         .tests(of: "HTTPTypes", "Basics"),
+        .tests(of: "PostgresClient", "ActionTestKit", "Basics", "CPostgres", "PostgresTestKit"),
       ]),
     // What plugins are made of.
     floor(
@@ -183,6 +186,7 @@ let package = Package(
       [
         .target(name: "ExpressionTestKit", dependencies: ["Basics", "Expressions"]),
         .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "YAMLReader"]),
+        .target(name: "PostgresTestKit", dependencies: ["ActionTestKit", "Basics", "PostgresClient"]),
         .target(
           name: "RunTestKit",
           dependencies: ["ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "Runs", "SharedState"]),

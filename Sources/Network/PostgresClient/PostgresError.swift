@@ -1,0 +1,53 @@
+/// What went wrong between this program and a PostgreSQL server.
+///
+/// The message is a sentence without the values that were sent. `detail` may repeat them, so it isn't for showing.
+package struct PostgresError: Error, Hashable, Sendable {
+  package enum Kind: String, Sendable {
+    /// What was to be sent isn't valid, and nothing was sent.
+    case invalid
+    /// There is no connection, and nothing was sent.
+    case unreachable
+    /// The server answered with an error, and the transaction was rolled back.
+    case refused
+    /// The connection broke, or no answer came in time, or the server doubts its own: the transaction may be committed.
+    case unknown
+    /// The answer isn't what was asked for.
+    case protocolError
+  }
+
+  package var kind: Kind
+  /// A sentence without the full stop.
+  package var message: String
+  /// The server's code (PostgreSQL's appendix A); empty if the server said nothing.
+  package var sqlState = ""
+  /// `ERROR`, `FATAL` or `PANIC`; empty if the server said nothing.
+  package var severity = ""
+  /// What the server added; may repeat values.
+  package var detail = ""
+  /// The constraint that was violated, if it was one.
+  package var constraint = ""
+  /// The table it is about, if it is about one.
+  package var table = ""
+
+  package init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+
+  /// A row with the same key is there already.
+  package var isUniqueViolation: Bool { sqlState == "23505" }
+  /// Another transaction came between: the same again may succeed.
+  package var isSerializationFailure: Bool { sqlState == "40001" || sqlState == "40P01" }
+  /// The server is shutting down, starting or ended the session.
+  package var isShutdown: Bool { ["57P01", "57P02", "57P03"].contains(sqlState) }
+  /// The server is a standby, or was told to accept no writes.
+  package var isReadOnly: Bool { sqlState == "25006" }
+  /// The server's disk is full.
+  package var isDiskFull: Bool { sqlState == "53100" }
+  /// The server accepts no more connections.
+  package var hasTooManyConnections: Bool { sqlState == "53300" }
+}
+
+extension PostgresError: CustomStringConvertible {
+  package var description: String { message }
+}

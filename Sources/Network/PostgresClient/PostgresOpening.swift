@@ -1,0 +1,156 @@
+import Basics
+import CPostgres
+import Glibc
+
+/// Connects to one server, blocking a thread of its own: names are looked up, certificates read and passwords hashed.
+struct PostgresOpening {
+  private let settings: PostgresSettings
+  private let deadline: ContinuousClock.Instant
+
+  init(_ settings: PostgresSettings) {
+    self.settings = settings
+    deadline = .now + .nanoseconds(settings.answerWithin.nanoseconds)
+  }
+
+  func connect() -> Result<PostgresConnection, PostgresError> {
+    if let missing = cpostgres_load() { return .failure(PostgresError(.unreachable, sentence(missing))) }
+    let texts = [settings.host, settings.database, settings.user, settings.password ?? "", settings.applicationName]
+    if texts.contains(where: { $0.utf8.contains(0) }) {
+      return .failure(PostgresError(.invalid, "a setting of the connection to PostgreSQL has a zero byte"))
+    }
+    let addresses: [String?]
+    do throws(PostgresError) { addresses = settings.isSocket ? [nil] : try resolved() } catch { return .failure(error) }
+    var failure = unreachable("it has no address")
+    for (index, address) in addresses.enumerated() {
+      // Each address that is left gets its share of the time.
+      let share = ContinuousClock.now.duration(to: deadline) / (addresses.count - index)
+      switch connect(to: address, until: .now + share) {
+      case .success(let connection): return .success(connection)
+      case .failure(let error):
+        failure = error
+        // It was reached.
+        if !error.sqlState.isEmpty { return .failure(error) }
+      }
+    }
+    return .failure(failure)
+  }
+
+  private func unreachable(_ reason: String) -> PostgresError {
+    PostgresError(.unreachable, "can't connect to PostgreSQL at \(settings): \(reason)")
+  }
+
+  /// The addresses of the host, as numbers.
+  private func resolved() throws(PostgresError) -> [String] {
+    var hints = addrinfo()
+    hints.ai_family = AF_UNSPEC
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    var list: UnsafeMutablePointer<addrinfo>?
+    let code = getaddrinfo(settings.host, nil, &hints, &list)
+    guard code == 0 else { throw unreachable(String(cString: gai_strerror(code))) }
+    defer { freeaddrinfo(list) }
+    var addresses: [String] = []
+    var next = list
+    while let entry = next?.pointee {
+      var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+      if getnameinfo(
+        entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
+      {
+        addresses.append(String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+      }
+      next = entry.ai_next
+    }
+    return addresses
+  }
+
+  /// All that libpq would otherwise take from variables and from files in the user's home.
+  private func parameters(for address: String?) -> [(String, String)] {
+    let isVerified = settings.isAlwaysVerified || !settings.isLocal
+    // A file that can't be there: a file's name with something behind it.
+    let none = "/dev/null/none"
+    var parameters = [
+      ("host", settings.host), ("port", "\(settings.port)"), ("dbname", settings.database), ("user", settings.user),
+      ("password", settings.password ?? ""), ("passfile", none), ("application_name", settings.applicationName),
+      ("client_encoding", "UTF8"),
+      (
+        "options",
+        "-c default_transaction_isolation=read\\ committed -c synchronous_commit=on -c TimeZone=UTC"
+      ),
+      ("sslmode", isVerified ? "verify-full" : "prefer"), ("sslcert", none), ("sslkey", none),
+      (
+        "sslrootcert",
+        isVerified ? settings.rootCertificate ?? "/etc/ssl/certs/ca-certificates.crt" : none
+      ),
+      ("gssencmode", "disable"), ("target_session_attrs", "any"),
+      ("keepalives", "1"), ("keepalives_idle", "10"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
+      ("tcp_user_timeout", "\(max(1, settings.answerWithin.nanoseconds / 1_000_000))"),
+    ]
+    if let address { parameters.append(("hostaddr", address)) }
+    return parameters
+  }
+
+  private func connect(
+    to address: String?, until end: ContinuousClock.Instant
+  ) -> Result<PostgresConnection, PostgresError> {
+    let parameters = parameters(for: address)
+    var names: [UnsafePointer<CChar>?] = parameters.map { UnsafePointer(strdup($0.0)) } + [nil]
+    var values: [UnsafePointer<CChar>?] = parameters.map { UnsafePointer(strdup($0.1)) } + [nil]
+    defer { for text in names + values { free(UnsafeMutablePointer(mutating: text)) } }
+    guard let connection = cpostgres.connectStartParams(&names, &values, 0) else {
+      return .failure(unreachable("out of memory"))
+    }
+    // Else libpq would write notices to the terminal.
+    _ = cpostgres.setNoticeReceiver(connection, { _, _ in }, nil)
+    // So that the code of the server's error is in the message, the only thing that libpq keeps of it.
+    _ = cpostgres.setErrorVerbosity(connection, PQERRORS_VERBOSE)
+    if let error = established(connection, until: end) {
+      cpostgres.finish(connection)
+      return .failure(error)
+    }
+    do throws(PostgresError) {
+      return .success(try PostgresConnection(settings, owning: connection))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Carries the connection on until it is open; gives why it can't be.
+  private func established(_ connection: OpaquePointer, until end: ContinuousClock.Instant) -> PostgresError? {
+    var state = PGRES_POLLING_WRITING
+    if cpostgres.status(connection) == CONNECTION_BAD { return failure(of: connection) }
+    while state != PGRES_POLLING_OK {
+      if state == PGRES_POLLING_FAILED { return failure(of: connection) }
+      var socket = pollfd(
+        fd: cpostgres.socket(connection), events: Int16(state == PGRES_POLLING_READING ? POLLIN : POLLOUT), revents: 0)
+      guard ContinuousClock.now < end else { return unreachable("it didn't answer within \(settings.answerWithin)") }
+      let count = poll(&socket, 1, milliseconds(until: end))
+      if count > 0 { state = cpostgres.connectPoll(connection) }
+      if count < 0, errno != EINTR { return unreachable("the system can't wait for it") }
+    }
+    guard cpostgres.setnonblocking(connection, 1) == 0, cpostgres.enterPipelineMode(connection) == 1 else {
+      return failure(of: connection)
+    }
+    return nil
+  }
+
+  /// What libpq says, without the place that it says it of: `… failed: FATAL:  28P01: password authentication failed …`.
+  private func failure(of connection: OpaquePointer) -> PostgresError {
+    let text = cpostgres.errorMessage(connection).map { String(cString: $0) } ?? ""
+    // The last try, where encryption was tried first; its other lines are hints, and places in the server's source.
+    let lines = text.split(separator: "\n")
+    var line = (lines.last { $0.hasPrefix("connection to") } ?? lines.first ?? "it failed").utf8[...]
+    let mark = Array("failed: ".utf8)
+    while !line.isEmpty, !line.starts(with: mark) { line = line.dropFirst() }
+    let said = line.isEmpty ? String(lines.first ?? "it failed") : String(line.dropFirst(mark.count)) ?? ""
+    // The severity, which is in the server's language, its code and its message.
+    let parts = said.split(separator: ":", maxSplits: 2).map { String($0).trimmed }
+    guard parts.count == 3, parts[1].utf8.count == 5, parts[1].utf8.allSatisfy(isOfCode) else {
+      return unreachable(said.shortened(to: 300))
+    }
+    var error = PostgresError(.refused, "PostgreSQL at \(settings) refused the connection: \(parts[2]) (\(parts[1]))")
+    error.sqlState = parts[1]
+    error.severity = "FATAL"
+    return error
+  }
+
+  private func isOfCode(_ byte: UInt8) -> Bool { ASCII.digits.contains(byte) || ASCII.uppercase.contains(byte) }
+}
