@@ -149,7 +149,7 @@ let package = Package(
           dependencies: [
             "ActionKit", "Basics", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Recipes", "RunState",
           ]),
-        .target(name: "SharedState", dependencies: ["Basics", "RunState"]),
+        .target(name: "SharedState", dependencies: ["Basics", "PostgresClient", "RunState"]),
         .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
         .target(
           name: "Agent",
@@ -178,7 +178,7 @@ let package = Package(
           "RunTestKit", "StorePlugin"),
         .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
         .tests(of: "SecretSources", "ActionTestKit", "Basics", "Recipes"),
-        .tests(of: "SharedState", "Basics", "RunState", "RunTestKit"),
+        .tests(of: "SharedState", "Basics", "PostgresClient", "PostgresTestKit", "RunState", "RunTestKit"),
       ]),
     // What tests are made with: those of recipes, of plugins, and the simulator.
     floor(

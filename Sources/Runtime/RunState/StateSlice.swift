@@ -261,6 +261,7 @@ extension State {
       case .scheduleSet(let event):
         need(.schedule, event.schedule)
         recipes[event.schedule] = event.recipe
+        if let followed = event.follows { needs.followed.insert(followed) }
       case .scheduleRemoved(let event): need(.schedule, event.schedule)
       case .schedulePaused(let event): need(.schedule, event.schedule)
       case .scheduleReset(let event): need(.schedule, event.schedule)

@@ -15,6 +15,7 @@ package final class SharedStateStore: StateStore {
   private let printing: SharedPrinting
   private let time: any TimeSource
   private let isClosed = Atomic(false)
+  private let observer = Mutex<(@Sendable (StateError) -> Void)?>(nil)
 
   /// - Parameter newReceipt: Makes a text that no other transaction is known by.
   package init(
@@ -25,6 +26,11 @@ package final class SharedStateStore: StateStore {
     self.time = time
     writer = SharedWriter(database, held, time: time, newReceipt: newReceipt)
     printing = SharedPrinting(database)
+  }
+
+  /// Tells an observer, which must not wait, why a query waits.
+  package func observeWaiting(_ observer: @escaping @Sendable (StateError) -> Void) {
+    self.observer.withLock { $0 = observer }
   }
 
   /// A text of 128 random bits.
@@ -220,8 +226,11 @@ package final class SharedStateStore: StateStore {
   private func ask<Answer: Sendable>(
     or nothing: Answer, _ body: @Sendable () async throws(DatabaseError) -> Answer
   ) async -> Answer {
+    var isTold = false
     while !isClosed.load(ordering: .relaxed) {
       do throws(DatabaseError) { return try await body() } catch {
+        if !isTold { observer.withLock { $0 }?(StateError(error)) }
+        isTold = true
         try? await time.sleep(for: SharedStateStore.pause)
       }
     }

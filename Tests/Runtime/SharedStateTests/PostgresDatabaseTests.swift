@@ -1,0 +1,40 @@
+import PostgresClient
+import PostgresTestKit
+import RunState
+import RunTestKit
+import SharedState
+import Testing
+
+/// The state in real PostgreSQL servers.
+@Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed")) struct PostgresDatabaseTests {
+  /// A store in a new database.
+  private static func store() async throws -> SharedStateStore {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]))
+    store.observeWaiting { Issue.record("\($0.message)") }
+    return store
+  }
+
+  @Test func `It does what every store of the state does`() async throws {
+    #expect(try await StoreConformance.faults(of: Self.store()) == [])
+  }
+
+  @Test func `A database without tables is refused with the command that makes them`() async throws {
+    let settings = try await PostgresServer.database()
+    let error = await #expect(throws: DatabaseError.self) { _ = try await PostgresDatabase.open([settings]) }
+    #expect(
+      error == .unusable("there is no state in the database yet; make one with errand state init"))
+  }
+
+  @Test func `Tables are made once, also by several at once`() async throws {
+    let settings = try await PostgresServer.database()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 { group.addTask { try await PostgresDatabase.migrate([settings]) } }
+      try await group.waitForAll()
+    }
+    let database = try await PostgresDatabase.open([settings])
+    #expect(try await database.itemCount(.value) == 0)
+    await database.close()
+  }
+}
