@@ -12,7 +12,7 @@ import Synchronization
 
 /// A server that a test starts, ends, stops and copies.
 ///
-/// Anybody on this machine is its superuser `errand` without a password, unless `access` says otherwise.
+/// Its superuser is `errand`, who needs no password on this machine, unless `access` says otherwise.
 package final class PostgresServer: Sendable {
   package let port: Int
   /// The folder of its data.
@@ -67,7 +67,7 @@ package final class PostgresServer: Sendable {
   ///
   /// - Parameters:
   ///   - lines: Settings, as in `postgresql.conf`.
-  ///   - access: What `pg_hba.conf` says in place of trusting everybody.
+  ///   - access: What `pg_hba.conf` says in place of trusting every user of this machine.
   ///   - prepare: Puts files into the folder of its data.
   package static func start(
     _ lines: [String] = [], access: String? = nil, prepare: @Sendable (String) throws -> Void = { _ in }
@@ -244,8 +244,8 @@ package final class PostgresServer: Sendable {
     watch.standardInput = pipe
     watch.standardOutput = FileHandle.nullDevice
     watch.standardError = FileHandle.nullDevice
+    // It is never awaited: Foundation would take it to run for as long as the shell does.
     try watch.startAlone()
-    watch.waitUntilExit()
     // Open until this process ends.
     lifeline.withLock { $0 = pipe }
     return folder
@@ -292,7 +292,7 @@ package final class PostgresServer: Sendable {
     }
   }
 
-  /// Looks again and again, because other processes tell nobody when they are ready.
+  /// Looks again and again, because other processes don't say when they are ready.
   private static func wait(_ complaint: String, until isTrue: () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(60)
     while try await !isTrue() {

@@ -208,7 +208,7 @@ import Testing
       settings.host = "127.0.0.1"
       settings.rootCertificate = "\(server.folder).pem"
       let misnamed = await failure { try await PostgresConnection.open(settings) }
-      let reason = "server certificate for \"localhost\" does not match host name \"127.0.0.1\""
+      let reason = "server certificate for \"localhost\" (and 1 other name) does not match host name \"127.0.0.1\""
       #expect(misnamed == PostgresError(.unreachable, "can't connect to PostgreSQL at \(settings): \(reason)"))
     }
   }
