@@ -63,13 +63,13 @@ package final class PostgresConnection: Sendable {
   /// Carries out statements of which some depend on the answers before, as one transaction; what others ask waits.
   ///
   /// It is committed when the body returns, and rolled back when that throws. It isn't done before this has returned:
-  /// the commit may be refused, or its outcome unknown.
+  /// the commit may be refused, or its outcome unknown. The body must ask only the transaction: what it asked the
+  /// connection itself would wait for the body's own end.
   package func transaction<Outcome>(_ body: (PostgresTransaction) async throws -> Outcome) async throws -> Outcome {
     let number = try await session.beginTransaction()
     defer { session.endTransaction(number) }
     let transaction = PostgresTransaction(session: session, number: number)
     do {
-      try await transaction.run("begin")
       let outcome = try await body(transaction)
       let end = try await session.run(PostgresStatement("commit"), .ending(number))
       // What the server answers to a commit after a statement failed whose error the body didn't pass on.

@@ -1,9 +1,10 @@
 import Basics
 import CPostgres
 import Glibc
+import Threads
 
 /// Connects to one server, blocking a thread of its own: names are looked up, certificates read and passwords hashed.
-struct PostgresOpening {
+struct PostgresOpening: Sendable {
   private let settings: PostgresSettings
   private let deadline: ContinuousClock.Instant
 
@@ -39,27 +40,51 @@ struct PostgresOpening {
     PostgresError(.unreachable, "can't connect to PostgreSQL at \(settings): \(reason)")
   }
 
-  /// The addresses of the host, as numbers.
+  /// What another thread finds out about a name.
+  private final class Lookup: @unchecked Sendable {
+    // Unchecked, because the outcome is touched only with the monitor held.
+    let monitor = Monitor()
+    var outcome: Result<[String], PostgresError>?
+  }
+
+  /// The addresses of the host, as numbers, looked up on a thread of its own, which nothing can hurry.
   private func resolved() throws(PostgresError) -> [String] {
+    let lookup = Lookup()
+    // Ends when the system has an answer.
+    let isStarted = startThread(blocksSignals: true) {
+      let outcome = lookedUp()
+      lookup.monitor.withLock {
+        lookup.outcome = outcome
+        lookup.monitor.signal()
+      }
+    }
+    guard isStarted else { throw unreachable("the system has no thread left") }
+    let outcome = lookup.monitor.withLock {
+      while lookup.outcome == nil, lookup.monitor.wait(until: deadline) {}
+      return lookup.outcome
+    }
+    guard let outcome else { throw unreachable("its name wasn't found within \(settings.answerWithin)") }
+    return try outcome.get()
+  }
+
+  private func lookedUp() -> Result<[String], PostgresError> {
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     var list: UnsafeMutablePointer<addrinfo>?
     let code = getaddrinfo(settings.host, nil, &hints, &list)
-    guard code == 0 else { throw unreachable(String(cString: gai_strerror(code))) }
+    guard code == 0 else { return .failure(unreachable(String(cString: gai_strerror(code)))) }
     defer { freeaddrinfo(list) }
     var addresses: [String] = []
     var next = list
     while let entry = next?.pointee {
       var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-      if getnameinfo(
-        entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
-      {
+      if getnameinfo(entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 {
         addresses.append(String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
       }
       next = entry.ai_next
     }
-    return addresses
+    return .success(addresses)
   }
 
   /// All that libpq would otherwise take from variables and from files in the user's home.

@@ -31,8 +31,10 @@ final class PostgresGroup {
     case statement
   }
 
-  let statements: [(text: String, parameters: PostgresParameters)]
+  var statements: [(text: String, parameters: PostgresParameters)]
   let place: Place
+  /// Whether the first of its statements is the transaction's `begin`, which the caller didn't ask for.
+  var isFirst = false
   let continuation: CheckedContinuation<PostgresAnswer, Never>
   var commands: [Command] = []
   /// How many commands were answered.
@@ -98,6 +100,8 @@ final class PostgresSession: @unchecked Sendable {
   /// The transaction that has the connection for itself.
   private var transaction: Int?
   private var transactions = 0
+  /// Whether the transaction has begun, which it does with its first statements.
+  private var hasBegun = false
   private var plans: [PostgresPlan: String] = [:]
   private var planSerial = 0
   /// The server's last complaint outside of statements, which tells why a connection ends.
@@ -234,6 +238,7 @@ final class PostgresSession: @unchecked Sendable {
         case .transaction(let continuation):
           transactions += 1
           transaction = transactions
+          hasBegun = false
           resumptions.append(.turn(continuation, .success(transactions)))
         }
       }
@@ -245,6 +250,10 @@ final class PostgresSession: @unchecked Sendable {
     current = group
     isBusy = true
     group.deadline = .now + limit
+    if case .within = group.place, !hasBegun, let begin = try? PostgresParameters([]) {
+      group.statements.insert(("begin", begin), at: 0)
+      (group.isFirst, hasBegun) = (true, true)
+    }
     for statement in group.statements where !send(statement.text, statement.parameters, in: group, connection) {
       // Without the synchronization nothing is committed.
       current = nil
@@ -369,6 +378,7 @@ final class PostgresSession: @unchecked Sendable {
     } else if let doubt = group.doubt {
       resumptions.append(.answer(group.continuation, .failure(doubt)))
     } else {
+      if group.isFirst { group.results.removeFirst() }
       resumptions.append(.answer(group.continuation, .success(group.results)))
     }
   }

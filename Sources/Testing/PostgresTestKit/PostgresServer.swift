@@ -12,7 +12,7 @@ import Synchronization
 
 /// A server that a test starts, ends, stops and copies.
 ///
-/// Anybody on this machine is its superuser `errand` without a password, unless `access` says otherwise.
+/// Its superuser is `errand`, who needs no password on this machine, unless `access` says otherwise.
 package final class PostgresServer: Sendable {
   package let port: Int
   /// The folder of its data.
@@ -67,7 +67,7 @@ package final class PostgresServer: Sendable {
   ///
   /// - Parameters:
   ///   - lines: Settings, as in `postgresql.conf`.
-  ///   - access: What `pg_hba.conf` says in place of trusting everybody.
+  ///   - access: What `pg_hba.conf` says in place of trusting every user of this machine.
   ///   - prepare: Puts files into the folder of its data.
   package static func start(
     _ lines: [String] = [], access: String? = nil, prepare: @Sendable (String) throws -> Void = { _ in }
@@ -170,9 +170,7 @@ package final class PostgresServer: Sendable {
       guard process.isRunning else {
         throw Fault("the server ended: \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
       }
-      let lines = (try? String(contentsOfFile: "\(self.folder)/postmaster.pid", encoding: .utf8)) ?? ""
-      return lines.split(separator: "\n", omittingEmptySubsequences: false).dropFirst(7).first?.hasPrefix("ready")
-        == true
+      return self.status(7).hasPrefix("ready")
     }
   }
 
@@ -200,8 +198,17 @@ package final class PostgresServer: Sendable {
 
   private func end(_ number: Int32) async {
     guard let process = self.process.withLock({ $0 }) else { return }
+    let segment = status(6).split(separator: " ").last.flatMap { Int32($0) }
     if number == SIGKILL { signal(number) } else { _ = Foundation.kill(process.processIdentifier, number) }
     await onThread { process.waitUntilExit() }
+    // The segment of shared memory by which servers tell whether they are alone; a server that is killed leaves it.
+    if number == SIGKILL, let segment { shmctl(segment, IPC_RMID, nil) }
+  }
+
+  /// A line of what the server says of itself in `postmaster.pid`, counted from 0; empty if it doesn't run.
+  private func status(_ line: Int) -> String {
+    let text = (try? String(contentsOfFile: "\(folder)/postmaster.pid", encoding: .utf8)) ?? ""
+    return text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst(line).first.map { String($0) } ?? ""
   }
 
   /// Sends a signal to the server's first process and to those that it started.
@@ -234,8 +241,13 @@ package final class PostgresServer: Sendable {
         pids="$pids $pid $(cat "/proc/$pid/task/$pid/children")"
         kill -CONT $pids; kill -QUIT "$pid"
       done
-      for try in 1 2 3 4 5 6 7 8 9 10; do kill -0 $pids || break; sleep 0.2; done
-      kill -KILL $pids; rm -rf "$0"
+      tries=0
+      for pid in $pids; do
+        while kill -0 "$pid" && [ $((tries += 1)) -lt 30 ]; do sleep 0.1; done
+      done
+      kill -KILL $pids
+      # What is just ending may still write.
+      until rm -rf "$0" || [ $((tries += 1)) -gt 60 ]; do sleep 0.1; done
       """
     let watch = Process()
     watch.executableURL = URL(filePath: "/usr/bin/env")
@@ -244,8 +256,8 @@ package final class PostgresServer: Sendable {
     watch.standardInput = pipe
     watch.standardOutput = FileHandle.nullDevice
     watch.standardError = FileHandle.nullDevice
+    // It is never awaited: Foundation would take it to run for as long as the shell does.
     try watch.startAlone()
-    watch.waitUntilExit()
     // Open until this process ends.
     lifeline.withLock { $0 = pipe }
     return folder
@@ -292,7 +304,7 @@ package final class PostgresServer: Sendable {
     }
   }
 
-  /// Looks again and again, because other processes tell nobody when they are ready.
+  /// Looks again and again, because other processes don't say when they are ready.
   private static func wait(_ complaint: String, until isTrue: () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(60)
     while try await !isTrue() {

@@ -181,11 +181,42 @@ import Testing
 
   @Test func `a transaction that is over takes no more statements`() async throws {
     try await connected { connection in
-      let kept = try await connection.transaction { $0 }
+      let kept = try await connection.transaction { transaction in
+        try await transaction.run("select 1")
+        return transaction
+      }
       #expect(await failure { try await kept.run("select 1") } == PostgresError(.invalid, "the transaction is over"))
       try await connection.transaction { _ in
         #expect(await failure { try await kept.run("select 1") } == PostgresError(.invalid, "the transaction is over"))
       }
+    }
+  }
+
+  @Test func `a transaction without statements, and one whose first statement fails, leave nothing open`() async throws
+  {
+    try await connected { connection in
+      try await connection.transaction { _ in }
+      #expect(
+        await failure { try await connection.transaction { try await $0.run("select 1 / 0") } }?.sqlState == "22012")
+      #expect(await failure { try await connection.transaction { try await $0.run("no sql") } }?.sqlState == "42601")
+      let results = try await connection.transaction { transaction in
+        try await transaction.run([PostgresStatement("select 1"), PostgresStatement("select 2")])
+      }
+      #expect(try results.map { try $0.first?.int32(0) } == [1, 2])
+      #expect(try await connection.run("select pg_current_xact_id_if_assigned()::text").first?.isNull(0) == true)
+    }
+  }
+
+  @Test func `a connection that is let go is closed`() async throws {
+    let settings = try await PostgresServer.database()
+    try await connected(to: settings) { connection in
+      for _ in 0..<20 {
+        // It isn't kept.
+        let other = try await PostgresConnection.open(settings)
+        try await other.run("select 1")
+      }
+      try await waitUntil(
+        connection, "select from pg_stat_activity where datname = current_database() having count(*) = 1")
     }
   }
 

@@ -135,7 +135,7 @@ import Testing
 
   @Test func `what the server refuses a connection for is said`() async throws {
     let access = "local all all trust\nhost all ada 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
-    try await Self.serving(access: access) { server in
+    try await Self.serving(["max_connections = 4", "max_wal_senders = 0"], access: access) { server in
       let place = server.settings().description
       try await connected(to: server.settings()) { connection in
         try await connection.run("create role ada login password 'hunter2'")
@@ -171,6 +171,18 @@ import Testing
         let row = try await connection.run("select inet_server_port()").first
         #expect(try row?.isNull(0) == true)
       }
+      var open: [PostgresConnection] = []
+      var error: PostgresError?
+      while error == nil, open.count < 10 {
+        do throws(PostgresError) {
+          open.append(try await PostgresConnection.open(server.settings()))
+        } catch let refusal {
+          error = refusal
+        }
+      }
+      #expect(error?.hasTooManyConnections == true)
+      #expect(error?.message == refused + "sorry, too many clients already (53300)")
+      for connection in open { connection.close() }
     }
   }
 
@@ -208,7 +220,7 @@ import Testing
       settings.host = "127.0.0.1"
       settings.rootCertificate = "\(server.folder).pem"
       let misnamed = await failure { try await PostgresConnection.open(settings) }
-      let reason = "server certificate for \"localhost\" does not match host name \"127.0.0.1\""
+      let reason = "server certificate for \"localhost\" (and 1 other name) does not match host name \"127.0.0.1\""
       #expect(misnamed == PostgresError(.unreachable, "can't connect to PostgreSQL at \(settings): \(reason)"))
     }
   }
