@@ -300,7 +300,7 @@ package final class PostgresDatabase: SharedDatabase {
       let found = try await connection.run(
         """
         select text from (select text, number, sum(octet_length(text)) over (order by number) - octet_length(text) as before
-          from (select text, number from line where run = $1 order by number offset $2 limit 20000) as some) as sized
+          from (select text, number from line where run = $1 order by number offset $2 limit 20000) as page) as sized
         where before < $3 order by number
         """, .uuid(id), .int64(start), .int64(bytes))
       let lines = try found.rows.map { row throws(PostgresError) in try row.text(0) }
