@@ -110,7 +110,7 @@ struct StateCommand: DispatchedCommand {
         switch error.kind {
         case .invalid, .secret: .cannotCreate
         case .damaged, .newer: .invalid
-        case .unavailable, .fatal, .closed: .unavailable
+        case .unavailable, .fatal, .closed, .deposed: .unavailable
         }
       throw RuntimeError(kind, error.message)
     }

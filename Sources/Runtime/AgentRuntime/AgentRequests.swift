@@ -152,7 +152,7 @@ extension RuntimeError {
     let kind: Kind =
       switch error.kind {
       case .invalid, .damaged, .newer, .secret: .configuration
-      case .unavailable, .fatal, .closed: .cannotCreate
+      case .unavailable, .fatal, .closed, .deposed: .cannotCreate
       }
     self.init(kind, error.message)
   }

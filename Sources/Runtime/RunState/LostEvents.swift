@@ -188,6 +188,7 @@ extension StateEvent {
   fileprivate var runs: [String] {
     switch self {
     case .runCreated(let event): [event.run]
+    case .runClaimed(let event): [event.run]
     case .runStatusChanged(let event): [event.run]
     case .cancelRequested(let event): [event.run]
     case .stepBegan(let event): [event.run]

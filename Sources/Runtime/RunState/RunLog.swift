@@ -3,7 +3,7 @@
 /// The number is the fence. An append is the entry with the next number, so that of two writers, each of which believes
 /// that the run is its own, only one is accepted; the other sees what came before it and gives way. Each entry has a
 /// CRC-64/XZ of the log up to it, which begins with the run's id, so that an entry that is lost, changed or moved is found.
-import Basics
+package import Basics
 
 /// One entry of a run's log.
 package struct LogEntry: Sendable, Equatable {
@@ -56,6 +56,14 @@ package struct LoggedRun: Sendable, Equatable {
     next.record = record
     next.add(text)
     return (next, LogEntry(run: record.id, number: next.number, epoch: epoch, sum: next.sum, events: text))
+  }
+
+  /// The entry by which a worker takes the run up.
+  package func claim(_ epoch: Int, by worker: String, at instant: Timestamp) throws(StateError)
+    -> (run: LoggedRun, entry: LogEntry)
+  {
+    let event = StateEvent.runClaimed(RunClaimed(run: record.id, at: instant, worker: worker, epoch: epoch))
+    return try next(try record.folding([event]), by: [event], epoch: epoch)
   }
 
   /// A run that has no entries yet.

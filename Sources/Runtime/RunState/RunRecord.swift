@@ -25,6 +25,11 @@ package struct RunRecord: Sendable, Equatable {
   package var erasedAt: Timestamp?
   /// The notes of the run's actions for later steps, by names that the actions choose.
   package var notes: [String: StoredValue] = [:]
+  /// The latest programs of several that took it up, the last one last.
+  package var claims: [RunClaimed] = []
+
+  /// The most claims that are remembered.
+  static let mostClaims = 8
 
   /// Holds the event apart from the record, because records are copied often.
   private final class Origin: Sendable, Equatable {
@@ -125,5 +130,6 @@ extension RunRecord: Record {
     endedAt = try member("endedAt", record?.endedAt)
     erasedAt = try member("erasedAt", record?.erasedAt)
     notes = try member("notes", record?.notes, default: [:])
+    claims = try member("claims", record?.claims, default: [])
   }
 }

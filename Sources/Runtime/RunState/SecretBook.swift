@@ -382,7 +382,8 @@ extension StateEvent {
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
     case .tokenIssued(let event): try book.check(event.name, "the name of the token")
-    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .eventGathered, .filesSeen,
+    case .runClaimed, .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .eventGathered,
+      .filesSeen,
       .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked:
       break
     }

@@ -76,6 +76,7 @@ package struct State: Sendable, Equatable {
     case .runCreated(let event):
       guard runs[event.run] == nil else { throw RecordError("the run \(event.run) exists already") }
       try begin(event)
+    case .runClaimed(let change): try apply(event, to: change.run)
     case .runStatusChanged(let change): try apply(event, to: change.run)
     case .cancelRequested(let change): try apply(event, to: change.run)
     case .stepBegan(let change): try apply(event, to: change.run)
@@ -368,6 +369,7 @@ extension RunRecord {
   /// An event that does not fit throws and changes nothing; those of other runs, and of no run, do not fit.
   package mutating func apply(_ event: StateEvent) throws(RecordError) {
     switch event {
+    case .runClaimed(let event): claims = claims.suffix(RunRecord.mostClaims - 1) + [event]
     case .runStatusChanged(let event):
       guard !event.status.isEnded else {
         throw RecordError("a run ends by 'runEnded', not by a change to \(event.status)")

@@ -10,6 +10,7 @@ package import Basics
 /// Indirect, because events are passed on several times, and the largest kind has many members.
 package indirect enum StateEvent: Sendable, Equatable {
   case runCreated(RunCreated)
+  case runClaimed(RunClaimed)
   case runStatusChanged(RunStatusChanged)
   case cancelRequested(CancelRequested)
   case stepBegan(StepBegan)
@@ -41,7 +42,8 @@ package indirect enum StateEvent: Sendable, Equatable {
 
   /// The name of each kind in the journal.
   package enum Kind: String, CaseIterable {
-    case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded
+    case runCreated, runClaimed, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded,
+      runEnded
     case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
     case eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided
     case connectionUsed, tokenIssued, tokenRevoked
@@ -79,6 +81,10 @@ package struct RunCreated: Record, Equatable {
   package var key: RunKey?
   /// The URL of the agent's pages when it was accepted, without a slash at its end.
   package var base: String?
+  /// What a program needs to carry it on, among several that share the state.
+  package var needs: [String] = []
+  /// The queue that it waits in, of those programs; the standard one if absent.
+  package var queue: String?
 
   package init(
     run: String, at: Timestamp, recipe: String, file: String, folder: String? = nil, texts: StoredValue, inputs: Value,
@@ -122,6 +128,32 @@ package struct RunCreated: Record, Equatable {
     key = try member("key", record?.key)
     zone = try member("zone", record?.zone)
     base = try member("base", record?.base)
+    needs = try member("needs", record?.needs, default: [])
+    queue = try member("queue", record?.queue)
+  }
+}
+
+/// A program of several that share a state took a run up, to carry it on.
+package struct RunClaimed: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  /// The name of the worker, as `errand workers` shows it.
+  package var worker: String
+  /// Which claim of the run it is, from 1; its entries have that number.
+  package var epoch: Int
+
+  package init(run: String, at: Timestamp, worker: String, epoch: Int) {
+    self.run = run
+    self.at = at
+    self.worker = worker
+    self.epoch = epoch
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    worker = try member("worker", record?.worker)
+    epoch = try member("epoch", record?.epoch)
   }
 }
 

@@ -9,6 +9,7 @@ extension StateEvent: RecordObject {
     }
     switch self {
     case .runCreated(let event): write(.runCreated, event)
+    case .runClaimed(let event): write(.runClaimed, event)
     case .runStatusChanged(let event): write(.runStatusChanged, event)
     case .cancelRequested(let event): write(.cancelRequested, event)
     case .stepBegan(let event): write(.stepBegan, event)
@@ -45,6 +46,7 @@ extension StateEvent: RecordObject {
     }
     switch kind {
     case .runCreated: self = .runCreated(try read())
+    case .runClaimed: self = .runClaimed(try read())
     case .runStatusChanged: self = .runStatusChanged(try read())
     case .cancelRequested: self = .cancelRequested(try read())
     case .stepBegan: self = .stepBegan(try read())

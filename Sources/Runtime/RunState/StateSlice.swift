@@ -206,6 +206,7 @@ extension StateEvent {
   package var changedRun: String? {
     switch self {
     case .runCreated(let event): event.run
+    case .runClaimed(let event): event.run
     case .runStatusChanged(let event): event.run
     case .cancelRequested(let event): event.run
     case .stepBegan(let event): event.run
@@ -274,7 +275,8 @@ extension State {
       case .connectionUsed(let event): need(.connection, event.connection)
       case .tokenIssued(let event): need(.token, event.name)
       case .tokenRevoked(let event): need(.token, event.name)
-      case .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted,
+      case .runClaimed, .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded,
+        .runNoted,
         .decisionGiven, .eventsForgotten:
         break
       }

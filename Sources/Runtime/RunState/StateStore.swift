@@ -294,6 +294,8 @@ package struct StateError: Error, Sendable, Equatable {
     case fatal
     /// The store was closed.
     case closed
+    /// Another program took the run over, which carries it on; this one must do nothing more for it.
+    case deposed
   }
 
   package var kind: Kind

@@ -91,7 +91,7 @@ extension StateEvent {
     case .valueSet(let event): event.value.isTooDeep
     case .eventReceived(let event): event.data?.isTooDeep ?? false
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false
-    case .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven, .eventConsumed,
+    case .runClaimed, .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven, .eventConsumed,
       .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused, .scheduleReset,
       .connectionUsed, .tokenIssued, .tokenRevoked:
       false

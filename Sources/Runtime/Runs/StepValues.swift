@@ -127,7 +127,7 @@ extension ActionError {
     case .secret: self.init(.configuration, error.message)
     // Whether it is on disk is known only after the state is read again.
     case .fatal: self.init(.internal, error.message, effect: .unknown)
-    case .damaged, .newer, .unavailable, .closed:
+    case .damaged, .newer, .unavailable, .closed, .deposed:
       self.init(.internal, error.message, effect: ActionError.Effect.none)
     }
   }

@@ -13,6 +13,8 @@ final class HeldRuns: Sendable {
 
   private struct Content {
     var runs: [String: Run] = [:]
+    /// The worker that holds them; nil while this program is none.
+    var worker: Int?
     /// The latest runs that ended here, the newest last.
     var ended: [RunRecord] = []
   }
@@ -26,6 +28,19 @@ final class HeldRuns: Sendable {
 
   func ended(_ id: String) -> RunRecord? { content.withLock { $0.ended.last { $0.id == id } } }
 
+  var count: Int { content.withLock { $0.runs.count } }
+  var worker: Int? { content.withLock { $0.worker } }
+
+  func join(_ worker: Int) { content.withLock { $0.worker = worker } }
+
+  /// Lets everything go.
+  func leave() {
+    content.withLock { content in
+      content.worker = nil
+      content.runs = [:]
+    }
+  }
+
   func set(_ run: Run) { content.withLock { $0.runs[run.log.record.id] = run } }
 
   func end(_ run: RunRecord) {
@@ -36,10 +51,10 @@ final class HeldRuns: Sendable {
     }
   }
 
-  func forget(_ id: String) {
+  func forget(_ id: String, keepingEnded: Bool = false) {
     content.withLock { content in
       content.runs[id] = nil
-      content.ended.removeAll { $0.id == id }
+      if !keepingEnded { content.ended.removeAll { $0.id == id } }
     }
   }
 }

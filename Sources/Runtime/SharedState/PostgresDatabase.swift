@@ -1,5 +1,5 @@
 // The state's database in PostgreSQL.
-import Basics
+package import Basics
 package import PostgresClient
 package import RunState
 import Synchronization
@@ -13,11 +13,24 @@ package final class PostgresDatabase: SharedDatabase {
   private let appending: PostgresSource
   private let transacting: PostgresSource
   private let reading: PostgresSource
+  package let hints: AsyncStream<Void>
+  private let hinting: AsyncStream<Void>.Continuation
+  /// The worker whose hints are passed on.
+  private let listening = Mutex<Int?>(nil)
 
   private init(_ timeline: PostgresTimeline) {
     appending = PostgresSource(timeline)
     transacting = PostgresSource(timeline)
+    (hints, hinting) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     reading = PostgresSource(timeline)
+  }
+
+  /// Passes on what is heard from now on that concerns this program, also on connections that are made later.
+  private func hear() async {
+    await reading.listen(to: "errand") { [weak self] payload in
+      guard let self, payload == "due" || listening.withLock({ $0 }).map({ "\($0)" }) == payload else { return }
+      hinting.yield()
+    }
   }
 
   /// Connects to the state.
@@ -31,6 +44,7 @@ package final class PostgresDatabase: SharedDatabase {
     guard version else {
       throw .unusable("there is no state in the database yet; make one with errand state init")
     }
+    await database.hear()
     return database
   }
 
@@ -58,6 +72,7 @@ package final class PostgresDatabase: SharedDatabase {
     await appending.close()
     await transacting.close()
     await reading.close()
+    hinting.finish()
   }
 
   // MARK: Logs
@@ -111,6 +126,128 @@ package final class PostgresDatabase: SharedDatabase {
     try await transacting.transact(throwing: DatabaseError.self) { transaction throws(DatabaseError) in
       try await body(PostgresStateTransaction(transaction))
     }
+  }
+
+  // MARK: Workers
+
+  package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
+    let id = try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        insert into worker (name, host, pid, program, offers, queues, capacity, home, lease_until)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 microsecond') returning id
+        """, .text(terms.name), .text(terms.host), .int32(Int32(clamping: terms.pid)), .text(terms.program),
+        .texts(Array(terms.offers)), .texts(Array(terms.queues)), .int32(Int32(clamping: terms.capacity)),
+        .text(terms.home), .int64(lease.nanoseconds / 1000)
+      ).first?.int64(0)
+    }
+    guard let id else { throw .unusable("the database gave no id") }
+    listening.withLock { $0 = id }
+    return WorkerIdentity(id: id)
+  }
+
+  package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        update worker set lease_until = clock_timestamp() + $2 * interval '1 microsecond'
+        where id = $1 and lease_until > clock_timestamp() returning id
+        """, .int64(worker.id), .int64(lease.nanoseconds / 1000)
+      ).isEmpty == false
+    }
+  }
+
+  package func reap() async throws(DatabaseError) -> [String] {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        with dead as (delete from worker where id in (
+            select id from worker where lease_until < clock_timestamp() for update skip locked) returning id, name),
+          freed as (update run set owner = null where owner in (select id from dead)),
+          told as (select pg_notify('errand', 'due') from dead limit 1)
+        select name from dead where (select count(*) from told) >= 0 order by name
+        """
+      ).rows.map { row throws(PostgresError) in try row.text(0) }
+    }
+  }
+
+  package func leave(_ worker: WorkerIdentity) async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run([
+        PostgresStatement("update run set owner = null where owner = $1", .int64(worker.id)),
+        PostgresStatement("delete from worker where id = $1", .int64(worker.id)),
+        PostgresStatement("select pg_notify('errand', 'due')"),
+      ])
+    }
+  }
+
+  package func claim(
+    _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
+  ) async throws(DatabaseError) -> [ClaimedRun] {
+    try await transacting.transact { transaction throws(PostgresError) in
+      // A worker whose lease is over takes nothing up, and nobody ends the lease meanwhile.
+      let found = try await transaction.run([
+        PostgresStatement(
+          "select id from worker where id = $1 and lease_until > clock_timestamp() for share", .int64(worker.id)),
+        PostgresStatement(
+          SQL.due, .texts(Array(terms.queues)), .texts(Array(terms.offers)), .text(terms.home), .int64(most)),
+      ])
+      guard found.count == 2, !found[0].isEmpty, !found[1].isEmpty else { return [] }
+      var epochs: [String: Int] = [:]
+      for row in found[1].rows { epochs[try row.uuid(0)] = try row.int64(8) + 1 }
+      var claimed: [ClaimedRun] = []
+      var entries: [LogEntry] = []
+      for log in try SQL.logs(found[1]) {
+        guard let epoch = epochs[log.record.id] else { continue }
+        do throws(StateError) {
+          let (run, entry) = try log.claim(epoch, by: terms.name, at: instant)
+          claimed.append(ClaimedRun(log: run, epoch: epoch))
+          entries.append(entry)
+        } catch {
+          throw PostgresError(.protocolError, error.message)
+        }
+      }
+      var write = PostgresStatement(SQL.insert)
+      write.values = SQL.columns(entries)
+      _ = try await transaction.run([
+        write,
+        PostgresStatement(
+          "update run set owner = $1, epoch = epoch + 1, has_news = false where id = any($2)", .int64(worker.id),
+          .uuids(entries.map(\.run))),
+      ])
+      return claimed
+    }
+  }
+
+  package func release(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run(
+        """
+        with freed as (update run set owner = null where id = any($1) and owner = $2 returning due_at)
+        select pg_notify('errand', 'due') from freed where due_at <= clock_timestamp() limit 1
+        """, .uuids(runs), .int64(worker.id))
+    }
+  }
+
+  package func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        "update run set has_news = false where owner = $1 and has_news returning id", .int64(worker.id)
+      ).rows.map { row throws(PostgresError) in try row.uuid(0) }
+    }
+  }
+
+  package func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan? {
+    let microseconds = try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        select (extract(epoch from greatest(min(due_at), clock_timestamp()) - clock_timestamp()) * 1000000)::int8
+        from run where owner is null and queue = any($1) and needs <@ $2 and (home is null or home = $3)
+          and due_at < '9999-01-01Z' having count(*) > 0
+        """, .texts(Array(terms.queues)), .texts(Array(terms.offers)), .text(terms.home)
+      ).first?.int64(0)
+    }
+    return microseconds.map { TimeSpan.milliseconds($0 / 1000 + 1) }
   }
 
   // MARK: What is open
@@ -218,7 +355,8 @@ package final class PostgresDatabase: SharedDatabase {
         // The log of an open run is not touched.
         PostgresStatement(
           "delete from entry where run = $1 and not exists (select 1 from run where id = $1)", .uuid(id)),
-        PostgresStatement("delete from line where run = $1 and not exists (select 1 from run where id = $1)", .uuid(id)),
+        PostgresStatement(
+          "delete from line where run = $1 and not exists (select 1 from run where id = $1)", .uuid(id)),
       ])
       return results.first.map { !$0.isEmpty } ?? false
     }
@@ -380,12 +518,19 @@ extension DatabaseError {
 // MARK: - Statements
 
 private enum SQL {
-  private static let entries = """
+  /// Runs that nobody holds, with their logs.
+  static let due = """
+    with due as (select id from run where owner is null and queue = any($1) and due_at <= clock_timestamp()
+      and needs <@ $2 and (home is null or home = $3) order by due_at limit $4 for update skip locked)
+    \(logs(where: "r.id in (select id from due)"))
+    """
+
+  static let insert = """
     insert into entry (run, number, epoch, sum, events)
     select * from unnest($1::uuid[], $2::int8[], $3::int8[], $4::int8[], $5::text[])
     """
 
-  static let append = "\(entries) on conflict do nothing returning run"
+  static let append = "\(insert) on conflict do nothing returning run"
 
   /// A run's row changes only with its entry.
   static let appendChanging = """
@@ -417,7 +562,7 @@ private enum SQL {
   private static func logs(where condition: String) -> String {
     """
     select r.id, coalesce(e.number, 0), coalesce(e.epoch, 0), coalesce(e.sum, 0), coalesce(e.events, ''), r.fold_number,
-      r.fold_sum, case when row_number() over (partition by r.id order by e.number) = 1 then r.fold end
+      r.fold_sum, case when row_number() over (partition by r.id order by e.number) = 1 then r.fold end, r.epoch
     from run r left join entry e on e.run = r.id and e.number > r.fold_number where \(condition)
     order by r.id, e.number
     """
@@ -538,14 +683,19 @@ private enum SQL {
       statements.append(
         PostgresStatement(
           """
-          insert into run (id, recipe, status, created_at, wake_at, waits_for, group_name, retry_of, needs_person, epoch)
-          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1)
+          insert into run (id, recipe, status, created_at, wake_at, waits_for, group_name, retry_of, needs_person, queue,
+            needs, owner, epoch)
+          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from worker where id = $12 for share), $13)
           """, .uuid(row.id), .text(row.recipe), .text(row.status), .timestamp(row.createdAt),
           .timestamp(row.wakeAt ?? .latest), .texts(row.waitsFor), .text(row.group), .text(row.retryOf),
-          .bool(row.needsPerson)))
+          .bool(row.needsPerson), .text(row.queue), .texts(row.needs), .int64(changes.holder),
+          .int64(changes.holder == nil ? 0 : 1)))
+    }
+    if !changes.created.isEmpty, changes.holder == nil {
+      statements.append(PostgresStatement("select pg_notify('errand', 'due')"))
     }
     if !changes.entries.isEmpty {
-      var statement = PostgresStatement(entries)
+      var statement = PostgresStatement(insert)
       statement.values = columns(changes.entries)
       statements.append(statement)
     }
@@ -594,13 +744,13 @@ private enum SQL {
           where schedule = $1 and id = (select max(id) from slot where schedule = $1)
           """, .text(slot.schedule), .timestamp(slot.until ?? slot.slot), .text((try? slot.storedText) ?? "")))
     }
-    if !changes.told.isEmpty {
+    if !changes.told.isEmpty || !changes.came.isEmpty {
       statements.append(
-        PostgresStatement("update run set has_news = true where id = any($1)", .uuids(Array(changes.told))))
-    }
-    if !changes.came.isEmpty {
-      statements.append(
-        PostgresStatement("update run set has_news = true where waits_for && $1", .texts(Array(changes.came))))
+        PostgresStatement(
+          """
+          with told as (update run set has_news = true where id = any($1) or waits_for && $2 returning owner)
+          select pg_notify('errand', coalesce(owner::text, 'due')) from (select distinct owner from told) as owners
+          """, .uuids(Array(changes.told)), .texts(Array(changes.came))))
     }
     return statements
   }

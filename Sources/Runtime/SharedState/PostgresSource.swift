@@ -41,7 +41,8 @@ final class PostgresTimeline: Sendable {
     for other in found where other.connection !== best?.connection || isNewest == false { other.connection.close() }
     if let best, isNewest == true { return best.connection }
     if best != nil {
-      throw PostgresError(.unreachable, "the only server that takes writes was replaced by another, which doesn't answer")
+      throw PostgresError(
+        .unreachable, "the only server that takes writes was replaced by another, which doesn't answer")
     }
     throw reasons.first { !$0.isReadOnly } ?? reasons.first
       ?? PostgresError(.unreachable, "the state's URL names no server")
@@ -75,6 +76,7 @@ actor PostgresSource {
   private let timeline: PostgresTimeline
   private var opening: Task<Result<PostgresConnection, PostgresError>, Never>?
   private var isClosed = false
+  private var channel: (name: String, hear: @Sendable (String) -> Void)?
 
   init(_ timeline: PostgresTimeline) { self.timeline = timeline }
 
@@ -85,7 +87,11 @@ actor PostgresSource {
       let task =
         opening
         ?? Task { [timeline] in
-          do throws(PostgresError) { return .success(try await timeline.connect()) } catch { return .failure(error) }
+          do throws(PostgresError) {
+            let connection = try await timeline.connect()
+            try await begin(connection)
+            return .success(connection)
+          } catch { return .failure(error) }
         }
       opening = task
       switch await task.value {
@@ -97,6 +103,22 @@ actor PostgresSource {
         throw error
       }
     }
+  }
+
+  /// Has a listener hear what others say on a channel, on this connection and on those that follow it.
+  func listen(to name: String, _ hear: @escaping @Sendable (String) -> Void) async {
+    channel = (name, hear)
+    if case .success(let connection) = await opening?.value { try? await begin(connection) }
+  }
+
+  private func begin(_ connection: PostgresConnection) async throws(PostgresError) {
+    guard let channel else { return }
+    try await connection.listen(to: channel.name)
+    let notifications = connection.notifications
+    // What was said while nobody listened is lost, so that the listener looks.
+    channel.hear("due")
+    // Ends with the connection.
+    Task { for await notification in notifications { channel.hear(notification.payload) } }
   }
 
   func ask<Answer: Sendable>(

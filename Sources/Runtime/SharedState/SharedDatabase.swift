@@ -43,6 +43,12 @@ package struct OpenRunRow: Sendable, Equatable {
   package var group: String?
   package var retryOf: String?
   package var needsPerson: Bool
+  /// What a worker has to offer to carry it on.
+  package var needs: [String]
+  package var queue: String
+
+  /// The queue of the runs that name none.
+  package static let standardQueue = "default"
 
   package init(_ run: RunRecord) {
     id = run.id
@@ -60,6 +66,8 @@ package struct OpenRunRow: Sendable, Equatable {
     group = run.origin.group?.name
     retryOf = run.retryOf
     needsPerson = run.needsPerson
+    needs = run.origin.needs
+    queue = run.origin.queue ?? OpenRunRow.standardQueue
   }
 }
 
@@ -71,6 +79,8 @@ package struct DatabaseChanges: Sendable {
   package var created: [OpenRunRow] = []
   /// The rows that changed.
   package var changed: [OpenRunRow] = []
+  /// The worker that holds the runs that are created; nil if nobody does.
+  package var holder: Int?
   /// The runs that ended, with what is left of them.
   package var ended: [FinishedRow] = []
   package var items: [StoredItem] = []
@@ -96,6 +106,57 @@ package struct FinishedRow: Sendable, Equatable {
   package init(summary: RunSummary, text: String) {
     self.summary = summary
     self.text = text
+  }
+}
+
+/// What a program offers to those that share the state.
+package struct WorkerTerms: Sendable, Equatable {
+  /// What people call it.
+  package var name: String
+  /// The machine that it runs on.
+  package var host: String
+  package var pid: Int
+  /// The program and its version.
+  package var program: String
+  /// What its runs may need: plugins, connections, secrets, formats.
+  package var offers: Set<String>
+  package var queues: Set<String>
+  /// The place where the files of its runs are: runs that have touched files elsewhere can't run here.
+  package var home: String
+  /// The most runs that it holds at once.
+  package var capacity: Int
+
+  package init(
+    name: String, host: String = "", pid: Int = 0, program: String = "", offers: Set<String> = [],
+    queues: Set<String> = ["default"], home: String = "", capacity: Int = 64
+  ) {
+    self.name = name
+    self.host = host
+    self.pid = pid
+    self.program = program
+    self.offers = offers
+    self.queues = queues
+    self.home = home
+    self.capacity = capacity
+  }
+}
+
+/// A worker as the database knows it.
+package struct WorkerIdentity: Sendable, Hashable {
+  package var id: Int
+
+  package init(id: Int) { self.id = id }
+}
+
+/// A run that was taken up.
+package struct ClaimedRun: Sendable, Equatable {
+  /// With the entry of the claim.
+  package var log: LoggedRun
+  package var epoch: Int
+
+  package init(log: LoggedRun, epoch: Int) {
+    self.log = log
+    self.epoch = epoch
   }
 }
 
@@ -148,6 +209,31 @@ package protocol SharedDatabase: Sendable {
   func transact<Outcome: Sendable>(
     _ body: @Sendable (any DatabaseTransaction) async throws(DatabaseError) -> Outcome
   ) async throws(DatabaseError) -> Outcome
+
+  // MARK: Workers
+
+  /// Makes a worker known, whose lease begins now.
+  func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity
+  /// Renews a lease; false if it was over, and others may have the worker's runs.
+  func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool
+  /// Gives up everything that workers hold whose lease is over, and forgets them; gives their names.
+  func reap() async throws(DatabaseError) -> [String]
+  /// Gives up everything that a worker holds, and forgets it.
+  func leave(_ worker: WorkerIdentity) async throws(DatabaseError)
+  /// Takes up runs that nobody holds, are due and can run here, the one that is due longest first.
+  ///
+  /// - Parameter instant: The instant of the claims.
+  func claim(
+    _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
+  ) async throws(DatabaseError) -> [ClaimedRun]
+  /// Gives up runs, which are taken up again when they are due or there is news for them.
+  func release(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError)
+  /// The runs of a worker for which there is news, which is taken away.
+  func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String]
+  /// How long it is until a run is due that nobody holds and that can run here; nil if none is.
+  func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan?
+  /// Told whenever there may be something to take up, or news; a hint, which may be lost. Ends with `close`.
+  var hints: AsyncStream<Void> { get }
 
   // MARK: What is open
 

@@ -16,6 +16,10 @@ package final class SharedStateStore: StateStore {
   private let time: any TimeSource
   private let isClosed = Atomic(false)
   private let observer = Mutex<(@Sendable (StateError) -> Void)?>(nil)
+  /// What this program learns of the state; ends with `close`.
+  package let news: AsyncStream<SharedNews>
+  private let telling: AsyncStream<SharedNews>.Continuation
+  private let worker = Mutex<SharedWorker?>(nil)
 
   /// - Parameter newReceipt: Makes a text that no other transaction is known by.
   package init(
@@ -24,9 +28,24 @@ package final class SharedStateStore: StateStore {
   ) {
     self.database = database
     self.time = time
-    writer = SharedWriter(database, held, time: time, newReceipt: newReceipt)
+    let (news, telling) = AsyncStream.makeStream(of: SharedNews.self)
+    (self.news, self.telling) = (news, telling)
+    writer = SharedWriter(database, held, time: time, newReceipt: newReceipt) { telling.yield($0) }
     printing = SharedPrinting(database)
   }
+
+  /// Makes this program a worker, which holds the runs that it creates and takes up what is due.
+  @discardableResult package func work(
+    on terms: WorkerTerms, chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+  ) async throws(StateError) -> SharedWorker {
+    let worker = SharedWorker(terms, database, held, time: time, chance: chance) { [telling] in telling.yield($0) }
+    try await attempt { () async throws(DatabaseError) in try await worker.start() }
+    self.worker.withLock { $0 = worker }
+    return worker
+  }
+
+  /// Gives a run up that waits, or that only a person has go on; it is taken up again when it is due.
+  package func release(_ run: String) async { await worker.withLock { $0 }?.release(run) }
 
   /// Tells an observer, which must not wait, why a query waits.
   package func observeWaiting(_ observer: @escaping @Sendable (StateError) -> Void) {
@@ -57,6 +76,8 @@ package final class SharedStateStore: StateStore {
     isClosed.store(true, ordering: .relaxed)
     await writer.close()
     await printing.settle()
+    await worker.withLock { $0 }?.stop()
+    telling.finish()
     await database.close()
   }
 

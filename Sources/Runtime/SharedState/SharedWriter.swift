@@ -24,6 +24,7 @@ actor SharedWriter {
   private let held: HeldRuns
   private let time: any TimeSource
   private let newReceipt: @Sendable () -> String
+  private let tell: @Sendable (SharedNews) -> Void
   private var waiting: [Request] = []
   /// The runs with an append in flight.
   private var busy: Set<String> = []
@@ -41,12 +42,14 @@ actor SharedWriter {
   private static let pause = TimeSpan.seconds(1)
 
   init(
-    _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource, newReceipt: @escaping @Sendable () -> String
+    _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource,
+    newReceipt: @escaping @Sendable () -> String, tell: @escaping @Sendable (SharedNews) -> Void
   ) {
     self.database = database
     self.held = held
     self.time = time
     self.newReceipt = newReceipt
+    self.tell = tell
   }
 
   /// Records events, all or none; returns once they are kept.
@@ -212,13 +215,23 @@ actor SharedWriter {
       }
       let isOwn = found.first.map { $0.sum == entry.sum && $0.epoch == entry.epoch } == true
       var run = isOwn ? next : draft.run
-      for other in found.dropFirst(isOwn ? 1 : 0) { try run.log.add(other) }
+      for other in found.dropFirst(isOwn ? 1 : 0) {
+        if other.epoch > run.epoch { throw depose(entry.run) }
+        try run.log.add(other)
+      }
       run.row = isOwn ? next.row : OpenRunRow(run.log.record)
       held.set(run)
       if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) } else { drafts[entry.run]?.run = run }
     } catch {
       settle(drafts.removeValue(forKey: entry.run), .failure(error))
     }
+  }
+
+  /// Lets a run go that another program has taken over.
+  private func depose(_ run: String) -> StateError {
+    held.forget(run, keepingEnded: true)
+    tell(.deposed(run))
+    return StateError(.deposed, "another program has taken the run \(run) over")
   }
 
   private func settle(_ draft: Draft?, _ outcome: Result<Void, StateError>) {
@@ -246,9 +259,10 @@ actor SharedWriter {
     for _ in 0..<SharedWriter.mostOutrun {
       do throws(StateError) {
         let runs = request.runs.compactMap { held[$0] }
+        let worker = held.worker
         let outcome = try await untilKnown(orOutrun: .none) { [database] () async throws(DatabaseError) -> Outcome? in
           try await database.transact { transaction throws(DatabaseError) in
-            try await SharedWriter.make(request.events, holding: runs, receipt, transaction)
+            try await SharedWriter.make(request.events, holding: runs, worker, receipt, transaction)
           }
         }
         guard let outcome else {
@@ -276,7 +290,8 @@ actor SharedWriter {
 
   /// Reads what events need, folds them, and writes what changed.
   private static func make(
-    _ events: [StateEvent], holding held: [HeldRuns.Run], _ receipt: String, _ transaction: any DatabaseTransaction
+    _ events: [StateEvent], holding held: [HeldRuns.Run], _ worker: Int?, _ receipt: String,
+    _ transaction: any DatabaseTransaction
   ) async throws(DatabaseError) -> Outcome {
     var slice = StateSlice()
     var logs: [String: HeldRuns.Run] = [:]
@@ -307,6 +322,7 @@ actor SharedWriter {
     }
     do throws(StateError) { changes = try slice.fold(events) } catch { return .refused(error) }
     var writes = DatabaseChanges(receipt: receipt)
+    writes.holder = worker
     (writes.items, writes.removed) = (changes.items, changes.removed)
     (writes.slots, writes.grown, writes.came) = (changes.slots, changes.grown, changes.came)
     let own = Set(held.map(\.log.record.id))
@@ -314,8 +330,8 @@ actor SharedWriter {
     do throws(StateError) {
       for (record, events) in changes.runs {
         let isNew = changes.created.contains(record.id)
-        // Who creates a run holds it.
-        let epoch = isNew ? 1 : logs[record.id]?.epoch ?? 0
+        // A worker that creates a run holds it.
+        let epoch = isNew ? worker == nil ? 0 : 1 : logs[record.id]?.epoch ?? 0
         let log = logs[record.id]?.log ?? LoggedRun(new: record)
         let (next, entry) = try log.next(record, by: events, epoch: epoch)
         writes.entries.append(entry)
@@ -325,7 +341,9 @@ actor SharedWriter {
           if own.contains(record.id) || isNew { ended.append(record) }
         } else {
           if isNew { writes.created.append(row) } else if row != logs[record.id]?.row { writes.changed.append(row) }
-          if isNew || own.contains(record.id) { open.append(HeldRuns.Run(log: next, epoch: epoch, row: row)) }
+          if isNew && worker != nil || own.contains(record.id) {
+            open.append(HeldRuns.Run(log: next, epoch: epoch, row: row))
+          }
         }
         let awaitsFree = events.contains { event in
           if case .stepWaits(let event) = event { event.wait.event.map(free.contains) == true } else { false }
@@ -346,10 +364,13 @@ actor SharedWriter {
     }
     guard let found else { return held.forget(id) }
     if var run {
-      for entry in found { try run.log.add(entry) }
+      for entry in found {
+        if entry.epoch > run.epoch { throw depose(id) }
+        try run.log.add(entry)
+      }
       run.row = OpenRunRow(run.log.record)
       held.set(run)
-    } else if found.first?.epoch == 1 {
+    } else if found.first?.epoch == 1, found.allSatisfy({ $0.epoch <= 1 }), held.worker != nil {
       // It was created by the transaction whose answer was lost.
       let log = try LoggedRun(id, folded: nil, entries: found)
       held.set(HeldRuns.Run(log: log, epoch: 1, row: OpenRunRow(log.record)))

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import RunState
 package import SharedState
 package import Synchronization
@@ -24,7 +24,17 @@ package final class SimulatedDatabase: Sendable {
   struct Open: Sendable {
     var row: OpenRunRow
     var hasNews = false
+    var owner: Int?
+    var epoch = 0
     var folded: FoldedLog?
+
+    /// When it is due; nil if never.
+    var dueAt: Timestamp? { hasNews ? .earliest : row.wakeAt }
+  }
+
+  struct Worker: Sendable {
+    var terms: WorkerTerms
+    var leaseUntil: TimeSpan
   }
 
   struct Tables: Sendable {
@@ -36,6 +46,8 @@ package final class SimulatedDatabase: Sendable {
     var blobs: [String: [UInt8]] = [:]
     var lines: [String: [String]] = [:]
     var receipts: Set<String> = []
+    var workers: [Int: Worker] = [:]
+    var lastWorker = 0
   }
 
   struct Content {
@@ -52,7 +64,24 @@ package final class SimulatedDatabase: Sendable {
   /// What happens to the next statement that writes; nil for nothing.
   package let fault = Mutex<@Sendable () -> Fault?>({ nil })
 
-  package init() {}
+  /// Its clock, by which leases end and runs are due.
+  package let time: any TimeSource
+  private let listeners = Mutex<[AsyncStream<Void>.Continuation]>([])
+  /// Whether hints are lost.
+  package let losesHints = Mutex(false)
+
+  package init(time: any TimeSource = SystemTime()) { self.time = time }
+
+  /// Tells everybody that there may be something to do.
+  func hint() {
+    if losesHints.withLock({ $0 }) { return }
+    for listener in listeners.withLock({ $0 }) { listener.yield() }
+  }
+
+  func listen(_ tell: AsyncStream<Void>.Continuation) { listeners.withLock { $0.append(tell) } }
+
+  /// The worker that holds a run.
+  package func holder(of run: String) -> Int? { content.withLock { $0.tables.open[run]?.owner } }
 
   /// The log of a run, as it is committed.
   package func log(of run: String) -> [LogEntry] { content.withLock { $0.tables.logs[run] ?? [] } }
@@ -63,6 +92,8 @@ package final class SimulatedDatabase: Sendable {
   // MARK: Statements
 
   func look<Answer>(_ body: (Tables) -> Answer) -> Answer { content.withLock { body($0.tables) } }
+
+  func change<Answer>(_ body: (inout Tables) -> Answer) -> Answer { content.withLock { body(&$0.tables) } }
 
   /// Writes what has no conditions.
   func write(_ body: (inout Tables) -> Void) { content.withLock { body(&$0.tables) } }
@@ -80,6 +111,7 @@ package final class SimulatedDatabase: Sendable {
       }
       return content.tables.apply(changes)
     }
+    if conflict == nil, !changes.created.isEmpty || !changes.told.isEmpty || !changes.came.isEmpty { hint() }
     if fault == .unanswered || fault == .late { throw .unknown("the connection was lost") }
     if let conflict { throw conflict }
   }
@@ -197,7 +229,12 @@ extension SimulatedDatabase.Tables {
     }
     if !changes.receipt.isEmpty { receipts.insert(changes.receipt) }
     for entry in changes.entries { logs[entry.run, default: []].append(entry) }
-    for row in changes.created { open[row.id] = SimulatedDatabase.Open(row: row) }
+    for row in changes.created {
+      var run = SimulatedDatabase.Open(row: row)
+      run.owner = changes.holder.flatMap { workers[$0] == nil ? nil : $0 }
+      run.epoch = changes.holder == nil ? 0 : 1
+      open[row.id] = run
+    }
     for row in changes.changed { open[row.id]?.row = row }
     for row in changes.ended {
       open[row.summary.id] = nil
@@ -214,6 +251,12 @@ extension SimulatedDatabase.Tables {
       open[id]?.hasNews = true
     }
     return nil
+  }
+
+  /// Forgets a worker, and gives up what it holds.
+  mutating func forget(_ worker: Int) {
+    workers[worker] = nil
+    for id in open.keys where open[id]?.owner == worker { open[id]?.owner = nil }
   }
 
   func run(_ id: String) throws(DatabaseError) -> LoggedRun? {
@@ -242,6 +285,12 @@ extension SimulatedDatabase.Tables {
   }
 }
 
+extension SimulatedDatabase.Open {
+  fileprivate func canRun(_ terms: WorkerTerms) -> Bool {
+    terms.queues.contains(row.queue) && terms.offers.isSuperset(of: row.needs)
+  }
+}
+
 extension SlotRecord {
   /// Whether it is the row of the same slot.
   fileprivate func isRow(_ other: SlotRecord) -> Bool {
@@ -254,7 +303,14 @@ package final class SimulatedConnection: SharedDatabase {
   private let database: SimulatedDatabase
   private let isClosed = Atomic(false)
 
-  package init(_ database: SimulatedDatabase) { self.database = database }
+  package let hints: AsyncStream<Void>
+  private let hinting: AsyncStream<Void>.Continuation
+
+  package init(_ database: SimulatedDatabase) {
+    self.database = database
+    (hints, hinting) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    database.listen(hinting)
+  }
 
   private var tables: SimulatedDatabase.Tables {
     get throws(DatabaseError) {
@@ -385,7 +441,103 @@ package final class SimulatedConnection: SharedDatabase {
     database.write { $0.lines[id] = nil }
   }
 
-  package func close() async { isClosed.store(true, ordering: .relaxed) }
+  package func close() async {
+    isClosed.store(true, ordering: .relaxed)
+    hinting.finish()
+  }
+
+  // MARK: Workers
+
+  package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
+    _ = try tables
+    let until = database.time.elapsed() + lease
+    return database.change { tables in
+      tables.lastWorker += 1
+      tables.workers[tables.lastWorker] = SimulatedDatabase.Worker(terms: terms, leaseUntil: until)
+      return WorkerIdentity(id: tables.lastWorker)
+    }
+  }
+
+  package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {
+    _ = try tables
+    let now = database.time.elapsed()
+    return database.change { tables in
+      guard let known = tables.workers[worker.id], known.leaseUntil > now else { return false }
+      tables.workers[worker.id]?.leaseUntil = now + lease
+      return true
+    }
+  }
+
+  package func reap() async throws(DatabaseError) -> [String] {
+    _ = try tables
+    let now = database.time.elapsed()
+    let names = database.change { tables in
+      let dead = tables.workers.filter { $0.value.leaseUntil < now }
+      for id in dead.keys { tables.forget(id) }
+      return dead.values.map(\.terms.name).sorted { $0.precedesByScalars($1) }
+    }
+    if !names.isEmpty { database.hint() }
+    return names
+  }
+
+  package func leave(_ worker: WorkerIdentity) async throws(DatabaseError) {
+    _ = try tables
+    database.write { $0.forget(worker.id) }
+    database.hint()
+  }
+
+  package func claim(
+    _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
+  ) async throws(DatabaseError) -> [ClaimedRun] {
+    let tables = try tables
+    guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed() else { return [] }
+    let now = database.time.now()
+    let due = tables.open.values.filter { $0.owner == nil && $0.canRun(terms) && $0.dueAt.map { $0 <= now } == true }
+      .sorted { ($0.dueAt ?? .latest, $0.row.id) < ($1.dueAt ?? .latest, $1.row.id) }
+    var claimed: [ClaimedRun] = []
+    for run in due.prefix(most) {
+      guard let log = try tables.run(run.row.id) else { continue }
+      let next: (run: LoggedRun, entry: LogEntry)
+      do throws(StateError) { next = try log.claim(run.epoch + 1, by: terms.name, at: instant) } catch {
+        throw .unusable(error.message)
+      }
+      let isTaken = database.change { tables in
+        guard tables.open[run.row.id]?.owner == nil, tables.open[run.row.id]?.epoch == run.epoch,
+          tables.logs[run.row.id]?.last?.number == log.number
+        else { return false }
+        tables.logs[run.row.id, default: []].append(next.entry)
+        tables.open[run.row.id]?.owner = worker.id
+        tables.open[run.row.id]?.epoch += 1
+        tables.open[run.row.id]?.hasNews = false
+        return true
+      }
+      if isTaken { claimed.append(ClaimedRun(log: next.run, epoch: run.epoch + 1)) }
+    }
+    return claimed
+  }
+
+  package func release(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
+    _ = try tables
+    database.write { tables in
+      for id in runs where tables.open[id]?.owner == worker.id { tables.open[id]?.owner = nil }
+    }
+    database.hint()
+  }
+
+  package func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
+    _ = try tables
+    return database.change { tables in
+      let told = tables.open.filter { $0.value.owner == worker.id && $0.value.hasNews }.keys
+      for id in told { tables.open[id]?.hasNews = false }
+      return told.sorted { $0.precedesByScalars($1) }
+    }
+  }
+
+  package func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan? {
+    let now = database.time.now()
+    return try tables.open.values.filter { $0.owner == nil && $0.canRun(terms) }.compactMap(\.dueAt).min()
+      .map { max($0.span(since: now) ?? .zero, .zero) }
+  }
 }
 
 private final class SimulatedTransaction: DatabaseTransaction {

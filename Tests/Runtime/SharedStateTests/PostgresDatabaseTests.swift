@@ -12,6 +12,7 @@ import Testing
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     let store = SharedStateStore(try await PostgresDatabase.open([settings]))
+    try await store.work(on: WorkerTerms(name: "test"))
     store.observeWaiting { Issue.record("\($0.message)") }
     return store
   }

@@ -9,6 +9,7 @@ import Testing
 @Suite struct SharedStateStoreTests {
   @Test func `It does what every store of the state does`() async throws {
     let store = SharedStateStore(SimulatedConnection(SimulatedDatabase()))
+    try await store.work(on: WorkerTerms(name: "test"))
     #expect(try await StoreConformance.faults(of: store) == [])
   }
 }

@@ -1,0 +1,200 @@
+import Basics
+import PostgresClient
+import PostgresTestKit
+import RunState
+import RunTestKit
+import SharedState
+import Synchronization
+import Testing
+
+/// Programs that share a state, and take up each other's runs.
+@Suite struct SharedWorkerTests {
+  /// A program on the simulated database, with a clock of its own that a test moves.
+  private final class Program: Sendable {
+    let store: SharedStateStore
+    let clock: ManualClock
+
+    init(_ database: SimulatedDatabase, _ clock: ManualClock) {
+      self.clock = clock
+      store = SharedStateStore(SimulatedConnection(database), time: clock)
+    }
+
+    func work(_ name: String, offers: Set<String> = []) async throws {
+      try await store.work(on: WorkerTerms(name: name, offers: offers)) { 0.5 }
+    }
+  }
+
+  private static func id(_ number: Int) -> String { "0199a3f2-4c00-7abc-8def-\(String(number + 100_000_000_000))" }
+
+  private static func created(_ run: String, at instant: Timestamp, needs: [String] = []) -> StateEvent {
+    var event = RunCreated(
+      run: run, at: instant, recipe: "averages", file: "averages.yaml", texts: .inline(.object([:])),
+      inputs: .object([:]), program: "test")
+    event.needs = needs
+    return .runCreated(event)
+  }
+
+  private static func running(_ run: String, at instant: Timestamp) -> StateEvent {
+    .runStatusChanged(RunStatusChanged(run: run, at: instant, status: .running))
+  }
+
+  /// The first news of a kind.
+  private static func first<Answer>(
+    of store: SharedStateStore, _ pick: (SharedNews) -> Answer?
+  ) async -> Answer? {
+    for await news in store.news { if let answer = pick(news) { return answer } }
+    return nil
+  }
+
+  private static func claimed(_ news: SharedNews) -> [String]? {
+    if case .claimed(let runs) = news { runs.map(\.id) } else { nil }
+  }
+
+  @Test func `A program whose lease is over loses its runs to another, and can write nothing more to them`()
+    async throws
+  {
+    let (database, clock) = (SimulatedDatabase(time: ManualClock()), ManualClock())
+    let databaseClock = try #require(database.time as? ManualClock)
+    // The first one's clock stands still, as that of a frozen machine.
+    let frozen = Program(database, ManualClock())
+    try await frozen.work("lab-1")
+    let run = Self.id(1)
+    try await frozen.store.append([Self.created(run, at: clock.now()), Self.running(run, at: clock.now())])
+    #expect(database.holder(of: run) == 1)
+    let other = Program(database, clock)
+    try await other.work("lab-2")
+    databaseClock.advance(by: .seconds(13))
+    await clock.waitForSleepers(2)
+    clock.advance(by: .seconds(3))
+    // The other renews its lease; that of the first lasts for another two seconds.
+    #expect(database.holder(of: run) == 1)
+    databaseClock.advance(by: .seconds(3))
+    await clock.waitForSleepers(2)
+    clock.advance(by: .seconds(3))
+    #expect(await Self.first(of: other.store, Self.claimed) == [run])
+    #expect(other.store.run(run)?.claims.map(\.worker) == ["lab-2"])
+    #expect(other.store.run(run)?.status == .running)
+    // It wakes, and believes that the run is still its own.
+    await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+      try await frozen.store.append([Self.running(run, at: clock.now())])
+    }
+    #expect(frozen.store.run(run) == nil)
+    #expect(database.log(of: run).map(\.epoch) == [1, 2])
+    try await other.store.append([Self.running(run, at: clock.now())])
+    #expect(database.log(of: run).map(\.epoch) == [1, 2, 2])
+    try await other.store.close()
+    try await frozen.store.close()
+  }
+
+  @Test func `A run is taken up by a program that offers what it needs`() async throws {
+    let clock = ManualClock()
+    let database = SimulatedDatabase(time: clock)
+    let client = Program(database, clock)
+    let run = Self.id(1)
+    // Nobody holds what a program creates that is no worker.
+    try await client.store.append([Self.created(run, at: clock.now(), needs: ["secret:KEY"])])
+    #expect(client.store.run(run) == nil)
+    #expect(await client.store.openRun(run)?.status == .queued)
+    let poor = Program(database, clock)
+    try await poor.work("lab-1")
+    let rich = Program(database, clock)
+    try await rich.work("lab-2", offers: ["plugin:markbook", "secret:KEY"])
+    #expect(await Self.first(of: rich.store, Self.claimed) == [run])
+    #expect(poor.store.run(run) == nil)
+    for program in [client, poor, rich] { try await program.store.close() }
+  }
+
+  @Test func `A run that was given up comes back when its event comes`() async throws {
+    let clock = ManualClock()
+    let database = SimulatedDatabase(time: clock)
+    let holder = Program(database, clock)
+    try await holder.work("lab-1")
+    let run = Self.id(1)
+    let wait = WaitRecord(.event, event: "handed-in")
+    try await holder.store.append([
+      Self.created(run, at: clock.now()),
+      .stepWaits(StepWaits(run: run, at: clock.now(), step: "w", now: clock.now(), wait: wait)),
+      .runStatusChanged(RunStatusChanged(run: run, at: clock.now(), status: .waiting)),
+    ])
+    await holder.store.release(run)
+    #expect(holder.store.run(run) == nil)
+    #expect(database.holder(of: run) == nil)
+    let sender = Program(database, clock)
+    try await sender.store.append([
+      .eventReceived(EventRecord(id: "e1", name: "handed-in", receivedAt: clock.now()))
+    ])
+    #expect(await Self.first(of: holder.store, Self.claimed) == [run])
+    #expect(holder.store.run(run)?.claims.map(\.epoch) == [2])
+    for program in [holder, sender] { try await program.store.close() }
+  }
+
+  @Test func `What others write to a run that is held reaches its holder`() async throws {
+    let clock = ManualClock()
+    let database = SimulatedDatabase(time: clock)
+    let holder = Program(database, clock)
+    try await holder.work("lab-1")
+    let run = Self.id(1)
+    try await holder.store.append([Self.created(run, at: clock.now()), Self.running(run, at: clock.now())])
+    let other = Program(database, clock)
+    try await other.store.append([
+      .cancelRequested(CancelRequested(run: run, at: clock.now(), reason: "too late"))
+    ])
+    let told = await Self.first(of: holder.store) { if case .told(let id) = $0 { id } else { nil } }
+    #expect(told == run)
+    // Its next entry comes after what the other wrote.
+    try await holder.store.append([Self.running(run, at: clock.now())])
+    #expect(holder.store.run(run)?.pendingCancel?.reason == "too late")
+    #expect(database.log(of: run).map(\.epoch) == [1, 0, 1])
+    for program in [holder, other] { try await program.store.close() }
+  }
+
+  @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
+  func `Several programs on PostgreSQL take up each run once, and go on with those of one that died`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    func store() async throws -> SharedStateStore { SharedStateStore(try await PostgresDatabase.open([settings])) }
+    let client = try await store()
+    let runs = (0..<200).map(Self.id)
+    let now = SystemTime().now()
+    try await client.append(runs.map { Self.created($0, at: now) })
+    let (taken, taking) = AsyncStream.makeStream(of: (worker: String, run: String).self)
+    let workers = try await withThrowingTaskGroup(of: (SharedStateStore, SharedWorker).self) { group in
+      for name in ["a", "b", "c", "d"] {
+        group.addTask {
+          let worker = try await store()
+          Task {
+            for await news in worker.news {
+              for run in Self.claimed(news) ?? [] { taking.yield((name, run)) }
+            }
+          }
+          return (worker, try await worker.work(on: WorkerTerms(name: name)))
+        }
+      }
+      return try await group.reduce(into: [(SharedStateStore, SharedWorker)]()) { $0.append($1) }
+    }
+    var holders: [String: String] = [:]
+    for await (worker, run) in taken {
+      #expect(holders.updateValue(worker, forKey: run) == nil, "\(run) is taken up twice")
+      if holders.count == runs.count { break }
+    }
+    // Each holds at most 64, so that all four have some.
+    #expect(Set(holders.values).count == 4)
+    // Its lease is over at once, as if it had died some time ago; it takes nothing up any more.
+    for (_, worker) in workers where worker.terms.name == "a" { await worker.drain() }
+    let connection = try await PostgresConnection.open(settings)
+    try await connection.run("update errand.worker set lease_until = now() - interval '1 second' where name = 'a'")
+    let lost = Set(holders.filter { $0.value == "a" }.keys)
+    var back: Set<String> = []
+    for await (worker, run) in taken where lost.contains(run) && worker != "a" {
+      back.insert(run)
+      // The others hold 192 of the 200 at most.
+      if back.count == lost.count - 8 { break }
+    }
+    for run in back.sorted().prefix(3) {
+      let record = try #require(await client.openRun(run))
+      #expect(record.claims.map(\.worker).count == 2 && record.claims.first?.worker == "a")
+    }
+    connection.close()
+    for store in workers.map(\.0) + [client] { try await store.close() }
+  }
+}
