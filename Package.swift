@@ -243,8 +243,8 @@ let package = Package(
         name: "Benchmarks",
         dependencies: [
           "ActionKit", "Agent", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer",
-          "PluginList",
-          "Recipes", "RunState", "Runs", "Scheduler", "YAMLReader",
+          "PluginList", "PostgresClient", "PostgresTestKit", "Recipes", "RunState", "Runs", "Scheduler", "SharedState",
+          "YAMLReader",
         ],
         path: "Benchmarks/Rows"),
       .target(

@@ -49,7 +49,7 @@ struct Durability {
       beside: "\(shown(floor))/s: C append + fdatasync, one by one")
   }
 
-  private static func recipe(steps: Int) throws -> Recipe {
+  static func recipe(steps: Int) throws -> Recipe {
     try recipe("steps:\n" + (0..<steps).map { "  - { uses: trivial.count, with: { from: \($0) } }\n" }.joined())
   }
 
@@ -63,15 +63,21 @@ struct Durability {
     RecipeEnvironment(catalog: catalog) { path throws(FileError) in Source(name: path, bytes: try Files.read(path)) }
   }
 
-  private static func run(_ recipe: Recipe, in store: FileStateStore) async throws {
-    var random = SystemRandomNumberGenerator()
-    let id = UUID7(at: time.now(), using: &random).description
+  static func run(_ recipe: Recipe, in store: any StateStore) async throws {
+    let id = newID()
     try await store.append(.runCreated(created(id, recipe.name)))
     try await walk(id, of: recipe, in: store, until: .succeeded)
   }
 
+  static var now: Timestamp { time.now() }
+
+  static func newID() -> String {
+    var random = SystemRandomNumberGenerator()
+    return UUID7(at: now, using: &random).description
+  }
+
   /// Walks a run in the state until it is over or waits.
-  static func walk(_ id: String, of recipe: Recipe, in store: FileStateStore, until status: RunStatus) async throws {
+  static func walk(_ id: String, of recipe: Recipe, in store: any StateStore, until status: RunStatus) async throws {
     guard let record = store.run(id) else { throw NotMeasured("the run is not in the state") }
     let services = Services(catalog: catalog, connections: [:], redactor: Redactor([]), time: time)
     let engine = RunEngine(

@@ -38,6 +38,7 @@ let groups = [
   Group("memory", .whole) { try await Serving(folder).growth() + [try Serving(folder).cases()] },
   Group("chain", .inProcess) { [try await Durability(folder).chain()] },
   Group("crowd", .inProcess) { [try await Durability(folder).crowd()] },
+  Group("shared", .inProcess) { try await SharedStates().rows() },
   Group("restart", .inProcess) { [try await Durability(folder).restart()] },
   Group("rounds", .inProcess) { try await Rounds(folder).rows() },
   Group("history", .inProcess) {

@@ -6,7 +6,7 @@ package import RunState
 ///
 /// Every user of an agent creates it here: the command line, tests of recipes, the simulator, the benchmarks.
 package struct LocalAgent: Sendable {
-  package let store: any LocalStateStore
+  package let store: any StateStore
   package let host: RunHost
   /// Nil where no recipes are served, as in a sandbox.
   package let schedules: ScheduleHost?
@@ -49,7 +49,7 @@ package struct LocalAgent: Sendable {
   ///   - chance: A number from 0 up to 1, which spreads the waits before retries.
   ///   - prepare: Checks the recipe of a run again, and connects it to its services.
   package init(
-    _ status: AgentStatus, on store: any LocalStateStore, time: any TimeSource, activity: Activity? = nil,
+    _ status: AgentStatus, on store: any StateStore, time: any TimeSource, activity: Activity? = nil,
     walkers: (any TaskExecutor)? = nil, base: String? = nil, chance: (@Sendable () -> Double)? = nil,
     serving served: Served? = nil,
     prepare: @escaping @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun

@@ -17,7 +17,7 @@ import Runs
 enum RunGroups {
   /// Whether a run may begin now; if not, what becomes of it is on disk.
   static func isAdmitted(_ run: RunRecord, by host: isolated RunHost) async -> Bool {
-    switch GroupPlace(of: run, in: host).admission {
+    switch await GroupPlace(of: run, in: host).admission {
     case .begins: return true
     case .skipped(let error):
       await host.keeper.end(run, as: .skipped, error)
@@ -29,14 +29,15 @@ enum RunGroups {
         _ = try? await host.cancel(other.id, reason: "the run \(run.id) of its group '\(group.name)' takes its place")
       }
       // Those that were only queued have left at once.
-      return host.store.run(run.id).map { GroupPlace(of: $0, in: host).isFree } ?? false
+      guard let run = host.store.run(run.id) else { return false }
+      return await GroupPlace(of: run, in: host).isFree
     }
   }
 
   /// Has the oldest queued runs of a group begin that a run has left.
   static func admitNext(after run: RunRecord, by host: isolated RunHost) async {
-    for other in GroupPlace(of: run, in: host).others where host.lives[other.id]?.isHosted == true {
-      if let other = host.store.run(other.id), GroupPlace(of: other, in: host).isNext {
+    for other in await GroupPlace(of: run, in: host).others where host.lives[other.id]?.isHosted == true {
+      if let other = host.store.run(other.id), await GroupPlace(of: other, in: host).isNext {
         try? await host.carryOn(other.id)
       }
     }
@@ -45,7 +46,8 @@ enum RunGroups {
 
 /// The place of a run in its group.
 ///
-/// The store is local, so that nothing changes between a look at the group and what the host does next.
+/// A store of one machine answers at once, so that nothing changes between a look at the group and what the host does
+/// next.
 struct GroupPlace {
   /// What becomes of a run that is to begin.
   enum Admission {
@@ -62,20 +64,20 @@ struct GroupPlace {
   private let ahead: [RunRecord]
   private let hasBegun: Bool
 
-  init(of run: RunRecord, in host: isolated RunHost) {
+  init(of run: RunRecord, in host: isolated RunHost) async {
     self.run = run
+    guard let group = run.origin.group else {
+      (others, ahead, self.hasBegun) = ([], [], true)
+      return
+    }
+    let found = await host.store.openRuns(OpenRunQuery(group: group.name))
     let lives = host.lives
     // Whether a run has had its place; one that is queued again, because what was uncertain is resolved, keeps it.
     func hasBegun(_ run: RunRecord) -> Bool {
       run.status != .queued || !run.steps.isEmpty || lives[run.id]?.walk != nil
     }
     self.hasBegun = hasBegun(run)
-    guard let group = run.origin.group else {
-      others = []
-      ahead = []
-      return
-    }
-    others = host.store.runs(OpenRunQuery(group: group.name)).filter { $0.id != run.id }
+    others = found.filter { $0.id != run.id }
     ahead = others.filter { hasBegun($0) || lives[$0.id]?.isHosted == true && $0.id.precedesByScalars(run.id) }
   }
 

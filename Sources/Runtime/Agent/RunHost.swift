@@ -9,9 +9,9 @@ import Runs
 ///
 /// A waiting run is only an entry in the alarm clock. It is walked again when that rings, when an event comes that it
 /// waits for, or when a person decides; the walk sees what has changed. The run's lifecycle decides what follows, and
-/// the host does it. The store is local, so that it answers such a decision without suspending the host.
+/// the host does it. A store of one machine answers such a decision without suspending the host.
 package actor RunHost {
-  nonisolated let store: any LocalStateStore
+  nonisolated let store: any StateStore
   nonisolated let time: any TimeSource
   nonisolated let activity: Activity?
   nonisolated let keeper: RunKeeper
@@ -42,7 +42,7 @@ package actor RunHost {
   ///   - walkers: Where runs are walked; nil for the threads of Swift's concurrency.
   ///   - base: The URL of the agent's pages.
   package init(
-    store: any LocalStateStore, time: any TimeSource, activity: Activity? = nil, walkers: (any TaskExecutor)? = nil,
+    store: any StateStore, time: any TimeSource, activity: Activity? = nil, walkers: (any TaskExecutor)? = nil,
     base: String? = nil, chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
     prepare: @escaping @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   ) {
@@ -131,7 +131,7 @@ package actor RunHost {
     }
     // Much may have happened while the run was prepared.
     guard !isStopping, let run = store.run(id), await mayWalk(run, isOverPause: isOverPause) else { return }
-    guard GroupPlace(of: run, in: self).isFree else {
+    guard await GroupPlace(of: run, in: self).isFree else {
       _ = await RunGroups.isAdmitted(run, by: self)
       return await stand(id)
     }
@@ -195,7 +195,8 @@ package actor RunHost {
       await attempt(change(id) { $0.walkLeft(run, kept: store.run(id), isStopping: isStopping) }, for: id)
     case .failure(let error):
       change(id) { $0.walkFailed() }
-      keeper.fail(error)
+      // Another program carries it on; the state is sound.
+      if error.kind != .deposed { keeper.fail(error) }
       release(id)
     }
   }

@@ -53,7 +53,7 @@ final class RunKeeper: Sendable {
 
   func append(_ events: [StateEvent]) async throws(StateError) {
     do throws(StateError) { try await store.append(events) } catch {
-      if error.kind != .invalid { fail(error) }
+      if error.kind != .invalid, error.kind != .deposed { fail(error) }
       throw error
     }
   }

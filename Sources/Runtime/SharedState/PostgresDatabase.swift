@@ -147,7 +147,8 @@ package final class PostgresDatabase: SharedDatabase {
   }
 
   package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {
-    try await reading.ask { connection throws(PostgresError) in
+    // Not behind queries, which may take as long as a lease.
+    try await appending.ask { connection throws(PostgresError) in
       try await connection.run(
         """
         update worker set lease_until = clock_timestamp() + $2 * interval '1 microsecond'

@@ -18,7 +18,7 @@ import Synchronization
 package final class RunDriver: Sendable {
   /// The clock of the run and of the sandboxes.
   package let time: TestTime
-  package let store: any LocalStateStore
+  package let store: any StateStore
   package let recipe: Recipe
   /// The run's id.
   package let id: String
@@ -31,7 +31,7 @@ package final class RunDriver: Sendable {
 
   package init(
     _ recipe: Recipe, catalog: ActionCatalog, connections: [String: Services.Connection] = [:],
-    secrets: [String: String] = [:], store: any LocalStateStore = MemoryStateStore(), time: TestTime = TestTime(),
+    secrets: [String: String] = [:], store: any StateStore = MemoryStateStore(), time: TestTime = TestTime(),
     folder: String = "/tmp", id: String = "01900000-0000-7000-8000-000000000001"
   ) {
     self.recipe = recipe
@@ -121,7 +121,7 @@ package struct RunIsOver: Error {}
 /// Runs a recipe against the sandboxes of the plugins that it uses, all on one clock.
 package func withRun<Outcome>(
   of recipe: Recipe, plugins: [any Plugin.Type], sandboxes options: SandboxOptions? = nil,
-  secrets: [String: String] = [:], store: any LocalStateStore = MemoryStateStore(), time: TestTime = TestTime(),
+  secrets: [String: String] = [:], store: any StateStore = MemoryStateStore(), time: TestTime = TestTime(),
   folder: String = "/tmp", _ body: (RunDriver) async throws -> Outcome
 ) async throws -> Outcome {
   let catalog = ActionCatalog(plugins)
