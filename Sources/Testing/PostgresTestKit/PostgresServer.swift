@@ -197,7 +197,8 @@ package final class PostgresServer: Sendable {
   }
 
   private func end(_ number: Int32) async {
-    guard let process = self.process.withLock({ $0 }) else { return }
+    // The number of a process that has ended may be another's.
+    guard let process = self.process.withLock({ $0 }), process.isRunning else { return }
     let segment = status(6).split(separator: " ").last.flatMap { Int32($0) }
     if number == SIGKILL { signal(number) } else { _ = Foundation.kill(process.processIdentifier, number) }
     await onThread { process.waitUntilExit() }

@@ -38,13 +38,12 @@ import Testing
           close(client)
           number += 1
         }
+        close(listener)
       }.start()
     }
 
-    func stop() {
-      shutdown(listener, Int32(SHUT_RDWR))
-      close(listener)
-    }
+    /// The thread closes the listener itself, so that its number isn't given to another meanwhile.
+    func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
 
     var settings: PostgresSettings {
       var settings = PostgresSettings(host: "127.0.0.1", database: "errand", user: "errand")
