@@ -50,7 +50,13 @@ package final class PostgresDatabase: SharedDatabase {
 
   /// Makes the tables, or brings those of an earlier version up to date.
   package static func migrate(_ hosts: [PostgresSettings]) async throws(DatabaseError) {
-    let source = PostgresSource(PostgresTimeline(hosts))
+    // A step waits for other programs, and may go through all rows.
+    let patient = hosts.map { host in
+      var host = host
+      host.answerWithin = .seconds(3600)
+      return host
+    }
+    let source = PostgresSource(PostgresTimeline(patient))
     try await source.transact { transaction throws(PostgresError) in
       try await transaction.run("select pg_advisory_xact_lock(hashtextextended('errand.schema', 0))")
       try await transaction.run("create schema if not exists errand")

@@ -150,9 +150,13 @@ import Testing
 
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
   func `Several programs on PostgreSQL take up each run once, and go on with those of one that died`() async throws {
-    let settings = try await PostgresServer.database()
+    var settings = try await PostgresServer.database()
+    settings.answerWithin = .seconds(60)
     try await PostgresDatabase.migrate([settings])
-    func store() async throws -> SharedStateStore { SharedStateStore(try await PostgresDatabase.open([settings])) }
+    let hosts = [settings]
+    @Sendable func store() async throws -> SharedStateStore {
+      SharedStateStore(try await PostgresDatabase.open(hosts))
+    }
     let client = try await store()
     let runs = (0..<200).map(Self.id)
     let now = SystemTime().now()
