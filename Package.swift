@@ -175,7 +175,7 @@ let package = Package(
           "RunTestKit", "StorePlugin"),
         .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
         .tests(of: "SecretSources", "ActionTestKit", "Basics", "Recipes"),
-        .tests(of: "SharedState", "Basics", "RunState", "RunTestKit"),
+        .tests(of: "SharedState", "Basics", "RunState", "RunTestKit", "Simulator"),
       ]),
     // What tests are made with: those of recipes, of plugins, and the simulator.
     floor(
