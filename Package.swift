@@ -178,7 +178,8 @@ let package = Package(
           "RunTestKit", "StorePlugin"),
         .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
         .tests(of: "SecretSources", "ActionTestKit", "Basics", "Recipes"),
-        .tests(of: "SharedState", "Basics", "PostgresClient", "PostgresTestKit", "RunState", "RunTestKit"),
+        .tests(
+          of: "SharedState", "Basics", "PostgresClient", "PostgresTestKit", "RunState", "RunTestKit", "Simulator"),
       ]),
     // What tests are made with: those of recipes, of plugins, and the simulator.
     floor(

@@ -85,6 +85,7 @@ package struct State: Sendable, Equatable {
     case .stepEnded(let change): try apply(event, to: change.run)
     case .runEnded(let change):
       try apply(event, to: change.run)
+      openElsewhere.remove(change.run)
       if let run = runs.removeValue(forKey: change.run) {
         end(run)
         ended.append(run)
@@ -250,6 +251,8 @@ extension State {
   private mutating func follow(_ schedule: ScheduleRecord) {
     guard let recipe = schedule.follows else { return }
     var ids = followers[recipe] ?? []
+    // A part of the state is indexed again whenever something is added to it.
+    if ids.contains(schedule.id) { return }
     // In order of ids, so that the order is always the same.
     ids.insert(schedule.id, at: ids.firstIndex { schedule.id.precedesByScalars($0) } ?? ids.endIndex)
     followers[recipe] = ids
@@ -314,7 +317,7 @@ private struct KnownTexts: Sendable, Equatable {
 extension SlotRecord {
   /// Whether the next slot that was decided of the same schedule has the same outcome for the same reason, so that both
   /// are one row.
-  fileprivate func continues(with next: SlotRecord) -> Bool {
+  package func continues(with next: SlotRecord) -> Bool {
     outcome == .skippedOverlap && next.outcome == outcome && cause.kind == .slot && next.cause.kind == .slot
       && run == next.run && reason == next.reason && lateBy == nil && next.lateBy == nil
       && until ?? slot < next.slot

@@ -93,7 +93,8 @@ package struct StateNeeds: Sendable, Equatable {
 package struct StateChanges: Sendable {
   /// The runs that it created.
   package var created: Set<String> = []
-  /// The runs that it changed, with the events that did, each in the order of the batch; those that ended, too.
+  /// The runs that it changed, with the events that did in the order of the batch; those that ended come last, in the
+  /// order of their ends.
   package var runs: [(record: RunRecord, events: [StateEvent])] = []
   package var items: [StoredItem] = []
   package var removed: [ItemName] = []
@@ -168,15 +169,12 @@ package struct StateSlice: Sendable {
 
   private mutating func changes(since before: State, by events: [StateEvent]) throws(StateError) -> StateChanges {
     var changes = StateChanges()
-    var names = known.items
     var places: [String: Int] = [:]
     for event in events {
       if case .runCreated(let event) = event { changes.created.insert(event.run) }
       if case .eventsForgotten(let event) = event {
-        // They need not be read for that.
-        let forgotten = event.ids.map { ItemName(.event, $0) }
-        names.subtract(forgotten)
-        changes.removed += forgotten
+        // They need not be read for that; those that were are among the names.
+        changes.removed += Set(event.ids.map { ItemName(.event, $0) }).subtracting(known.items).sorted()
       }
       if case .eventReceived(let event) = event, event.delivery == nil { changes.came.insert(event.name) }
       guard let id = event.changedRun, let record = run(id) else { continue }
@@ -187,7 +185,10 @@ package struct StateSlice: Sendable {
         changes.runs.append((record, [event]))
       }
     }
-    for name in names.sorted() {
+    // As they come in the history.
+    let order = Dictionary(state.ended.enumerated().map { ($1.id, $0) }) { $1 }
+    changes.runs.sort { (order[$0.record.id] ?? -1) < (order[$1.record.id] ?? -1) }
+    for name in known.items.sorted() {
       switch try state.change(of: name, since: before) {
       case .none: break
       case .some(let item?): changes.items.append(item)

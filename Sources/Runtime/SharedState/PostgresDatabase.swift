@@ -359,9 +359,11 @@ package final class PostgresDatabase: SharedDatabase {
     return try await reading.ask { connection throws(PostgresError) in
       let results = try await connection.run([
         PostgresStatement("delete from finished where id = $1 returning id", .uuid(id)),
-        // The log of an open run is not touched.
+        // The numbers stay, so that a program that believes to hold the run adds nothing to them.
         PostgresStatement(
-          "delete from entry where run = $1 and not exists (select 1 from run where id = $1)", .uuid(id)),
+          """
+          update entry set events = '[]', sum = 0 where run = $1 and not exists (select 1 from run where id = $1)
+          """, .uuid(id)),
         PostgresStatement(
           "delete from line where run = $1 and not exists (select 1 from run where id = $1)", .uuid(id)),
       ])

@@ -21,9 +21,11 @@ package final class SharedStateStore: StateStore {
   private let telling: AsyncStream<SharedNews>.Continuation
   private let worker = Mutex<SharedWorker?>(nil)
 
-  /// - Parameter newReceipt: Makes a text that no other transaction is known by.
+  /// - Parameters:
+  ///   - holder: The worker that holds what this program creates, in tests without a lease.
+  ///   - newReceipt: Makes a text that no other transaction is known by.
   package init(
-    _ database: any SharedDatabase, time: any TimeSource = SystemTime(),
+    _ database: any SharedDatabase, time: any TimeSource = SystemTime(), holder: Int? = nil,
     newReceipt: @escaping @Sendable () -> String = SharedStateStore.receipt
   ) {
     self.database = database
@@ -32,6 +34,7 @@ package final class SharedStateStore: StateStore {
     (self.news, self.telling) = (news, telling)
     writer = SharedWriter(database, held, time: time, newReceipt: newReceipt) { telling.yield($0) }
     printing = SharedPrinting(database)
+    if let holder { held.join(holder) }
   }
 
   /// Makes this program a worker, which holds the runs that it creates and takes up what is due.

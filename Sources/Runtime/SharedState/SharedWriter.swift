@@ -1,5 +1,6 @@
 import Basics
 import RunState
+import Synchronization
 
 /// Hands what a program appends to the database, in order.
 ///
@@ -28,6 +29,8 @@ actor SharedWriter {
   private var waiting: [Request] = []
   /// The runs with an append in flight.
   private var busy: Set<String> = []
+  /// The runs of which it isn't known what was kept last, because the database was away for too long.
+  private var doubtful: Set<String> = []
   private var isAppending = false
   private var transactions = 0
   private var isClosed = false
@@ -148,6 +151,10 @@ actor SharedWriter {
   private func write(_ requests: [Request]) async {
     var drafts: [String: Draft] = [:]
     for request in requests {
+      do throws(StateError) { try await settleDoubts(request.runs) } catch {
+        finish([request], .failure(error))
+        continue
+      }
       guard let id = request.runs.first, let run = held[id] else {
         finish([request], .failure(.notHeld(request.runs.first ?? "")))
         continue
@@ -174,11 +181,16 @@ actor SharedWriter {
       }
       if entries.isEmpty { break }
       let kept: Set<String>
+      let lost = Atomic(false)
       do throws(StateError) {
         kept = try await untilKnown { [database, entries, rows] () async throws(DatabaseError) in
-          try await database.append(entries, changing: rows)
+          do throws(DatabaseError) { return try await database.append(entries, changing: rows) } catch {
+            if case .unknown = error { lost.store(true, ordering: .relaxed) }
+            throw error
+          }
         }
       } catch {
+        doubtful.formUnion(drafts.keys)
         for draft in drafts.values { settle(draft, .failure(error)) }
         break
       }
@@ -188,7 +200,7 @@ actor SharedWriter {
           held.set(run)
           settle(drafts.removeValue(forKey: entry.run), .success(()))
         } else {
-          await resolve(entry, run, &drafts)
+          await resolve(entry, run, wasLost: lost.load(ordering: .relaxed), &drafts)
         }
       }
       outrun += 1
@@ -203,14 +215,16 @@ actor SharedWriter {
   }
 
   /// Finds out why the number of an entry was taken: by itself, if its answer was lost, or by another program's.
-  private func resolve(_ entry: LogEntry, _ next: HeldRuns.Run, _ drafts: inout [String: Draft]) async {
+  ///
+  /// - Parameter wasLost: Whether an answer was lost.
+  private func resolve(
+    _ entry: LogEntry, _ next: HeldRuns.Run, wasLost: Bool, _ drafts: inout [String: Draft]
+  ) async {
     guard let draft = drafts[entry.run] else { return }
     do throws(StateError) {
-      let found = try await untilKnown { [database] () async throws(DatabaseError) in
-        try await database.entries(of: entry.run, after: entry.number - 1)
-      }
-      guard let found else {
+      guard let found = try await entries(of: entry.run, after: entry.number - 1) else {
         held.forget(entry.run)
+        if wasLost { throw .endedMeanwhile(entry.run) }
         throw .notHeld(entry.run)
       }
       let isOwn = found.first.map { $0.sum == entry.sum && $0.epoch == entry.epoch } == true
@@ -219,10 +233,11 @@ actor SharedWriter {
         if other.epoch > run.epoch { throw depose(entry.run) }
         try run.log.add(other)
       }
-      run.row = isOwn ? next.row : OpenRunRow(run.log.record)
+      run.row = OpenRunRow(run.log.record)
       held.set(run)
       if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) } else { drafts[entry.run]?.run = run }
     } catch {
+      doubtful.insert(entry.run)
       settle(drafts.removeValue(forKey: entry.run), .failure(error))
     }
   }
@@ -258,6 +273,7 @@ actor SharedWriter {
     var result: Result<Void, StateError> = .failure(.outrun)
     for _ in 0..<SharedWriter.mostOutrun {
       do throws(StateError) {
+        try await settleDoubts(request.runs)
         let runs = request.runs.compactMap { held[$0] }
         let worker = held.worker
         let outcome = try await untilKnown(orOutrun: .none) { [database] () async throws(DatabaseError) -> Outcome? in
@@ -271,13 +287,18 @@ actor SharedWriter {
         }
         switch outcome {
         case .refused(let error): throw error
-        case .wasDone: for id in request.runs { try await refresh(held[id], id) }
+        case .wasDone:
+          let created = request.events.compactMap { if case .runCreated(let run) = $0 { run.run } else { nil } }
+          for id in request.runs {
+            if let run = held[id] { try await refresh(run) } else if created.contains(id) { try await takeUp(id) }
+          }
         case .done(let open, let ended):
           for run in open { held.set(run) }
           for run in ended { held.end(run) }
         }
         result = .success(())
       } catch {
+        if error.kind == .unavailable { doubtful.formUnion(request.runs) }
         result = .failure(error)
       }
       break
@@ -355,25 +376,39 @@ actor SharedWriter {
     return .done(open: open, ended: ended)
   }
 
-  /// Reads what others wrote to a run that is held here.
-  private func refresh(_ run: HeldRuns.Run) async throws(StateError) { try await refresh(run, run.log.record.id) }
-
-  private func refresh(_ run: HeldRuns.Run?, _ id: String) async throws(StateError) {
-    let found = try await untilKnown { [database] () async throws(DatabaseError) in
-      try await database.entries(of: id, after: run?.log.number ?? 0)
+  /// Reads what became of runs when the database was away.
+  private func settleDoubts(_ runs: Set<String>) async throws(StateError) {
+    for id in runs where doubtful.contains(id) {
+      if let run = held[id] { try await refresh(run) }
+      doubtful.remove(id)
     }
-    guard let found else { return held.forget(id) }
-    if var run {
-      for entry in found {
-        if entry.epoch > run.epoch { throw depose(id) }
-        try run.log.add(entry)
-      }
-      run.row = OpenRunRow(run.log.record)
-      held.set(run)
-    } else if found.first?.epoch == 1, found.allSatisfy({ $0.epoch <= 1 }), held.worker != nil {
-      // It was created by the transaction whose answer was lost.
-      let log = try LoggedRun(id, folded: nil, entries: found)
-      held.set(HeldRuns.Run(log: log, epoch: 1, row: OpenRunRow(log.record)))
+  }
+
+  /// Reads what others wrote to a run that is held here.
+  private func refresh(_ run: HeldRuns.Run) async throws(StateError) {
+    var run = run
+    let found = try await entries(of: run.log.record.id, after: run.log.number)
+    guard let found else { return held.forget(run.log.record.id) }
+    for entry in found {
+      if entry.epoch > run.epoch { throw depose(run.log.record.id) }
+      try run.log.add(entry)
+    }
+    run.row = OpenRunRow(run.log.record)
+    held.set(run)
+  }
+
+  /// Holds a run that was created here, by a transaction whose answer was lost.
+  private func takeUp(_ id: String) async throws(StateError) {
+    // Another may have taken it up meanwhile.
+    guard held.worker != nil, let found = try await entries(of: id, after: 0), found.allSatisfy({ $0.epoch <= 1 })
+    else { return }
+    let log = try LoggedRun(id, folded: nil, entries: found)
+    held.set(HeldRuns.Run(log: log, epoch: 1, row: OpenRunRow(log.record)))
+  }
+
+  private func entries(of id: String, after number: Int) async throws(StateError) -> [LogEntry]? {
+    try await untilKnown { [database] () async throws(DatabaseError) in
+      try await database.entries(of: id, after: number)
     }
   }
 
@@ -422,6 +457,10 @@ extension StateEvent {
 extension StateError {
   static func notHeld(_ run: String) -> StateError {
     StateError(.invalid, "the state cannot take the event: the run \(run) is not open")
+  }
+  static func endedMeanwhile(_ run: String) -> StateError {
+    StateError(
+      .unavailable, "the run \(run) ended while the database was away, so that it isn't known whether this was kept")
   }
   static var outrun: StateError {
     var error = StateError(.invalid, "other programs changed the same again and again; try it once more")

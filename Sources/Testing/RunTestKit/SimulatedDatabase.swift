@@ -1,13 +1,15 @@
 package import Basics
 package import RunState
 package import SharedState
-package import Synchronization
+import Synchronization
 
 /// A database in memory, which does to those who share it what a real one may do.
 ///
 /// Transactions read what is committed (READ COMMITTED), wait for the locks of others, and find a key taken by one that
 /// is not over yet: a commit whose answer was lost may still be under way, and comes to pass before anybody else gets at
-/// its keys. Each program has a connection of its own (`SimulatedConnection`), which may fail as `fault` says.
+/// its keys or its locks. Of transactions that wait for each other one is refused. Each program has a connection of its
+/// own (`SimulatedConnection`), which may fail as `setFaults` says; every statement lets other tasks run before it is done, and
+/// before its answer comes.
 package final class SimulatedDatabase: Sendable {
   /// What becomes of a statement.
   package enum Fault: Sendable, CaseIterable {
@@ -19,6 +21,20 @@ package final class SimulatedDatabase: Sendable {
     case late
     /// It is rolled back, and that answer is lost.
     case undone
+  }
+
+  /// An error that a test plants to see that it is found.
+  package enum Flaw: Sendable, CaseIterable {
+    /// Appends are acknowledged before they are done, so that two of a run are in flight.
+    case answersAtOnce
+    /// The name of an event is not locked.
+    case locksNoEvent
+    /// A lost answer counts as a commit.
+    case trustsLostAnswers
+    /// What was done without an answer is not recognized, and so done again.
+    case forgetsOwn
+    /// The row of a run changes although its entry is refused.
+    case changesRowsAnyway
   }
 
   struct Open: Sendable {
@@ -52,25 +68,28 @@ package final class SimulatedDatabase: Sendable {
 
   struct Content {
     var tables = Tables()
-    /// Commits whose answers were lost, and which are still to come.
-    var late: [DatabaseChanges] = []
+    /// Commits whose answers were lost, and which are still to come; each keeps the locks of its transaction until then.
+    var late: [(transaction: Int?, changes: DatabaseChanges)] = []
     /// Who holds each lock, and who waits for it, in the order of their coming.
     var holders: [String: Int] = [:]
-    var waiting: [String: [(transaction: Int, waiter: CheckedContinuation<Void, Never>)]] = [:]
+    var waiting: [String: [(transaction: Int, waiter: CheckedContinuation<Bool, Never>)]] = [:]
+    /// Who has a lock now, or can't have it.
+    var woken: [(waiter: CheckedContinuation<Bool, Never>, isGranted: Bool)] = []
     var transactions = 0
+    let flaw: Flaw?
   }
 
-  private let content = Mutex(Content())
-  /// What happens to the next statement that writes; nil for nothing.
-  package let fault = Mutex<@Sendable () -> Fault?>({ nil })
+  private let content: Mutex<Content>
+  let flaw: Flaw?
+  private let faults = Mutex(Faults())
 
   /// Its clock, by which leases end and runs are due.
   package let time: any TimeSource
   private let listeners = Mutex<[AsyncStream<Void>.Continuation]>([])
-  /// Whether hints are lost.
-  package let losesHints = Mutex(false)
+  private let losesHints = Mutex(false)
 
-  package init(time: any TimeSource = SystemTime()) { self.time = time }
+  /// Has all hints be lost from now on.
+  package func loseHints() { losesHints.withLock { $0 = true } }
 
   /// Tells everybody that there may be something to do.
   func hint() {
@@ -83,62 +102,115 @@ package final class SimulatedDatabase: Sendable {
   /// The worker that holds a run.
   package func holder(of run: String) -> Int? { content.withLock { $0.tables.open[run]?.owner } }
 
+  private struct Faults: Sendable {
+    // Within a structure, because a mutex wraps a bare closure anew with every use.
+    var next: @Sendable () -> Fault? = { nil }
+  }
+
+  package init(_ flaw: Flaw? = nil, time: any TimeSource = SystemTime()) {
+    self.flaw = flaw
+    self.time = time
+    content = Mutex(Content(flaw: flaw))
+  }
+
   /// The log of a run, as it is committed.
   package func log(of run: String) -> [LogEntry] { content.withLock { $0.tables.logs[run] ?? [] } }
   package var openRuns: [String] { content.withLock { $0.tables.open.keys.sorted { $0.precedesByScalars($1) } } }
   /// Whether somebody wrote to a run that another holds, or an event came that it waits for.
   package func hasNews(_ run: String) -> Bool { content.withLock { $0.tables.open[run]?.hasNews ?? false } }
 
+  /// Sets what becomes of each statement from now on; nil for nothing bad.
+  package func setFaults(_ next: @escaping @Sendable () -> Fault?) { faults.withLock { $0.next = next } }
+
+  /// The row by which an open run is found.
+  package func row(of run: String) -> OpenRunRow? { content.withLock { $0.tables.open[run]?.row } }
+  /// The ids of all runs with a log.
+  package var loggedRuns: [String] { content.withLock { $0.tables.logs.keys.sorted { $0.precedesByScalars($1) } } }
+
+  /// Does what is still to come.
+  package func settle() { change { $0.finishLate { _, _ in true } } }
+
   // MARK: Statements
+
+  /// Lets other tasks run.
+  func pass() async {
+    // Ends at once.
+    await Task {}.value
+  }
 
   func look<Answer>(_ body: (Tables) -> Answer) -> Answer { content.withLock { body($0.tables) } }
 
-  func change<Answer>(_ body: (inout Tables) -> Answer) -> Answer { content.withLock { body(&$0.tables) } }
+  func update<Answer>(_ body: (inout Tables) -> Answer) -> Answer { content.withLock { body(&$0.tables) } }
 
   /// Writes what has no conditions.
   func write(_ body: (inout Tables) -> Void) { content.withLock { body(&$0.tables) } }
 
+  private func change<Answer>(_ body: (inout Content) -> Answer) -> Answer {
+    let (answer, woken) = content.withLock { content in
+      let answer = body(&content)
+      defer { content.woken = [] }
+      return (answer, content.woken)
+    }
+    for (waiter, isGranted) in woken { waiter.resume(returning: isGranted) }
+    return answer
+  }
+
+  /// What becomes of a statement that reads.
+  func failReading() throws(DatabaseError) {
+    switch faults.withLock({ $0 }).next() {
+    case .none: break
+    case .unsent: throw .unavailable("the connection was lost")
+    case .undone, .unanswered, .late: throw .unknown("the connection was lost")
+    }
+  }
+
   /// Does what `changes` say as a whole, or with an answer that is lost.
-  func commit(_ changes: DatabaseChanges) throws(DatabaseError) {
-    let fault = fault.withLock { $0() }
+  func commit(_ changes: DatabaseChanges, of transaction: Int) throws(DatabaseError) {
+    let fault = faults.withLock { $0 }.next()
     if fault == .unsent { throw .unavailable("the connection was lost") }
-    if fault == .undone { throw .unknown("the connection was lost") }
-    let conflict = content.withLock { content in
+    if fault == .undone { return try lose() }
+    let conflict = change { content in
       content.finishLate(touching: changes)
       if fault == .late {
-        content.late.append(changes)
+        content.late.append((transaction, changes))
         return DatabaseError?.none
       }
-      return content.tables.apply(changes)
+      return content.tables.apply(changes, flaw)
     }
     if conflict == nil, !changes.created.isEmpty || !changes.told.isEmpty || !changes.came.isEmpty { hint() }
-    if fault == .unanswered || fault == .late { throw .unknown("the connection was lost") }
+    if fault == .unanswered || fault == .late { return try lose() }
     if let conflict { throw conflict }
   }
 
   /// Writes entries each for itself.
   func append(_ entries: [LogEntry], changing rows: [OpenRunRow]) throws(DatabaseError) -> Set<String> {
-    let fault = fault.withLock { $0() }
+    let fault = faults.withLock { $0 }.next()
     if fault == .unsent { throw .unavailable("the connection was lost") }
-    if fault == .undone { throw .unknown("the connection was lost") }
-    let kept = content.withLock { content in
+    let kept = change { content in
       var kept: Set<String> = []
-      for entry in entries {
+      for entry in entries where fault != .undone {
         var changes = DatabaseChanges(receipt: "")
         changes.entries = [entry]
         changes.changed = rows.filter { $0.id == entry.run }
         content.finishLate(touching: changes)
         if content.tables.open[entry.run] == nil { continue }
         if fault == .late {
-          content.late.append(changes)
-        } else if content.tables.apply(changes) == nil {
+          content.late.append((nil, changes))
+        } else if content.tables.apply(changes, flaw) == nil {
           kept.insert(entry.run)
         }
       }
       return kept
     }
-    if fault == .unanswered || fault == .late { throw .unknown("the connection was lost") }
+    if fault != nil {
+      try lose()
+      return Set(entries.map(\.run))
+    }
     return kept
+  }
+
+  private func lose() throws(DatabaseError) {
+    if flaw != .trustsLostAnswers { throw .unknown("the connection was lost") }
   }
 
   // MARK: Locks
@@ -150,55 +222,75 @@ package final class SimulatedDatabase: Sendable {
     }
   }
 
-  func lock(_ names: [String], for transaction: Int) async {
+  func lock(_ names: [String], for transaction: Int) async throws(DatabaseError) {
     for name in names {
-      await withCheckedContinuation { waiter in
-        let isFree = content.withLock { content in
-          // What is still to come holds its locks; nobody waits for it here, because it comes at once.
-          content.finishLate(holding: name)
+      let isGranted = await withCheckedContinuation { waiter in
+        change { content in
           guard let holder = content.holders[name], holder != transaction else {
             content.holders[name] = transaction
-            return true
+            return content.woken.append((waiter, true))
           }
+          if content.isAwaited(transaction, by: holder) { return content.woken.append((waiter, false)) }
           content.waiting[name, default: []].append((transaction, waiter))
-          return false
+          // What is still to come, comes at once.
+          content.finishLate { late, _ in late == holder }
         }
-        if isFree { waiter.resume() }
       }
+      if !isGranted { throw .conflict("two transactions waited for each other") }
     }
   }
 
-  func unlock(_ transaction: Int) {
-    let next = content.withLock { content in
-      var next: [CheckedContinuation<Void, Never>] = []
-      for name in content.holders.filter({ $0.value == transaction }).map(\.key) {
-        guard var waiting = content.waiting[name], !waiting.isEmpty else {
-          content.holders[name] = nil
-          continue
-        }
-        let first = waiting.removeFirst()
-        content.waiting[name] = waiting
-        content.holders[name] = first.transaction
-        next.append(first.waiter)
+  func end(_ transaction: Int) {
+    change { content in
+      if content.late.contains(where: { $0.transaction == transaction }) {
+        let isAwaited = content.waiting.keys.contains { content.holders[$0] == transaction }
+        return isAwaited ? content.finishLate { late, _ in late == transaction } : ()
       }
-      return next
+      content.unlock(transaction)
     }
-    for waiter in next { waiter.resume() }
   }
 }
 
 extension SimulatedDatabase.Content {
+  fileprivate init(flaw: SimulatedDatabase.Flaw?) { self.flaw = flaw }
+
+  /// Whether a transaction waits, if only through others, for one.
+  fileprivate func isAwaited(_ transaction: Int, by other: Int) -> Bool {
+    var other = other
+    while let lock = waiting.first(where: { $0.value.contains { $0.transaction == other } })?.key {
+      guard let holder = holders[lock] else { return false }
+      if holder == transaction { return true }
+      other = holder
+    }
+    return false
+  }
+
+  fileprivate mutating func unlock(_ transaction: Int) {
+    for name in holders.filter({ $0.value == transaction }).map(\.key).sorted() {
+      guard var waiters = waiting[name], !waiters.isEmpty else {
+        holders[name] = nil
+        continue
+      }
+      let first = waiters.removeFirst()
+      waiting[name] = waiters.isEmpty ? nil : waiters
+      holders[name] = first.transaction
+      woken.append((first.waiter, true))
+    }
+  }
+
   /// Does what was still to come and shares a key.
   fileprivate mutating func finishLate(touching changes: DatabaseChanges) {
     let keys = changes.keys
-    finishLate { !$0.keys.isDisjoint(with: keys) }
+    finishLate { !$1.keys.isDisjoint(with: keys) }
   }
 
-  fileprivate mutating func finishLate(holding lock: String) { finishLate { $0.locks.contains(lock) } }
-
-  private mutating func finishLate(_ isDue: (DatabaseChanges) -> Bool) {
-    for changes in late where isDue(changes) { _ = tables.apply(changes) }
+  fileprivate mutating func finishLate(_ isDue: (Int?, DatabaseChanges) -> Bool) {
+    let due = late.filter(isDue)
     late.removeAll(where: isDue)
+    for (transaction, changes) in due {
+      _ = tables.apply(changes, flaw)
+      if let transaction { unlock(transaction) }
+    }
   }
 }
 
@@ -209,10 +301,6 @@ extension DatabaseChanges {
     if !receipt.isEmpty { keys.insert("receipt \(receipt)") }
     return keys
   }
-
-  fileprivate var locks: Set<String> {
-    Set((items.map(\.name) + removed).map(\.lock) + came.map { "came \($0)" })
-  }
 }
 
 extension ItemName {
@@ -221,13 +309,21 @@ extension ItemName {
 
 extension SimulatedDatabase.Tables {
   /// Does all of it, or says which key is taken.
-  fileprivate mutating func apply(_ changes: DatabaseChanges) -> DatabaseError? {
+  fileprivate mutating func apply(
+    _ changes: DatabaseChanges, _ flaw: SimulatedDatabase.Flaw?
+  ) -> DatabaseError? {
+    if flaw == .changesRowsAnyway { for row in changes.changed { open[row.id]?.row = row } }
     if receipts.contains(changes.receipt) { return .conflict("the receipt is taken") }
     for row in changes.created where logs[row.id] != nil { return .conflict("the run \(row.id) is there") }
     for entry in changes.entries where logs[entry.run]?.contains(where: { $0.number == entry.number }) == true {
       return .conflict("entry \(entry.number) of the run \(entry.run) is there")
     }
-    if !changes.receipt.isEmpty { receipts.insert(changes.receipt) }
+    // A run that ended and was deleted has no entries that refuse one.
+    let begun = Set(changes.entries.filter { $0.number == 1 }.map(\.run))
+    for entry in changes.entries where open[entry.run] == nil && !begun.contains(entry.run) {
+      return .conflict("the run \(entry.run) is not open")
+    }
+    if !changes.receipt.isEmpty, flaw != .forgetsOwn { receipts.insert(changes.receipt) }
     for entry in changes.entries { logs[entry.run, default: []].append(entry) }
     for row in changes.created {
       var run = SimulatedDatabase.Open(row: row)
@@ -312,11 +408,12 @@ package final class SimulatedConnection: SharedDatabase {
     database.listen(hinting)
   }
 
-  private var tables: SimulatedDatabase.Tables {
-    get throws(DatabaseError) {
-      if isClosed.load(ordering: .relaxed) { throw .unavailable("the connection was closed") }
-      return database.look { $0 }
-    }
+  /// What is committed when a statement is done.
+  private func tables(forWriting: Bool = false) async throws(DatabaseError) -> SimulatedDatabase.Tables {
+    await database.pass()
+    if isClosed.load(ordering: .relaxed) { throw .unavailable("the connection was closed") }
+    if !forWriting { try database.failReading() }
+    return database.look { $0 }
   }
 
   // MARK: Logs
@@ -324,24 +421,37 @@ package final class SimulatedConnection: SharedDatabase {
   package func append(
     _ entries: [LogEntry], changing rows: [OpenRunRow]
   ) async throws(DatabaseError) -> Set<String> {
-    _ = try tables
-    return try database.append(entries, changing: rows)
+    _ = try await tables(forWriting: true)
+    if database.flaw == .answersAtOnce {
+      // Ends when the statement is done; it is not awaited, which is the error.
+      Task { [database] in
+        for _ in 0..<4 { await database.pass() }
+        _ = try? database.append(entries, changing: rows)
+      }
+      return Set(entries.map(\.run))
+    }
+    let outcome = Result { () throws(DatabaseError) in try database.append(entries, changing: rows) }
+    await database.pass()
+    return try outcome.get()
   }
 
   package func entries(of run: String, after number: Int) async throws(DatabaseError) -> [LogEntry]? {
-    let tables = try tables
-    return tables.open[run].map { _ in (tables.logs[run] ?? []).filter { $0.number > number } }
+    let tables = try await tables()
+    guard tables.open[run] != nil else { return nil }
+    var entries = (tables.logs[run] ?? []).filter { $0.number > number }
+    if database.flaw == .forgetsOwn { for place in entries.indices { entries[place].epoch += 1 } }
+    return entries
   }
 
   package func fold(_ logs: [(run: String, log: FoldedLog)]) async throws(DatabaseError) {
-    _ = try tables
+    _ = try await tables()
     database.write { tables in for (run, log) in logs { tables.open[run]?.folded = log } }
   }
 
   package func transact<Outcome: Sendable>(
     _ body: @Sendable (any DatabaseTransaction) async throws(DatabaseError) -> Outcome
   ) async throws(DatabaseError) -> Outcome {
-    _ = try tables
+    _ = try await tables(forWriting: true)
     let transaction = SimulatedTransaction(database)
     defer { transaction.end() }
     return try await body(transaction)
@@ -349,12 +459,12 @@ package final class SimulatedConnection: SharedDatabase {
 
   // MARK: What is open
 
-  package func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows { try tables.rows(needs) }
+  package func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows { try await tables().rows(needs) }
 
   package func openRuns(
     _ query: OpenRunQuery, latest: Int?
   ) async throws(DatabaseError) -> (runs: [LoggedRun], count: Int) {
-    let tables = try tables
+    let tables = try await tables()
     var found: [LoggedRun] = []
     for id in tables.open.keys.sorted(by: { $0.precedesByScalars($1) }) {
       if let run = try tables.run(id), query.matches(run.record) { found.append(run) }
@@ -364,12 +474,12 @@ package final class SimulatedConnection: SharedDatabase {
 
   package func openRunCounts() async throws(DatabaseError) -> [String: Int] {
     var counts: [String: Int] = [:]
-    for run in try tables.open.values { counts[run.row.status, default: 0] += 1 }
+    for run in try await tables().open.values { counts[run.row.status, default: 0] += 1 }
     return counts
   }
 
   package func items(_ query: ItemQuery) async throws(DatabaseError) -> [StoredItem] {
-    try tables.items.values.filter { item in
+    try await tables().items.values.filter { item in
       item.name.kind == query.kind && (query.reference == nil || item.reference == query.reference)
         && (query.holder == nil || item.holder == query.holder) && (!query.isFree || item.holder == nil)
         && (query.since.map { item.at ?? .earliest >= $0 } ?? true)
@@ -385,16 +495,16 @@ package final class SimulatedConnection: SharedDatabase {
   // MARK: What is over
 
   package func finishedRuns(_ query: HistoryQuery) async throws(DatabaseError) -> [RunSummary] {
-    let found = try tables.finished.reversed().map(\.summary).filter(query.matches)
+    let found = try await tables().finished.reversed().map(\.summary).filter(query.matches)
     return Array(found.prefix(query.limit))
   }
 
   package func finishedRun(_ id: String) async throws(DatabaseError) -> String? {
-    try tables.finished.first { $0.summary.id == id }?.text
+    try await tables().finished.first { $0.summary.id == id }?.text
   }
 
   package func removeFinishedRun(_ id: String) async throws(DatabaseError) -> Bool {
-    guard try tables.finished.contains(where: { $0.summary.id == id }) else { return false }
+    guard try await tables().finished.contains(where: { $0.summary.id == id }) else { return false }
     database.write { tables in
       tables.finished.removeAll { $0.summary.id == id }
       tables.logs[id] = nil
@@ -404,29 +514,29 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func slots(_ query: SlotQuery) async throws(DatabaseError) -> [SlotRecord] {
-    Array(try tables.slots.reversed().filter(query.matches).prefix(query.limit))
+    Array(try await tables().slots.reversed().filter(query.matches).prefix(query.limit))
   }
 
   // MARK: Large values, and what programs print
 
   package func putBlob(_ reference: BlobReference, _ bytes: [UInt8]) async throws(DatabaseError) {
-    _ = try tables
+    _ = try await tables()
     database.write { $0.blobs[reference.sha256] = bytes }
   }
 
   package func blob(_ reference: BlobReference) async throws(DatabaseError) -> [UInt8]? {
-    try tables.blobs[reference.sha256]
+    try await tables().blobs[reference.sha256]
   }
 
   package func addLines(_ lines: [String], ofRun id: String) async throws(DatabaseError) {
-    _ = try tables
+    _ = try await tables()
     database.write { $0.lines[id, default: []] += lines }
   }
 
   package func lines(
     ofRun id: String, from position: Int, bytes: Int
   ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool) {
-    let lines = try tables.lines[id] ?? []
+    let lines = try await tables().lines[id] ?? []
     let start = min(position < 0 ? lines.count - min(lines.count, -max(position, -.max)) : position, lines.count)
     var (end, size) = (start, 0)
     while end < lines.count, size < bytes {
@@ -437,7 +547,7 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func removeLines(ofRun id: String) async throws(DatabaseError) {
-    _ = try tables
+    _ = try await tables()
     database.write { $0.lines[id] = nil }
   }
 
@@ -449,9 +559,9 @@ package final class SimulatedConnection: SharedDatabase {
   // MARK: Workers
 
   package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
-    _ = try tables
+    _ = try await tables(forWriting: true)
     let until = database.time.elapsed() + lease
-    return database.change { tables in
+    return database.update { tables in
       tables.lastWorker += 1
       tables.workers[tables.lastWorker] = SimulatedDatabase.Worker(terms: terms, leaseUntil: until)
       return WorkerIdentity(id: tables.lastWorker)
@@ -459,9 +569,9 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {
-    _ = try tables
+    _ = try await tables(forWriting: true)
     let now = database.time.elapsed()
-    return database.change { tables in
+    return database.update { tables in
       guard let known = tables.workers[worker.id], known.leaseUntil > now else { return false }
       tables.workers[worker.id]?.leaseUntil = now + lease
       return true
@@ -469,9 +579,9 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func reap() async throws(DatabaseError) -> [String] {
-    _ = try tables
+    _ = try await tables(forWriting: true)
     let now = database.time.elapsed()
-    let names = database.change { tables in
+    let names = database.update { tables in
       let dead = tables.workers.filter { $0.value.leaseUntil < now }
       for id in dead.keys { tables.forget(id) }
       return dead.values.map(\.terms.name).sorted { $0.precedesByScalars($1) }
@@ -481,7 +591,7 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func leave(_ worker: WorkerIdentity) async throws(DatabaseError) {
-    _ = try tables
+    _ = try await tables(forWriting: true)
     database.write { $0.forget(worker.id) }
     database.hint()
   }
@@ -489,7 +599,7 @@ package final class SimulatedConnection: SharedDatabase {
   package func claim(
     _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
   ) async throws(DatabaseError) -> [ClaimedRun] {
-    let tables = try tables
+    let tables = try await tables()
     guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed() else { return [] }
     let now = database.time.now()
     let due = tables.open.values.filter { $0.owner == nil && $0.canRun(terms) && $0.dueAt.map { $0 <= now } == true }
@@ -501,7 +611,7 @@ package final class SimulatedConnection: SharedDatabase {
       do throws(StateError) { next = try log.claim(run.epoch + 1, by: terms.name, at: instant) } catch {
         throw .unusable(error.message)
       }
-      let isTaken = database.change { tables in
+      let isTaken = database.update { tables in
         guard tables.open[run.row.id]?.owner == nil, tables.open[run.row.id]?.epoch == run.epoch,
           tables.logs[run.row.id]?.last?.number == log.number
         else { return false }
@@ -517,7 +627,7 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func release(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
-    _ = try tables
+    _ = try await tables(forWriting: true)
     database.write { tables in
       for id in runs where tables.open[id]?.owner == worker.id { tables.open[id]?.owner = nil }
     }
@@ -525,8 +635,8 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
-    _ = try tables
-    return database.change { tables in
+    _ = try await tables(forWriting: true)
+    return database.update { tables in
       let told = tables.open.filter { $0.value.owner == worker.id && $0.value.hasNews }.keys
       for id in told { tables.open[id]?.hasNews = false }
       return told.sorted { $0.precedesByScalars($1) }
@@ -535,7 +645,7 @@ package final class SimulatedConnection: SharedDatabase {
 
   package func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan? {
     let now = database.time.now()
-    return try tables.open.values.filter { $0.owner == nil && $0.canRun(terms) }.compactMap(\.dueAt).min()
+    return try await tables().open.values.filter { $0.owner == nil && $0.canRun(terms) }.compactMap(\.dueAt).min()
       .map { max($0.span(since: now) ?? .zero, .zero) }
   }
 }
@@ -552,19 +662,39 @@ private final class SimulatedTransaction: DatabaseTransaction {
   func read(
     _ needs: StateNeeds, receipt: String
   ) async throws(DatabaseError) -> (rows: DatabaseRows, isDone: Bool) {
-    let names =
-      needs.items.sorted().map(\.lock) + needs.eventNames.sorted { $0.precedesByScalars($1) }.map { "came \($0)" }
-    await database.lock(names, for: number)
-    // The followers are known only once they are read, and may have changed when they are locked.
-    let followers = database.look { tables in
-      tables.items.values.filter { $0.name.kind == .schedule && $0.reference.map(needs.followed.contains) == true }
+    await database.pass()
+    try database.failReading()
+    var names = needs.items.sorted().map(\.lock)
+    if database.flaw != .locksNoEvent {
+      names += needs.eventNames.sorted { $0.precedesByScalars($1) }.map { "came \($0)" }
     }
-    await database.lock(followers.map(\.name).sorted().map(\.lock), for: number)
+    try await database.lock(names, for: number)
+    // The followers are known only once they are read, and others may have come while they are locked.
+    var locked: [ItemName] = []
+    while true {
+      let followers = database.look { tables in
+        tables.items.values.filter { $0.name.kind == .schedule && $0.reference.map(needs.followed.contains) == true }
+      }.map(\.name).sorted().filter { !locked.contains($0) }
+      if followers.isEmpty { break }
+      try await database.lock(followers.map(\.lock), for: number)
+      locked += followers
+    }
     let tables = database.look { $0 }
-    return (try tables.rows(needs), tables.receipts.contains(receipt))
+    let found = Result { () throws(DatabaseError) in
+      (rows: try tables.rows(needs), isDone: tables.receipts.contains(receipt))
+    }
+    await database.pass()
+    return try found.get()
   }
 
-  func commit(_ changes: DatabaseChanges) async throws(DatabaseError) { try database.commit(changes) }
+  func commit(_ changes: DatabaseChanges) async throws(DatabaseError) {
+    await database.pass()
+    // Rows that were not read are locked when they are removed.
+    try await database.lock(changes.removed.map(\.lock), for: number)
+    let outcome = Result { () throws(DatabaseError) in try database.commit(changes, of: number) }
+    await database.pass()
+    try outcome.get()
+  }
 
-  func end() { database.unlock(number) }
+  func end() { database.end(number) }
 }

@@ -128,6 +128,24 @@ import Testing
     for program in [holder, sender] { try await program.store.close() }
   }
 
+  @Test func `A run is taken up within seconds where every hint is lost`() async throws {
+    let clock = ManualClock()
+    let database = SimulatedDatabase(time: clock)
+    database.loseHints()
+    let (worker, client) = (Program(database, clock), Program(database, clock))
+    try await worker.work("lab-1")
+    // The renewal of the lease, and the next look.
+    await clock.waitForSleepers(2)
+    let run = Self.id(1)
+    try await client.store.append([Self.created(run, at: clock.now())])
+    clock.advance(by: .seconds(4))
+    #expect(database.holder(of: run) == nil)
+    await clock.waitForSleepers(2)
+    clock.advance(by: .seconds(2))
+    #expect(await Self.first(of: worker.store, Self.claimed) == [run])
+    for program in [worker, client] { try await program.store.close() }
+  }
+
   @Test func `What others write to a run that is held reaches its holder`() async throws {
     let clock = ManualClock()
     let database = SimulatedDatabase(time: clock)
