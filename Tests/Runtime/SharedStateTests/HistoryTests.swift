@@ -1,5 +1,7 @@
 import Basics
 import Foundation
+import PostgresClient
+import PostgresTestKit
 import RunState
 import RunTestKit
 import SharedState
@@ -15,17 +17,27 @@ import Testing
   @Test(arguments: 0..<parts)
   func `Memory, a folder and a shared database answer alike after the same history`(part: UInt64) async throws {
     for seed in stride(from: part, to: HistoryTests.count, by: UInt64.Stride(HistoryTests.parts)) {
-      let faults = try await HistoryTests.play(seed)
+      let faults = try await HistoryTests.play(seed, in: SimulatedConnection(SimulatedDatabase()))
       if !faults.isEmpty { return try #require(faults == [], "history \(seed)") }
     }
   }
 
-  private static func play(_ seed: UInt64) async throws(StateError) -> [String] {
+  @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
+  func `PostgreSQL answers like memory and a folder after the same history`() async throws {
+    for seed in 0..<max(4, HistoryTests.count / 20) {
+      var settings = try await PostgresServer.database()
+      settings.answerWithin = .seconds(60)
+      try await PostgresDatabase.migrate([settings])
+      let faults = try await HistoryTests.play(seed, in: try await PostgresDatabase.open([settings]))
+      if !faults.isEmpty { return try #require(faults == [], "history \(seed)") }
+    }
+  }
+
+  private static func play(_ seed: UInt64, in database: any SharedDatabase) async throws(StateError) -> [String] {
     var maker = HistoryMaker(using: SeededGenerator(seed: seed))
     let memory = MemoryStateStore()
     let disk = FaultyFileSystem()
     var folder = try await FileStateStore.open("state", program: "test", fileSystem: disk)
-    let database = SimulatedConnection(SimulatedDatabase())
     let shared = SharedStateStore(database, holder: 1)
     // It holds no run, and so reads every one of them from its log.
     let reader = SharedStateStore(database)
@@ -66,6 +78,7 @@ import Testing
       }
     }
     try await folder.close()
+    await database.close()
     return []
   }
 
