@@ -17,7 +17,7 @@ let plugins = [
   plugin("JSONText", using: ["LocalFiles"], tests: ["LocalFiles"]),
   plugin(
     "Mail", using: ["HTTPClient", "HTTPTypes", "LocalFiles", "SMTPClient", "SandboxKit"],
-    tests: ["HTTPClient", "Recipes", "RunState", "RunTestKit"]),
+    tests: ["HTTPClient", "ProcessTestKit", "Recipes", "RunState", "RunTestKit"]),
   plugin(
     "Markbook", using: ["Calendars", "HTTPClient", "LocalFiles", "SandboxKit"],
     tests: ["Basics", "HTTPClient", "Recipes", "RunState", "RunTestKit", "Runs", "SandboxKit"]),
@@ -111,7 +111,7 @@ let package = Package(
         .target(name: "HTTPTypes", dependencies: ["Basics"]),
         .target(name: "PostgresClient", dependencies: ["Basics", "CPostgres", "Threads"]),
         .target(name: "SMTPClient", dependencies: ["Basics", "CCurl", "HTTPClient"]),
-        .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer"),
+        .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer", "ProcessTestKit"),
         .tests(of: "HTTPServer", "Basics"),
         .tests(of: "HTTPTypes", "Basics"),
         .tests(of: "PostgresClient", "ActionTestKit", "Basics", "CPostgres", "PostgresTestKit"),
@@ -169,7 +169,9 @@ let package = Package(
             "SecretSources", "Threads",
           ]),
         .tests(
-          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs", "Scheduler"),
+          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes", "RunState",
+          "Runs",
+          "Scheduler"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
@@ -177,7 +179,7 @@ let package = Package(
           of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Expressions", "PluginList", "Recipes", "RunState",
           "RunTestKit", "StorePlugin"),
         .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
-        .tests(of: "SecretSources", "ActionTestKit", "Basics", "Recipes"),
+        .tests(of: "SecretSources", "ActionTestKit", "Basics", "ProcessTestKit", "Recipes"),
         .tests(
           of: "SharedState", "Basics", "PostgresClient", "PostgresTestKit", "RunState", "RunTestKit", "Simulator"),
       ]),
@@ -186,8 +188,10 @@ let package = Package(
       "Testing",
       [
         .target(name: "ExpressionTestKit", dependencies: ["Basics", "Expressions"]),
-        .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "YAMLReader"]),
-        .target(name: "PostgresTestKit", dependencies: ["ActionTestKit", "Basics", "PostgresClient"]),
+        .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "ProcessTestKit", "YAMLReader"]),
+        .target(name: "PostgresTestKit", dependencies: ["Basics", "PostgresClient", "ProcessTestKit"]),
+        // Programs that tests start.
+        .target(name: "ProcessTestKit"),
         .target(
           name: "RunTestKit",
           dependencies: ["ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "Runs", "SharedState"]),
@@ -230,13 +234,13 @@ let package = Package(
             "ActionKit", "Agent", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions",
             "PluginList", "Recipes", "RunState",
           ]),
-        .tests(of: "CommandLineParser", "ActionTestKit", "Basics"),
+        .tests(of: "CommandLineParser", "ActionTestKit", "Basics", "ProcessTestKit"),
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",
-          "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "Recipes", "RunState", "Runs", "SecretSources",
-          "TimetablePlugin"),
-        .tests(of: "errand-dev", "ActionTestKit", "Basics"),
+          "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "ProcessTestKit", "Recipes", "RunState", "Runs",
+          "SecretSources", "TimetablePlugin"),
+        .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),
     // What measures.
     [

@@ -119,7 +119,8 @@ struct SharedStates {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/pgbench")
     process.arguments = [
-      "-n", "-M", "prepared", "-T", "2", "-c", "\(clients)", "-j", "\(min(clients, 2))", "-f", script.path, "-h",
+      // A count, because its timer needs a signal that is blocked here.
+      "-n", "-M", "prepared", "-t", "3000", "-c", "\(clients)", "-j", "\(min(clients, 2))", "-f", script.path, "-h",
       "127.0.0.1", "-p", "\(server.port)", "-U", settings.user, settings.database,
     ]
     let pipe = Pipe()

@@ -1,3 +1,5 @@
+import ProcessTestKit
+
 /// Makes a certificate for localhost that a private authority signs, which it is itself, with its key, both in PEM.
 ///
 /// - Returns: The paths of both in the folder; nil where there is no openssl, or it fails.

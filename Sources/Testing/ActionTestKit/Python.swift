@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import ProcessTestKit
 import Synchronization
 public import Testing
 
@@ -57,18 +58,6 @@ private func makeEnvironment(_ packages: [PythonPackage], importing modules: Str
       succeeds([interpreter, "-m", "pip", "install", "-q", "--timeout", "10", "--retries", "1", $0.requirement])
     }
   return isMade && isReady() ? interpreter : nil
-}
-
-/// Runs a program of the machine without a word of it; whether it is there and succeeds.
-public func succeeds(_ command: [String]) -> Bool {
-  let process = Process()
-  process.executableURL = URL(filePath: "/usr/bin/env")
-  process.arguments = command
-  process.standardOutput = FileHandle.nullDevice
-  process.standardError = FileHandle.nullDevice
-  guard (try? process.startAlone()) != nil else { return false }
-  process.waitUntilExit()
-  return process.terminationStatus == 0
 }
 
 /// What a Python script makes of something.

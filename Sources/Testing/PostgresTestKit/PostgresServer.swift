@@ -1,4 +1,4 @@
-import ActionTestKit
+import ProcessTestKit
 import Basics
 import Foundation
 package import PostgresClient

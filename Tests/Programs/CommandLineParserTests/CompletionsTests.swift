@@ -1,4 +1,5 @@
 import ActionTestKit
+import ProcessTestKit
 import CommandLineParser
 import Foundation
 import Testing

@@ -1,5 +1,6 @@
 import ActionTestKit
 import Foundation
+import ProcessTestKit
 import Testing
 
 @testable import errand_dev

@@ -1,5 +1,6 @@
 import ActionKit
 import ActionTestKit
+import ProcessTestKit
 import Basics
 import Foundation
 import PluginList

@@ -1,4 +1,5 @@
 import ActionTestKit
+import ProcessTestKit
 import ActionKit
 import Basics
 import Foundation

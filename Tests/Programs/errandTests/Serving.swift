@@ -1,4 +1,5 @@
 import ActionTestKit
+import ProcessTestKit
 import Foundation
 import Glibc
 import Synchronization

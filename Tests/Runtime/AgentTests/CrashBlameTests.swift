@@ -1,4 +1,5 @@
 import ActionTestKit
+import ProcessTestKit
 import Basics
 import Foundation
 import RunState

@@ -20,3 +20,15 @@ extension Process {
 public func launchPipe() -> Pipe {
   launching.withLock { _ in Pipe() }
 }
+
+/// Runs a program of the machine without a word of it; whether it is there and succeeds.
+public func succeeds(_ command: [String]) -> Bool {
+  let process = Process()
+  process.executableURL = URL(filePath: "/usr/bin/env")
+  process.arguments = command
+  process.standardOutput = FileHandle.nullDevice
+  process.standardError = FileHandle.nullDevice
+  guard (try? process.startAlone()) != nil else { return false }
+  process.waitUntilExit()
+  return process.terminationStatus == 0
+}
