@@ -104,13 +104,15 @@ clients:
 # with its slots and runs compared with the ledger in the end, POST_KILLS times between requests over HTTP and their
 # answers, posts DELIVERIES to a webhook through kills, asks the API EXAMPLES things of each kind, and for SECONDS more over runs that are retried, values that many
 # change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up, and
-# simulates seeds for as long. At last an agent does all that one does for MINUTES, or for HOURS, and what it holds is
+# simulates seeds for as long; plays HISTORIES random histories in every store, and as many with several programs that
+# share one. At last an agent does all that one does for MINUTES, or for HOURS, and what it holds is
 # measured: SECONDS=600 HOURS=8 make soak
 ROUNDS := 20
 RECIPES := 20000
 POST_KILLS := 1000
 DELIVERIES := 10000
 EXAMPLES := 100
+HISTORIES := 1000
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) '*' 60),10)
 soak: packages clients
 	swift build --build-tests $(CHECKED)
@@ -122,6 +124,8 @@ soak: packages clients
 	  --filter 'deliveries count once through kills'
 	ERRAND_CLIENT_MINUTES=240 ERRAND_EXAMPLES=$(EXAMPLES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
 	  --filter 'the agent answers as its document'
+	ERRAND_HISTORIES=$(HISTORIES) ERRAND_CROWDS=$(HISTORIES) swift test $(CHECKED) --skip-build --disable-xctest \
+	  --filter 'HistoryTests|FaultTests|CrowdTests'
 	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
 	swift build $(RELEASE) --product errand

