@@ -42,6 +42,7 @@ struct SharedStates {
     let run = try await created(1, in: store)[0]
     let before = try rowsPerSecond(clients: 1)
     let alone = try await rate(of: steps) { try await Self.append(steps, to: run, in: store) }
+    try await store.append(.runEnded(RunEnded(run: run, at: Durability.now, status: .succeeded)))
     let whole = try await rate(of: steps) { try await Durability.run(recipe, in: store) }
     let floor = (before + (try rowsPerSecond(clients: 1))) / 2
     try await store.close()

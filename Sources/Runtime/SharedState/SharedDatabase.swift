@@ -69,6 +69,17 @@ package struct OpenRunRow: Sendable, Equatable {
     needs = run.origin.needs
     queue = run.origin.queue ?? OpenRunRow.standardQueue
   }
+
+  /// The row after events of the run, most of which change nothing in it: a run may have thousands of steps to look at.
+  func following(_ run: RunRecord, by events: [StateEvent]) -> OpenRunRow {
+    let mayChange = events.contains { event in
+      switch event {
+      case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted, .cancelRequested: false
+      default: true
+      }
+    }
+    return mayChange || !waitsFor.isEmpty || needsPerson ? OpenRunRow(run) : self
+  }
 }
 
 /// What one transaction writes.

@@ -143,7 +143,7 @@ actor SharedWriter {
       var next = run
       let entry: LogEntry
       (next.log, entry) = try run.log.next(record, by: events, epoch: run.epoch)
-      next.row = OpenRunRow(record)
+      next.row = run.row.following(record, by: events)
       return (next, entry)
     }
   }
