@@ -179,7 +179,7 @@ let package = Package(
           of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Expressions", "PluginList", "Recipes", "RunState",
           "RunTestKit", "StorePlugin"),
         .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
-        .tests(of: "SecretSources", "ActionTestKit", "Basics", "ProcessTestKit", "Recipes"),
+        .tests(of: "SecretSources", "Basics", "ProcessTestKit", "Recipes"),
         .tests(
           of: "SharedState", "Basics", "PostgresClient", "PostgresTestKit", "RunState", "RunTestKit", "Simulator"),
       ]),
@@ -234,7 +234,7 @@ let package = Package(
             "ActionKit", "Agent", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions",
             "PluginList", "Recipes", "RunState",
           ]),
-        .tests(of: "CommandLineParser", "ActionTestKit", "Basics", "ProcessTestKit"),
+        .tests(of: "CommandLineParser", "Basics", "ProcessTestKit"),
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",

@@ -36,58 +36,45 @@ struct SharedStates {
   }
 
   private func chain() async throws -> [Row] {
-    let steps = 1000
-    let recipe = try Durability.recipe(steps: steps)
-    let store = try await store()
-    let run = try await created(1, in: store)[0]
-    let before = try rowsPerSecond(clients: 1)
-    let alone = try await rate(of: steps) { try await Self.append(steps, to: run, in: store) }
-    try await store.append(.runEnded(RunEnded(run: run, at: Durability.now, status: .succeeded)))
-    let whole = try await rate(of: steps) { try await Durability.run(recipe, in: store) }
-    let floor = (before + (try rowsPerSecond(clients: 1))) / 2
-    try await store.close()
-    let baseline = "\(shown(floor))/s: pgbench, 1 client"
-    return [
-      Row(
-        "in PostgreSQL: 1,000 appends, one after another", alone / floor, "×", .atLeast(0.6),
-        of: "\(shown(alone)) steps/s", beside: baseline),
-      Row(
-        "in PostgreSQL: chain of 1,000 steps, walked", whole / floor, "×", nil, of: "\(shown(whole)) steps/s",
-        beside: baseline),
-    ]
+    try await rows("1,000 appends, one after another", "chain of 1,000 steps", 1, 1000, ratio: 0.6)
   }
 
   private func crowd() async throws -> [Row] {
-    let (runs, steps) = (64, 200)
+    try await rows("appends of 64 runs in one worker", "64 runs in one worker", 64, 200, ratio: 8)
+  }
+
+  /// The appends of so many runs at once, and the same with Errand's walk.
+  private func rows(
+    _ appends: String, _ walked: String, _ runs: Int, _ steps: Int, ratio: Double
+  ) async throws -> [Row] {
     let recipe = try Durability.recipe(steps: steps)
     let store = try await store()
     let ids = try await created(runs, in: store)
     let before = try rowsPerSecond(clients: 1)
     let alone = try await rate(of: runs * steps) {
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        for id in ids { group.addTask { try await Self.append(steps, to: id, in: store) } }
-        try await group.waitForAll()
-      }
+      try await Self.atOnce(ids) { try await Self.append(steps, to: $0, in: store) }
     }
     // A worker holds so many at once.
     for id in ids { try await store.append(.runEnded(RunEnded(run: id, at: Durability.now, status: .succeeded))) }
     let whole = try await rate(of: runs * steps) {
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        for _ in 0..<runs { group.addTask { try await Durability.run(recipe, in: store) } }
-        try await group.waitForAll()
-      }
+      try await Self.atOnce(ids) { _ in try await Durability.run(recipe, in: store) }
     }
     let floor = (before + (try rowsPerSecond(clients: 1))) / 2
     try await store.close()
     let baseline = "\(shown(floor))/s: pgbench, 1 client"
     return [
       Row(
-        "in PostgreSQL: appends of 64 runs in one worker", alone / floor, "×", .atLeast(8),
-        of: "\(shown(alone)) steps/s", beside: baseline),
-      Row(
-        "in PostgreSQL: 64 runs in one worker, walked", whole / floor, "×", nil, of: "\(shown(whole)) steps/s",
+        "in PostgreSQL: \(appends)", alone / floor, "×", .atLeast(ratio), of: "\(shown(alone)) steps/s",
         beside: baseline),
+      Row("in PostgreSQL: \(walked), walked", whole / floor, "×", nil, of: "\(shown(whole)) steps/s", beside: baseline),
     ]
+  }
+
+  private static func atOnce(_ ids: [String], _ body: @escaping @Sendable (String) async throws -> Void) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for id in ids { group.addTask { try await body(id) } }
+      try await group.waitForAll()
+    }
   }
 
   private func created(_ count: Int, in store: SharedStateStore) async throws -> [String] {

@@ -184,30 +184,16 @@ struct LostEvents {
 func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
 extension StateEvent {
-  /// The runs whose state the event changes.
+  /// The runs that the event is about.
   fileprivate var runs: [String] {
-    switch self {
-    case .runCreated(let event): [event.run]
-    case .runClaimed(let event): [event.run]
-    case .runStatusChanged(let event): [event.run]
-    case .cancelRequested(let event): [event.run]
-    case .stepBegan(let event): [event.run]
-    case .attemptBegan(let event): [event.run]
-    case .attemptEnded(let event): [event.run]
-    case .stepEnded(let event): [event.run]
-    case .runEnded(let event): [event.run]
-    case .runNoted(let event): [event.run]
-    case .valueSet(let event): event.change.map { [$0.run] } ?? []
-    case .valueRemoved(let event): event.change.map { [$0.run] } ?? []
-    case .stepWaits(let event): [event.run]
-    case .decisionGiven(let event): [event.run]
-    case .eventReceived(let event): event.run.map { [$0] } ?? []
-    case .eventConsumed(let event): [event.by]
-    case .slotDecided(let slot): slot.run.map { [$0] } ?? []
-    case .eventsForgotten, .eventGathered, .filesSeen, .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset,
-      .connectionUsed, .tokenIssued, .tokenRevoked:
-      []
-    }
+    let run: String? =
+      switch self {
+      case .eventReceived(let event): event.run
+      case .eventConsumed(let event): event.by
+      case .slotDecided(let slot): slot.run
+      default: changedRun
+      }
+    return run.map { [$0] } ?? []
   }
 
   fileprivate var schedule: String? {

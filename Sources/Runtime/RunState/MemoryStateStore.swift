@@ -69,12 +69,7 @@ package final class MemoryStateStore: LocalStateStore {
     content.withLock { content in
       if content.isClosed { return }
       var log = content.printed.removeValue(forKey: id) ?? ([], 0)
-      for line in lines where log.size < PrintedLine.mostOfRun {
-        log.size += line.bytes.count
-        let isFull = log.size > PrintedLine.mostOfRun - PrintedLine.roomForNote
-        if isFull { log.size = .max }
-        log.lines.append(isFull ? .full(at: line.at) : line)
-      }
+      log.lines += PrintedLine.fitting(lines, after: &log.size)
       content.printed[id] = log
     }
   }
@@ -82,7 +77,7 @@ package final class MemoryStateStore: LocalStateStore {
   package func printed(ofRun id: String, from position: Int) async throws(StateError) -> PrintedPiece {
     content.withLock { content in
       let lines = content.printed[id]?.lines ?? []
-      let start = min(position < 0 ? lines.count - min(lines.count, -max(position, -.max)) : position, lines.count)
+      let start = PrintedPiece.start(at: position, of: lines.count)
       var (end, size) = (start, 0)
       while end < lines.count, size < PrintedPiece.size {
         size += lines[end].text.utf8.count

@@ -89,7 +89,14 @@ package struct EventQuery: Sendable {
     self.since = since
   }
 
-  package func matches(_ event: EventRecord) -> Bool {
+  /// Those that match, in the order in which they came.
+  package func answer(_ events: [EventRecord]) -> [EventRecord] {
+    events.filter(matches).sorted { left, right in
+      left.receivedAt == right.receivedAt ? left.id.precedesByScalars(right.id) : left.receivedAt < right.receivedAt
+    }
+  }
+
+  private func matches(_ event: EventRecord) -> Bool {
     if let name, !name.hasSameScalars(as: event.name) { return false }
     if isUnconsumed, event.consumedBy != nil { return false }
     if let consumer, event.consumedBy?.hasSameScalars(as: consumer) != true { return false }
@@ -165,9 +172,7 @@ extension LocalStateStore {
   package func endedRun(_ id: String) -> RunRecord? { look { $0.endedRun(id) } }
   package func event(_ id: String) async -> EventRecord? { look { $0.events[id] } }
   package func events(_ query: EventQuery) async -> [EventRecord] {
-    look { $0.events.values.filter(query.matches) }.sorted { left, right in
-      left.receivedAt == right.receivedAt ? left.id.precedesByScalars(right.id) : left.receivedAt < right.receivedAt
-    }
+    query.answer(look { Array($0.events.values) })
   }
   package func eventCount() async -> Int { look { $0.events.count } }
   package func schedule(_ id: String) async -> ScheduleRecord? { look { $0.schedules[id] } }

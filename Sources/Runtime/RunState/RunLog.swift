@@ -44,8 +44,6 @@ package struct LoggedRun: Sendable, Equatable {
   package var record: RunRecord
   package private(set) var number: Int
   package private(set) var sum: UInt64
-  /// The bytes of the entries since the log was folded.
-  package private(set) var size: Int
 
   /// The next entry, by which the run becomes as a record says.
   package func next(_ record: RunRecord, by events: [StateEvent], epoch: Int) throws(StateError)
@@ -70,7 +68,6 @@ package struct LoggedRun: Sendable, Equatable {
   package init(new record: RunRecord) {
     self.record = record
     number = 0
-    size = 0
     var sum = Checksum()
     sum.update(record.id.utf8)
     self.sum = sum.value
@@ -113,9 +110,6 @@ package struct LoggedRun: Sendable, Equatable {
     get throws(StateError) { FoldedLog(number: number, sum: sum, text: try record.storedText) }
   }
 
-  /// Notes that the log is folded up to here.
-  package mutating func noteFold() { size = 0 }
-
   private init?(begunBy event: StateEvent) {
     guard case .runCreated(let created) = event else { return nil }
     self.init(new: RunRecord(created))
@@ -132,7 +126,6 @@ package struct LoggedRun: Sendable, Equatable {
 
   private mutating func add(_ text: String) {
     number += 1
-    size += text.utf8.count
     var sum = Checksum(self.sum)
     sum.update(text.utf8)
     self.sum = sum.value

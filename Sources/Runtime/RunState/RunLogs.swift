@@ -72,8 +72,20 @@ package struct PrintedLine: Record, Equatable {
   /// The line of the file.
   package var bytes: [UInt8] { ((try? recordedBytes(of: self)) ?? []) + [ASCII.newline] }
 
+  /// The lines that still fit into a log of that many bytes, and the note that it is full; then its size is the largest.
+  package static func fitting(_ lines: [PrintedLine], after size: inout Int) -> [PrintedLine] {
+    var fitting: [PrintedLine] = []
+    for line in lines where size < mostOfRun {
+      size += line.bytes.count
+      let isFull = size > mostOfRun - roomForNote
+      if isFull { size = .max }
+      fitting.append(isFull ? .full(at: line.at) : line)
+    }
+    return fitting
+  }
+
   /// The note that the log of a run is full.
-  package static func full(at instant: Timestamp) -> PrintedLine {
+  static func full(at instant: Timestamp) -> PrintedLine {
     PrintedLine(
       step: "", attempt: 0, stream: .note, at: instant,
       text: "the log of this run has reached \(mostOfRun >> 20) MiB; what is printed from here on isn't kept")
@@ -102,6 +114,11 @@ package struct PrintedPiece: Sendable, Equatable {
     self.lines = lines
     self.next = next
     self.isLast = isLast
+  }
+
+  /// The number of the line that a position means in a log that is counted in lines: a negative one counts from the end.
+  package static func start(at position: Int, of count: Int) -> Int {
+    min(position < 0 ? count - min(count, -max(position, -.max)) : position, count)
   }
 
   /// About how many bytes of a log are read at once.

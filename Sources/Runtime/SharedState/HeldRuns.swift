@@ -9,6 +9,12 @@ final class HeldRuns: Sendable {
     /// Which claim of the run this program has.
     var epoch: Int
     var row: OpenRunRow
+
+    init(_ log: LoggedRun, epoch: Int, row: OpenRunRow? = nil) {
+      self.log = log
+      self.epoch = epoch
+      self.row = row ?? OpenRunRow(log.record)
+    }
   }
 
   private struct Content {
@@ -19,7 +25,7 @@ final class HeldRuns: Sendable {
     var ended: [RunRecord] = []
   }
 
-  /// How many of the runs that ended here are kept for those who ask next.
+  /// The most ended runs that are remembered.
   private static let mostEnded = 64
 
   private let content = Mutex(Content())
@@ -63,10 +69,14 @@ final class HeldRuns: Sendable {
     }
   }
 
-  func forget(_ id: String, keepingEnded: Bool = false) {
+  /// Holds a run no longer, which is still open.
+  func letGo(_ id: String) { content.withLock { $0.runs[id] = nil } }
+
+  /// Forgets a run that is over.
+  func forget(_ id: String) {
     content.withLock { content in
       content.runs[id] = nil
-      if !keepingEnded { content.ended.removeAll { $0.id == id } }
+      content.ended.removeAll { $0.id == id }
     }
   }
 }

@@ -192,7 +192,7 @@ package final class PostgresDatabase: SharedDatabase {
     _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
   ) async throws(DatabaseError) -> [ClaimedRun] {
     try await transacting.transact { transaction throws(PostgresError) in
-      // A worker whose lease is over takes nothing up, and nobody ends the lease meanwhile.
+      // Only a worker with a lease may take runs up; the lock keeps others from ending the lease meanwhile.
       let found = try await transaction.run([
         PostgresStatement(
           "select id from worker where id = $1 and lease_until > clock_timestamp() for share", .int64(worker.id)),
@@ -442,7 +442,7 @@ package final class PostgresDatabase: SharedDatabase {
     guard id.isUUID else { return ([], 0, true) }
     return try await reading.ask { connection throws(PostgresError) in
       let count = try await connection.run("select count(*) from line where run = $1", .uuid(id)).first?.int64(0) ?? 0
-      let start = min(position < 0 ? count - min(count, -max(position, -.max)) : position, count)
+      let start = PrintedPiece.start(at: position, of: count)
       // Of each line it is known how much came before it, so that no more than a piece is sent.
       let found = try await connection.run(
         """
@@ -473,12 +473,10 @@ private struct PostgresStateTransaction: DatabaseTransaction {
     _ needs: StateNeeds, receipt: String
   ) async throws(DatabaseError) -> (rows: DatabaseRows, isDone: Bool) {
     do throws(PostgresError) {
-      let results = try await transaction.run(
-        SQL.locks(needs) + [PostgresStatement("select 1::int4 from receipt where id = $1", .text(receipt))]
-          + SQL.reads(needs))
-      let reads = results.suffix(SQL.reads(needs).count)
-      let isDone = results[results.count - reads.count - 1].isEmpty == false
-      return (try SQL.rows(of: Array(reads)), isDone)
+      let (locks, reads) = (SQL.locks(needs), SQL.reads(needs))
+      let known = PostgresStatement("select 1::int4 from receipt where id = $1", .text(receipt))
+      let results = try await transaction.run(locks + [known] + reads).dropFirst(locks.count)
+      return (try SQL.rows(of: Array(results.dropFirst())), results.first?.isEmpty == false)
     } catch {
       throw DatabaseError(error)
     }
@@ -486,23 +484,6 @@ private struct PostgresStateTransaction: DatabaseTransaction {
 
   func commit(_ changes: DatabaseChanges) async throws(DatabaseError) {
     do throws(PostgresError) { _ = try await transaction.run(SQL.writes(changes)) } catch { throw DatabaseError(error) }
-  }
-}
-
-extension OpenRunRow {
-  /// The names of events as a list of JSON.
-  fileprivate var waitsForText: String { (try? waitsFor.storedText) ?? "[]" }
-}
-
-extension String {
-  /// Whether it is a UUID in its usual form.
-  fileprivate var isUUID: Bool {
-    utf8.count == 36
-      && utf8.enumerated().allSatisfy { index, byte in
-        [8, 13, 18, 23].contains(index)
-          ? byte == ASCII.minus
-          : ASCII.digits.contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
-      }
   }
 }
 
@@ -522,318 +503,4 @@ extension DatabaseError {
       }
     }
   }
-}
-
-// MARK: - Statements
-
-private enum SQL {
-  /// Runs that nobody holds, with their logs.
-  static let due = """
-    with due as (select id from run where owner is null and queue = any($1) and due_at <= clock_timestamp()
-      and needs <@ $2 and (home is null or home = $3) order by due_at limit $4 for update skip locked)
-    \(logs(where: "r.id in (select id from due)"))
-    """
-
-  static let insert = """
-    insert into entry (run, number, epoch, sum, events)
-    select * from unnest($1::uuid[], $2::int8[], $3::int8[], $4::int8[], $5::text[])
-    """
-
-  static let append = "\(insert) on conflict do nothing returning run"
-
-  /// A run's row changes only with its entry.
-  static let appendChanging = """
-    with kept as (\(append)), changed as (
-      update run r set status = u.status, wake_at = u.wake_at, needs_person = u.needs_person <> 0,
-        waits_for = array(select jsonb_array_elements_text(u.waits_for::jsonb))
-      from unnest($6::uuid[], $7::text[], $8::timestamptz[], $9::text[], $10::int4[])
-        as u(id, status, wake_at, waits_for, needs_person)
-      where r.id = u.id and u.id in (select run from kept))
-    select run from kept
-    """
-
-  static func columns(_ entries: [LogEntry]) -> [PostgresValue] {
-    [
-      .uuids(entries.map(\.run)), .int64s(entries.map(\.number)), .int64s(entries.map(\.epoch)),
-      .int64s(entries.map { Int(truncatingIfNeeded: $0.sum) }), .texts(entries.map(\.events)),
-    ]
-  }
-
-  static func entry(_ row: PostgresRow) throws(PostgresError) -> LogEntry {
-    LogEntry(
-      run: try row.uuid(0), number: try row.int64(1), epoch: try row.int64(2),
-      sum: UInt64(truncatingIfNeeded: try row.int64(3)), events: try row.text(4))
-  }
-
-  // MARK: Logs
-
-  /// The logs of runs from where they were folded; the fold is sent once each.
-  private static func logs(where condition: String) -> String {
-    """
-    select r.id, coalesce(e.number, 0), coalesce(e.epoch, 0), coalesce(e.sum, 0), coalesce(e.events, ''), r.fold_number,
-      r.fold_sum, case when row_number() over (partition by r.id order by e.number) = 1 then r.fold end, r.epoch
-    from run r left join entry e on e.run = r.id and e.number > r.fold_number where \(condition)
-    order by r.id, e.number
-    """
-  }
-
-  static func logs(_ result: PostgresResult) throws(PostgresError) -> [LoggedRun] {
-    var runs: [LoggedRun] = []
-    var next: (id: String, folded: FoldedLog?, entries: [LogEntry])?
-    func finish() throws(PostgresError) {
-      guard let next else { return }
-      do throws(StateError) {
-        runs.append(try LoggedRun(next.id, folded: next.folded, entries: next.entries))
-      } catch {
-        throw PostgresError(.protocolError, error.message)
-      }
-    }
-    for row in result.rows {
-      let id = try row.uuid(0)
-      if next?.id != id {
-        try finish()
-        var folded: FoldedLog?
-        if !(try row.isNull(7)) {
-          folded = FoldedLog(
-            number: try row.int64(5), sum: UInt64(truncatingIfNeeded: try row.int64(6)), text: try row.text(7))
-        }
-        next = (id, folded, [])
-      }
-      if try row.int64(1) > 0 { next?.entries.append(try entry(row)) }
-    }
-    try finish()
-    return runs
-  }
-
-  // MARK: Reading what a batch needs
-
-  /// Locks by names, in an order that all programs keep.
-  static func locks(_ needs: StateNeeds) -> [PostgresStatement] {
-    func sorted(_ names: Set<String>) -> [String] { names.sorted { $0.precedesByScalars($1) } }
-    let names =
-      sorted(needs.followed).map { "follow \($0)" } + needs.items.sorted().map { "\($0.kind.rawValue) \($0.name)" }
-      + sorted(needs.eventNames).map { "came \($0)" }
-    var statements: [PostgresStatement] = []
-    if !names.isEmpty {
-      statements.append(
-        PostgresStatement(
-          "select pg_advisory_xact_lock(hashtextextended(n, 0)) from unnest($1::text[]) as n", .texts(names)))
-    }
-    if !needs.followed.isEmpty {
-      statements.append(
-        PostgresStatement(
-          """
-          select pg_advisory_xact_lock(hashtextextended('schedule ' || name, 0)) from
-            (select name from item where kind = 'schedule' and reference = any($1) order by name) as followers
-          """, .texts(sorted(needs.followed))))
-    }
-    return statements
-  }
-
-  /// What was asked for in `rows(of:)`, always the same statements.
-  static func reads(_ needs: StateNeeds) -> [PostgresStatement] {
-    let items = Array(needs.items)
-    return [
-      PostgresStatement(logs(where: "r.id = any($1)"), .uuids(needs.runs.filter(\.isUUID))),
-      PostgresStatement(
-        """
-        select i.kind, i.name, i.text, coalesce(i.reference, ''), coalesce(i.holder, ''),
-          case when i.kind = 'key' and i.holder is not null
-            then exists (select 1 from run where id = i.holder::uuid) else false end
-        from item i where (i.kind, i.name) in (select * from unnest($1::text[], $2::text[]))
-          or i.kind = 'schedule' and i.reference = any($3)
-        """, .texts(items.map(\.kind.rawValue)), .texts(items.map(\.name)), .texts(Array(needs.followed))),
-      PostgresStatement(
-        "select distinct on (schedule) text from slot where schedule = any($1) order by schedule, id desc",
-        .texts(Array(needs.ledgers))),
-      PostgresStatement(
-        "select distinct reference from item where kind = 'event' and holder is null and reference = any($1)",
-        .texts(Array(needs.eventNames))),
-    ]
-  }
-
-  static func rows(of results: [PostgresResult]) throws(PostgresError) -> DatabaseRows {
-    var rows = DatabaseRows()
-    guard results.count == 4 else { return rows }
-    rows.runs = try logs(results[0])
-    for row in results[1].rows {
-      let item = try item(row)
-      rows.items.append(item)
-      if try row.bool(5), let holder = item.holder { rows.open.insert(holder) }
-    }
-    for row in results[2].rows {
-      do throws(RecordError) { rows.slots.append(try SlotRecord(text: try text(row))) } catch {
-        throw PostgresError(.protocolError, "a settled slot can't be read: \(error.message)")
-      }
-    }
-    for row in results[3].rows { rows.freeEvents.insert(try row.text(0)) }
-    return rows
-  }
-
-  private static func text(_ row: PostgresRow) throws(RecordError) -> String {
-    do throws(PostgresError) { return try row.text(0) } catch { throw RecordError(error.message) }
-  }
-
-  static func item(_ row: PostgresRow) throws(PostgresError) -> StoredItem {
-    guard let kind = ItemKind(rawValue: try row.text(0)) else {
-      throw PostgresError(.protocolError, "a newer version wrote to the database")
-    }
-    let (reference, holder) = (try row.text(3), try row.text(4))
-    return StoredItem(
-      ItemName(kind, try row.text(1)), text: try row.text(2), reference: reference.isEmpty ? nil : reference,
-      holder: holder.isEmpty ? nil : holder)
-  }
-
-  // MARK: Writing what a batch changed
-
-  static func writes(_ changes: DatabaseChanges) -> [PostgresStatement] {
-    var statements = [PostgresStatement("insert into receipt (id) values ($1)", .text(changes.receipt))]
-    for row in changes.created {
-      statements.append(
-        PostgresStatement(
-          """
-          insert into run (id, recipe, status, created_at, wake_at, waits_for, group_name, retry_of, needs_person, queue,
-            needs, owner, epoch)
-          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from worker where id = $12 for share), $13)
-          """, .uuid(row.id), .text(row.recipe), .text(row.status), .timestamp(row.createdAt),
-          .timestamp(row.wakeAt ?? .latest), .texts(row.waitsFor), .text(row.group), .text(row.retryOf),
-          .bool(row.needsPerson), .text(row.queue), .texts(row.needs), .int64(changes.holder),
-          .int64(changes.holder == nil ? 0 : 1)))
-    }
-    if !changes.created.isEmpty, changes.holder == nil {
-      statements.append(PostgresStatement("select pg_notify('errand', 'due')"))
-    }
-    if !changes.entries.isEmpty {
-      var statement = PostgresStatement(insert)
-      statement.values = columns(changes.entries)
-      statements.append(statement)
-    }
-    for row in changes.changed {
-      statements.append(
-        PostgresStatement(
-          "update run set status = $2, wake_at = $3, waits_for = $4, needs_person = $5 where id = $1", .uuid(row.id),
-          .text(row.status), .timestamp(row.wakeAt ?? .latest), .texts(row.waitsFor), .bool(row.needsPerson)))
-    }
-    for row in changes.ended {
-      let summary = row.summary
-      statements.append(PostgresStatement("delete from run where id = $1", .uuid(summary.id)))
-      statements.append(
-        PostgresStatement(
-          "insert into finished values ($1, $2, $3, $4, $5, $6, $7, $8)", .uuid(summary.id), .text(summary.recipe),
-          .text(summary.status.rawValue), .timestamp(summary.createdAt), .timestamp(summary.endedAt),
-          .text(summary.retryOf), .text((try? summary.storedText) ?? ""), .text(row.text)))
-    }
-    for item in changes.items {
-      statements.append(
-        PostgresStatement(
-          """
-          insert into item values ($1, $2, $3, $4, $5, $6) on conflict (kind, name) do update set text = excluded.text,
-            reference = excluded.reference, at = excluded.at, holder = excluded.holder
-          """, .text(item.name.kind.rawValue), .text(item.name.name), .text(item.text), .text(item.reference),
-          .timestamp(item.at), .text(item.holder)))
-    }
-    if !changes.removed.isEmpty {
-      statements.append(
-        PostgresStatement(
-          "delete from item where (kind, name) in (select * from unnest($1::text[], $2::text[]))",
-          .texts(changes.removed.map(\.kind.rawValue)), .texts(changes.removed.map(\.name))))
-    }
-    for slot in changes.slots {
-      statements.append(
-        PostgresStatement(
-          "insert into slot (schedule, slot, until, settled_at, text) values ($1, $2, $3, $4, $5)",
-          .text(slot.schedule), .timestamp(slot.slot), .timestamp(slot.until ?? slot.slot), .timestamp(slot.at),
-          .text((try? slot.storedText) ?? "")))
-    }
-    for slot in changes.grown {
-      statements.append(
-        PostgresStatement(
-          """
-          update slot set until = $2, text = $3
-          where schedule = $1 and id = (select max(id) from slot where schedule = $1)
-          """, .text(slot.schedule), .timestamp(slot.until ?? slot.slot), .text((try? slot.storedText) ?? "")))
-    }
-    if !changes.told.isEmpty || !changes.came.isEmpty {
-      statements.append(
-        PostgresStatement(
-          """
-          with told as (update run set has_news = true where id = any($1) or waits_for && $2 returning owner)
-          select pg_notify('errand', coalesce(owner::text, 'due')) from (select distinct owner from told) as owners
-          """, .uuids(Array(changes.told)), .texts(Array(changes.came))))
-    }
-    return statements
-  }
-
-  // MARK: Queries
-
-  static let lastID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-
-  /// The least and the last id that begins with a text; nil if none can.
-  private static func ids(from prefix: String?) -> (first: String?, last: String?)? {
-    guard let prefix else { return (nil, nil) }
-    let least = "00000000-0000-0000-0000-000000000000"
-    let first = prefix + String(decoding: Array(least.utf8.dropFirst(prefix.utf8.count)), as: UTF8.self)
-    let last = prefix + String(decoding: Array(lastID.utf8.dropFirst(prefix.utf8.count)), as: UTF8.self)
-    return first.isUUID && last.isUUID ? (first, last) : nil
-  }
-
-  /// The columns hold microseconds, so that an instant before which something is to be may be that of the row.
-  static let matches = """
-    ($1::text is null or r.recipe = $1) and (cardinality($2::text[]) = 0 or r.recipe = any($2))
-    and ($3::text is null or r.group_name = $3) and (cardinality($4::text[]) = 0 or r.status = any($4))
-    and ($5::uuid is null or r.id between $5 and $6) and ($7::text is null or r.id::text like '%' || $7)
-    and (cardinality($8::text[]) = 0 or r.retry_of = any($8)) and ($9::text is null or r.waits_for @> array[$9])
-    and ($10::timestamptz is null or r.created_at >= $10) and ($11::timestamptz is null or r.created_at < $11)
-    and ($12::uuid is null or r.id < $12) and ($13::bool is null or r.needs_person = $13)
-    """
-
-  static let openRuns = logs(
-    where: "r.id in (select r.id from run r where \(matches) order by r.id desc limit $14)")
-
-  static func conditions(_ query: OpenRunQuery) -> [PostgresValue]? {
-    guard let ids = ids(from: query.idPrefix), query.statuses?.isEmpty != true else { return nil }
-    if let before = query.idBefore, !before.isUUID { return nil }
-    guard let suffix = suffix(query.idSuffix) else { return nil }
-    return [
-      .text(query.recipe), .texts(query.recipes), .text(query.group), .texts((query.statuses ?? []).map(\.rawValue)),
-      .uuid(ids.first), .uuid(ids.last), .text(suffix), .texts(Array(query.retriesOf)), .text(query.event),
-      .timestamp(query.createdFrom), .timestamp(query.createdBefore), .uuid(query.idBefore), .bool(query.needsPerson),
-    ]
-  }
-
-  /// A suffix in which nothing is a pattern; nothing in it if none is asked for.
-  private static func suffix(_ suffix: String?) -> String?? {
-    guard let suffix else { return .some(nil) }
-    let isPlain = suffix.utf8.allSatisfy { byte in
-      ASCII.digits.contains(byte) || ASCII.lowercase.contains(byte) || byte == ASCII.minus
-    }
-    return isPlain ? .some(suffix) : .none
-  }
-
-  static let finishedRuns = """
-    select summary, ended_at, id from finished
-    where ($1::text is null or recipe = $1) and (cardinality($2::text[]) = 0 or status = any($2))
-    and ($3::uuid is null or id between $3 and $4) and ($5::text is null or id::text like '%' || $5)
-    and ($6::timestamptz is null or created_at >= $6) and ($7::timestamptz is null or created_at <= $7)
-    and ($8::timestamptz is null or ended_at >= $8) and ($9::timestamptz is null or ended_at <= $9)
-    and (cardinality($10::text[]) = 0 or retry_of = any($10)) and (ended_at, id) < ($11::timestamptz, $12::uuid)
-    order by ended_at desc, id desc limit $13
-    """
-
-  static func conditions(_ query: HistoryQuery) -> [PostgresValue]? {
-    guard let ids = ids(from: query.idPrefix), query.statuses?.isEmpty != true,
-      let suffix = suffix(query.idSuffix)
-    else { return nil }
-    return [
-      .text(query.recipe), .texts((query.statuses ?? []).map(\.rawValue)), .uuid(ids.first), .uuid(ids.last),
-      .text(suffix), .timestamp(query.createdFrom), .timestamp(query.createdBefore), .timestamp(query.endedFrom),
-      .timestamp(query.endedBefore), .texts(Array(query.retriesOf)),
-    ]
-  }
-
-  static let slots = """
-    select text, id from slot where ($1::text is null or schedule = $1)
-    and ($2::timestamptz is null or until >= $2) and ($3::timestamptz is null or slot <= $3)
-    and ($4::timestamptz is null or settled_at <= $4) and id < $5 order by id desc limit $6
-    """
 }

@@ -115,7 +115,7 @@ actor PostgresSource {
     guard let channel else { return }
     try await connection.listen(to: channel.name)
     let notifications = connection.notifications
-    // What was said while nobody listened is lost, so that the listener looks.
+    // Notifications sent before this were lost, so the listener has to look.
     channel.hear("due")
     // Ends with the connection.
     Task { for await notification in notifications { channel.hear(notification.payload) } }

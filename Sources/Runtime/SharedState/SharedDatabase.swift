@@ -5,7 +5,7 @@
 /// mean, and which change is allowed, only the store knows; the database keeps them, refuses a number of a log or a name
 /// that is taken, and does what one transaction holds together or not at all.
 ///
-/// There are two: PostgreSQL, and one that simulates what a database does to those who share it.
+/// Two do it: PostgreSQL, and a simulated database for tests.
 package import Basics
 package import RunState
 
@@ -74,7 +74,8 @@ package struct OpenRunRow: Sendable, Equatable {
   func following(_ run: RunRecord, by events: [StateEvent]) -> OpenRunRow {
     let mayChange = events.contains { event in
       switch event {
-      case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted, .cancelRequested: false
+      case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted, .cancelRequested, .valueSet, .valueRemoved:
+        false
       default: true
       }
     }
@@ -90,7 +91,7 @@ package struct DatabaseChanges: Sendable {
   package var created: [OpenRunRow] = []
   /// The rows that changed.
   package var changed: [OpenRunRow] = []
-  /// The worker that holds the runs that are created; nil if nobody does.
+  /// The worker that will hold the created runs, if one will.
   package var holder: Int?
   /// The runs that ended, with what is left of them.
   package var ended: [FinishedRow] = []
@@ -100,7 +101,7 @@ package struct DatabaseChanges: Sendable {
   package var grown: [SlotRecord] = []
   /// The names of events that came: there is news for the runs that wait for one.
   package var came: Set<String> = []
-  /// The runs that somebody else wrote to than who holds them: there is news for them.
+  /// The runs that have news: they were changed by a program that doesn't hold them, or wait for an event that is there.
   package var told: Set<String> = []
   /// What the transaction is known by, if its answer is lost.
   package var receipt: String
@@ -180,7 +181,7 @@ package struct DatabaseRows: Sendable {
   package var slots: [SlotRecord] = []
   /// The holders of keys among the items that are open runs.
   package var open: Set<String> = []
-  /// The names among those of events of which one is there that nobody consumed.
+  /// Of the names of events that were asked for, those with an event that nobody has consumed.
   package var freeEvents: Set<String> = []
 
   package init() {}

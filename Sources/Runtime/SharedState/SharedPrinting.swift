@@ -18,20 +18,6 @@ final class SharedPrinting: Sendable {
     /// The bytes of the logs that this program writes; `max` for one that takes no more.
     var sizes: [String: Int] = [:]
     var waiting: [CheckedContinuation<Void, Never>] = []
-
-    /// The lines that still fit into the log of a run, and the note that it is full.
-    mutating func fitting(_ lines: [PrintedLine], in run: String) -> [PrintedLine] {
-      var size = sizes[run] ?? 0
-      var fitting: [PrintedLine] = []
-      for line in lines where size < PrintedLine.mostOfRun {
-        size += line.bytes.count
-        let isFull = size > PrintedLine.mostOfRun - PrintedLine.roomForNote
-        if isFull { size = .max }
-        fitting.append(isFull ? .full(at: line.at) : line)
-      }
-      sizes[run] = size
-      return fitting
-    }
   }
 
   private let database: any SharedDatabase
@@ -41,7 +27,7 @@ final class SharedPrinting: Sendable {
 
   func keep(_ lines: [PrintedLine], ofRun id: String, orElse fail: @escaping @Sendable (StateError) -> Void) {
     let begins = content.withLock { content in
-      let fitting = content.fitting(lines, in: id)
+      let fitting = PrintedLine.fitting(lines, after: &content.sizes[id, default: 0])
       if fitting.isEmpty { return false }
       content.pending.append(Lines(run: id, lines: fitting, fail: fail))
       defer { content.isWriting = true }

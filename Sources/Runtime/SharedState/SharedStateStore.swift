@@ -140,10 +140,7 @@ package final class SharedStateStore: StateStore {
     var wanted = ItemQuery(.event)
     (wanted.reference, wanted.holder, wanted.isFree) = (query.name, query.consumer, query.isUnconsumed)
     wanted.since = query.since
-    let found: [EventRecord] = await records(wanted)
-    return found.filter(query.matches).sorted { left, right in
-      left.receivedAt == right.receivedAt ? left.id.precedesByScalars(right.id) : left.receivedAt < right.receivedAt
-    }
+    return query.answer(await records(wanted))
   }
 
   package func eventCount() async -> Int { await count(.event) }

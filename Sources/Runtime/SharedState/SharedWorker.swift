@@ -95,7 +95,7 @@ package actor SharedWorker {
   /// Gives a run up that waits, or that only a person has go on.
   func release(_ run: String) async {
     guard held[run] != nil, let identity else { return }
-    held.forget(run, keepingEnded: true)
+    held.letGo(run)
     // A run that can't be given up now is when the lease is.
     try? await database.release([run], of: identity)
     look()
@@ -194,8 +194,7 @@ package actor SharedWorker {
         let claimed = try await database.claim(identity, terms, most: room, at: time.now())
         // Nothing of it counts if the lease ended meanwhile: another claim refuses what is written.
         for run in claimed {
-          held.take(
-            HeldRuns.Run(log: run.log, epoch: run.epoch, row: OpenRunRow(run.log.record)), by: identity.id)
+          held.take(HeldRuns.Run(run.log, epoch: run.epoch), by: identity.id)
         }
         if !claimed.isEmpty { tell(.claimed(claimed.map(\.log.record))) }
         if claimed.count < room { return }

@@ -228,13 +228,7 @@ actor SharedWriter {
         throw .notHeld(entry.run)
       }
       let isOwn = found.first.map { $0.sum == entry.sum && $0.epoch == entry.epoch } == true
-      var run = isOwn ? next : draft.run
-      for other in found.dropFirst(isOwn ? 1 : 0) {
-        if other.epoch > run.epoch { throw depose(entry.run) }
-        try run.log.add(other)
-      }
-      run.row = OpenRunRow(run.log.record)
-      held.update(run)
+      let run = try noting(found.dropFirst(isOwn ? 1 : 0), of: isOwn ? next : draft.run)
       if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) } else { drafts[entry.run]?.run = run }
     } catch {
       doubtful.insert(entry.run)
@@ -242,9 +236,21 @@ actor SharedWriter {
     }
   }
 
+  /// A run that is held here after what others wrote to it.
+  private func noting(_ entries: ArraySlice<LogEntry>, of run: HeldRuns.Run) throws(StateError) -> HeldRuns.Run {
+    var log = run.log
+    for entry in entries {
+      if entry.epoch > run.epoch { throw depose(log.record.id) }
+      try log.add(entry)
+    }
+    let run = HeldRuns.Run(log, epoch: run.epoch)
+    held.update(run)
+    return run
+  }
+
   /// Lets a run go that another program has taken over.
   private func depose(_ run: String) -> StateError {
-    held.forget(run, keepingEnded: true)
+    held.letGo(run)
     tell(.deposed(run))
     return StateError(.deposed, "another program has taken the run \(run) over")
   }
@@ -276,7 +282,7 @@ actor SharedWriter {
         try await settleDoubts(request.runs)
         let runs = request.runs.compactMap { held[$0] }
         let worker = held.worker
-        let outcome = try await untilKnown(orOutrun: .none) { [database] () async throws(DatabaseError) -> Outcome? in
+        let outcome = try await unlessOutrun { [database] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
             try await SharedWriter.make(request.events, holding: runs, worker, receipt, transaction)
           }
@@ -343,7 +349,7 @@ actor SharedWriter {
           missing, runs: rows.runs.map(\.record), items: rows.items, slots: rows.slots, open: rows.open)
       } catch { return .refused(error) }
       for run in rows.runs {
-        logs[run.record.id] = HeldRuns.Run(log: run, epoch: 0, row: OpenRunRow(run.record))
+        logs[run.record.id] = HeldRuns.Run(run, epoch: 0)
       }
     }
     do throws(StateError) { changes = try slice.fold(events) } catch { return .refused(error) }
@@ -362,12 +368,12 @@ actor SharedWriter {
         let log = logs[record.id]?.log ?? LoggedRun(new: record)
         let (next, entry) = try log.next(record, by: events, epoch: epoch)
         writes.entries.append(entry)
-        let row = OpenRunRow(record)
         if record.status.isEnded {
           writes.ended.append(FinishedRow(summary: RunSummary(record), text: try record.storedText))
           if own.contains(record.id) || isNew { ended.append(record) }
         } else {
-          let run = HeldRuns.Run(log: next, epoch: epoch, row: row)
+          let row = logs[record.id]?.row.following(record, by: events) ?? OpenRunRow(record)
+          let run = HeldRuns.Run(next, epoch: epoch, row: row)
           if isNew {
             writes.created.append(row)
             created.append(run)
@@ -396,15 +402,9 @@ actor SharedWriter {
 
   /// Reads what others wrote to a run that is held here.
   private func refresh(_ run: HeldRuns.Run) async throws(StateError) {
-    var run = run
     let found = try await entries(of: run.log.record.id, after: run.log.number)
     guard let found else { return held.forget(run.log.record.id) }
-    for entry in found {
-      if entry.epoch > run.epoch { throw depose(run.log.record.id) }
-      try run.log.add(entry)
-    }
-    run.row = OpenRunRow(run.log.record)
-    held.update(run)
+    _ = try noting(found[...], of: run)
   }
 
   /// Holds a run that was created here, by a transaction whose answer was lost.
@@ -412,7 +412,7 @@ actor SharedWriter {
     // Another may have taken it up meanwhile.
     guard let found = try await entries(of: id, after: 0), found.allSatisfy({ $0.epoch <= 1 }) else { return }
     let log = try LoggedRun(id, folded: nil, entries: found)
-    held.take(HeldRuns.Run(log: log, epoch: 1, row: OpenRunRow(log.record)), by: worker)
+    held.take(HeldRuns.Run(log, epoch: 1), by: worker)
   }
 
   private func entries(of id: String, after number: Int) async throws(StateError) -> [LogEntry]? {
@@ -427,19 +427,19 @@ actor SharedWriter {
   private func untilKnown<Answer: Sendable>(
     _ body: @Sendable () async throws(DatabaseError) -> Answer
   ) async throws(StateError) -> Answer {
-    let answer: Answer? = try await untilKnown(orOutrun: .none) { () async throws(DatabaseError) in try await body() }
-    guard let answer else { throw .outrun }
+    guard let answer = try await unlessOutrun(body) else { throw .outrun }
     return answer
   }
 
-  private func untilKnown<Answer: Sendable>(
-    orOutrun outrun: Answer?, _ body: @Sendable () async throws(DatabaseError) -> Answer?
+  /// Likewise; nil if another transaction came between.
+  private func unlessOutrun<Answer: Sendable>(
+    _ body: @Sendable () async throws(DatabaseError) -> Answer
   ) async throws(StateError) -> Answer? {
     let start = time.elapsed()
     while true {
       do throws(DatabaseError) { return try await body() } catch {
         switch error {
-        case .conflict: return outrun
+        case .conflict: return nil
         case .unusable(let message): throw StateError(.damaged, message)
         case .unavailable(let message), .unknown(let message):
           if time.elapsed() - start > SharedWriter.patience { throw StateError(.unavailable, message) }

@@ -39,6 +39,8 @@ package final class PostgresServer: Sendable {
   package func settings(_ database: String = "postgres") -> PostgresSettings {
     var settings = PostgresSettings(host: "127.0.0.1", database: database, user: "errand")
     settings.port = port
+    // Other tests keep it busy.
+    settings.answerWithin = .seconds(60)
     return settings
   }
 

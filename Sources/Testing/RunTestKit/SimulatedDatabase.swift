@@ -537,7 +537,7 @@ package final class SimulatedConnection: SharedDatabase {
     ofRun id: String, from position: Int, bytes: Int
   ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool) {
     let lines = try await tables().lines[id] ?? []
-    let start = min(position < 0 ? lines.count - min(lines.count, -max(position, -.max)) : position, lines.count)
+    let start = PrintedPiece.start(at: position, of: lines.count)
     var (end, size) = (start, 0)
     while end < lines.count, size < bytes {
       size += lines[end].utf8.count

@@ -1,4 +1,3 @@
-import ActionTestKit
 import ProcessTestKit
 import CommandLineParser
 import Foundation

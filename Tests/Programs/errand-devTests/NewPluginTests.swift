@@ -1,5 +1,5 @@
-import ActionTestKit
 import Foundation
+import ActionTestKit
 import ProcessTestKit
 import Testing
 

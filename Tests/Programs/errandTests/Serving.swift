@@ -1,4 +1,3 @@
-import ActionTestKit
 import ProcessTestKit
 import Foundation
 import Glibc

@@ -25,8 +25,7 @@ import Testing
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
   func `PostgreSQL answers like memory and a folder after the same history`() async throws {
     for seed in 0..<max(4, HistoryTests.count / 20) {
-      var settings = try await PostgresServer.database()
-      settings.answerWithin = .seconds(60)
+      let settings = try await PostgresServer.database()
       try await PostgresDatabase.migrate([settings])
       let faults = try await HistoryTests.play(seed, in: try await PostgresDatabase.open([settings]))
       if !faults.isEmpty { return try #require(faults == [], "history \(seed)") }

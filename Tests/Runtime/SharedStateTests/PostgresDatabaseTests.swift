@@ -1,4 +1,3 @@
-import Basics
 import PostgresClient
 import PostgresTestKit
 import RunState
@@ -8,16 +7,9 @@ import Testing
 
 /// The state in real PostgreSQL servers.
 @Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed")) struct PostgresDatabaseTests {
-  /// A new database of a server that other tests keep busy.
-  private static func database() async throws -> PostgresSettings {
-    var settings = try await PostgresServer.database()
-    settings.answerWithin = .seconds(60)
-    return settings
-  }
-
   /// A store in a new database.
   private static func store() async throws -> SharedStateStore {
-    let settings = try await Self.database()
+    let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     let store = SharedStateStore(try await PostgresDatabase.open([settings]))
     try await store.work(on: WorkerTerms(name: "test"))
@@ -30,14 +22,14 @@ import Testing
   }
 
   @Test func `A database without tables is refused with the command that makes them`() async throws {
-    let settings = try await Self.database()
+    let settings = try await PostgresServer.database()
     let error = await #expect(throws: DatabaseError.self) { _ = try await PostgresDatabase.open([settings]) }
     #expect(
       error == .unusable("there is no state in the database yet; make one with errand state init"))
   }
 
   @Test func `Tables are made once, also by several at once`() async throws {
-    let settings = try await Self.database()
+    let settings = try await PostgresServer.database()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<4 { group.addTask { try await PostgresDatabase.migrate([settings]) } }
       try await group.waitForAll()

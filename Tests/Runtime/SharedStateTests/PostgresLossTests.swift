@@ -14,8 +14,7 @@ import Testing
 
   @Test func `Nothing acknowledged is lost or doubled by a server that is killed and started again`() async throws {
     let server = try await PostgresServer.start(["fsync = on"])
-    var settings = server.settings()
-    settings.answerWithin = .seconds(60)
+    let settings = server.settings()
     try await PostgresDatabase.migrate([settings])
     let store = SharedStateStore(try await PostgresDatabase.open([settings]))
     try await store.work(on: WorkerTerms(name: "test"))

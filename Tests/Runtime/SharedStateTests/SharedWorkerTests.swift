@@ -168,12 +168,10 @@ import Testing
 
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
   func `Several programs on PostgreSQL take up each run once, and go on with those of one that died`() async throws {
-    var settings = try await PostgresServer.database()
-    settings.answerWithin = .seconds(60)
+    let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
-    let hosts = [settings]
     @Sendable func store() async throws -> SharedStateStore {
-      SharedStateStore(try await PostgresDatabase.open(hosts))
+      SharedStateStore(try await PostgresDatabase.open([settings]))
     }
     let client = try await store()
     let runs = (0..<200).map(Self.id)
