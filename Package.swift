@@ -169,9 +169,8 @@ let package = Package(
             "SecretSources", "Threads",
           ]),
         .tests(
-          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes", "RunState",
-          "Runs",
-          "Scheduler"),
+          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes",
+          "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),

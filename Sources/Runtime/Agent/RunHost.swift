@@ -160,7 +160,7 @@ package actor RunHost {
     }
     // Much may have happened while the run was prepared.
     guard !isStopping, let run = store.run(id), await mayWalk(run, isOverPause: isOverPause) else { return }
-    guard await GroupPlace(of: run, in: self).isFree else {
+    guard await GroupPlace(of: run, in: self).isStillFree else {
       _ = await RunGroups.isAdmitted(run, by: self)
       return await stand(id)
     }
@@ -225,7 +225,7 @@ package actor RunHost {
       await attempt(change(id) { $0.walkLeft(run, kept: store.run(id), isStopping: isStopping) }, for: id)
     case .failure(let error):
       change(id) { $0.walkFailed() }
-      if let sharing = store.sharing, error.kind == .unavailable || error.kind == .deposed {
+      if let sharing = store.sharing, error.kind == .unavailable || store.run(id) == nil {
         // Another program carries it on, or will.
         await sharing.abandon(id)
       } else {

@@ -36,6 +36,10 @@ package protocol StateSharing: Sendable {
   func abandon(_ run: String) async
   /// Has whoever holds a run, or takes it up, look what came for it.
   func passOn(_ run: String) async
+  /// Gives a run of a group its place, if its limit leaves one or it has one already; those created before it come first.
+  func enter(_ run: RunRecord, in group: RunGroup) async throws(StateError) -> Bool
+  /// Has the oldest queued runs of groups taken up for which there is a place.
+  func wakeQueued() async
   /// Whether what is done for a run may go out: it is held here, and the lease lasts.
   func isSure(of run: String) -> Bool
 }

@@ -274,6 +274,19 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
+  package func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool {
+    guard run.isUUID else { return true }
+    return try await transacting.transact { transaction throws(PostgresError) in
+      // With a statement of its own, so that the next one sees what was done under the lock before.
+      try await transaction.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", .text("group \(group)"))
+      return try await transaction.run(SQL.enter, .uuid(run), .text(group), .int64(limit)).isEmpty == false
+    }
+  }
+
+  package func wakeQueued() async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in _ = try await connection.run(SQL.wakeQueued) }
+  }
+
   package func tell(_ run: String) async throws(DatabaseError) {
     guard run.isUUID else { return }
     try await reading.ask { connection throws(PostgresError) in

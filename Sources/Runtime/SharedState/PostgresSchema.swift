@@ -15,7 +15,8 @@ enum PostgresSchema {
     """
     create table run (
       id uuid primary key, recipe text not null, status text not null, created_at timestamptz not null,
-      wake_at timestamptz not null, waits_for text[] not null default '{}', group_name text, retry_of text,
+      wake_at timestamptz not null, waits_for text[] not null default '{}', group_name text, group_limit int,
+      has_place boolean not null default false, retry_of text,
       needs_person boolean not null, queue text not null, needs text[] not null, home text,
       has_news boolean not null default false, owner bigint, epoch bigint not null,
       due_at timestamptz generated always as (case when has_news then '-infinity'::timestamptz else wake_at end) stored,

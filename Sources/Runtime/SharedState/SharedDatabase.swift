@@ -41,6 +41,8 @@ package struct OpenRunRow: Sendable, Equatable {
   /// The names of the events that its steps wait for, in the order of their scalars.
   package var waitsFor: [String]
   package var group: String?
+  /// How many runs of its group may have begun.
+  package var groupLimit: Int?
   package var retryOf: String?
   package var needsPerson: Bool
   /// What a worker has to offer to carry it on.
@@ -59,11 +61,14 @@ package struct OpenRunRow: Sendable, Equatable {
     switch run.status {
     case .waiting: wakeAt = run.wakeAt
     case .paused, .uncertain: wakeAt = nil
+    // One that waits for its group is told when there is a place.
+    case .queued: wakeAt = run.reason == nil ? run.createdAt : nil
     default: wakeAt = run.createdAt
     }
     waitsFor = Set(run.steps.lazy.filter { $0.status == .waiting }.compactMap { $0.wait?.event })
       .sorted { $0.precedesByScalars($1) }
     group = run.origin.group?.name
+    groupLimit = run.origin.group?.limit
     retryOf = run.retryOf
     needsPerson = run.needsPerson
     needs = run.origin.needs
@@ -262,6 +267,11 @@ package protocol SharedDatabase: Sendable {
   func release(_ run: String, at number: Int, of worker: WorkerIdentity) async throws(DatabaseError) -> Bool
   /// Gives up runs in any case; there is news for each of them, so that it is taken up at once.
   func abandon(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError)
+  /// Gives a run its place in its group, if it has one already or the limit leaves one: those count that have a place, and
+  /// those created before it that wait for one and that some worker can run.
+  func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool
+  /// Has it that there is news for the oldest runs that wait for a place in their group, as far as there are places.
+  func wakeQueued() async throws(DatabaseError)
   /// Has it that there is news for a run.
   func tell(_ run: String) async throws(DatabaseError)
   /// The runs of a worker for which there is news, which is taken away.

@@ -79,6 +79,15 @@ package final class SharedStateStore: StateStore, StateSharing {
 
   package func isSure(of run: String) -> Bool { held[run] != nil && time.elapsed() < held.deadline }
 
+  package func enter(_ run: RunRecord, in group: RunGroup) async throws(StateError) -> Bool {
+    try await attempt { [database] () async throws(DatabaseError) in
+      try await database.enter(run.id, in: group.name, limit: group.limit)
+    }
+  }
+
+  // Otherwise with one of the next renewals of the lease.
+  package func wakeQueued() async { try? await database.wakeQueued() }
+
   package func passOn(_ run: String) async {
     // What is given up with the next renewal of the lease is looked at anyway.
     if held.unreleased.contains(run) { return }

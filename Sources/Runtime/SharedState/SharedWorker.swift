@@ -23,12 +23,15 @@ package actor SharedWorker {
   /// Whether what is due is taken up.
   private var takesUp = false
   private var isWanted = true
+  private var renewals = 0
   private var tasks: [Task<Void, Never>] = []
   private var sleeping: Task<Void, Never>?
 
   /// How long a lease lasts, and when it is renewed.
   package static let lease = TimeSpan.seconds(15)
   private static let renewal = TimeSpan.seconds(3)
+  /// With which renewals it is looked for what should have been woken.
+  private static let renewalsPerNet = 5
   /// What the deadline is earlier, for what is under way then.
   private static let margin = TimeSpan.seconds(1)
   /// The longest that nothing is asked.
@@ -140,6 +143,8 @@ package actor SharedWorker {
       }
       let dead = try await database.reap()
       if !dead.isEmpty { tell(.reaped(dead)) }
+      renewals += 1
+      if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
     } catch {
       if time.elapsed() >= held.deadline { lose() }
     }

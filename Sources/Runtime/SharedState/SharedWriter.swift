@@ -365,7 +365,7 @@ actor SharedWriter {
     for _ in 0..<SharedWriter.mostOutrun {
       do throws(StateError) {
         try await settleDoubts(ids)
-        if isWorker { try checkHeld(events) }
+        if isWorker { try await checkHeld(events) }
         let runs = ids.compactMap { held[$0] }
         let worker = held.worker
         let outcome = try await unlessOutrun { [database] () async throws(DatabaseError) -> Outcome in
@@ -403,13 +403,13 @@ actor SharedWriter {
   }
 
   /// Refuses what carries a run on that another program holds, or may hold.
-  private func checkHeld(_ events: [StateEvent]) throws(StateError) {
+  private func checkHeld(_ events: [StateEvent]) async throws(StateError) {
     var created: Set<String> = []
     for event in events {
       guard let id = event.changedRun else { continue }
       if case .runCreated = event { created.insert(id) }
       guard event.isHolders, !created.contains(id), held[id] == nil else { continue }
-      throw held.ended(id) == nil ? .deposed(id) : .notHeld(id)
+      throw try await entries(of: id, after: .max) == nil ? .notHeld(id) : .deposed(id)
     }
   }
 

@@ -40,6 +40,8 @@ package final class SimulatedDatabase: Sendable {
   struct Open: Sendable {
     var row: OpenRunRow
     var hasNews = false
+    /// Whether it has its place in its group.
+    var hasPlace = false
     var owner: Int?
     var epoch = 0
     var folded: FoldedLog?
@@ -353,6 +355,12 @@ extension SimulatedDatabase.Tables {
   mutating func forget(_ worker: Int) {
     workers[worker] = nil
     for id in open.keys where open[id]?.owner == worker { free(id) }
+  }
+
+  /// Whether a run waits for a place in its group, and some worker can run it.
+  func waitsForPlace(_ run: SimulatedDatabase.Open) -> Bool {
+    run.row.group != nil && run.row.status == RunStatus.queued.rawValue && !run.hasPlace
+      && workers.values.contains { run.canRun($0.terms) }
   }
 
   /// Lets go of a run, which has to be looked at again.
@@ -674,6 +682,33 @@ package final class SimulatedConnection: SharedDatabase {
     _ = try await tables(forWriting: true)
     database.write { tables in
       for id in runs where tables.open[id]?.owner == worker.id { tables.free(id) }
+    }
+    database.hint()
+  }
+
+  package func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool {
+    _ = try await tables(forWriting: true)
+    return database.update { tables in
+      let ahead = tables.open.values.filter { other in
+        other.row.group == group && other.row.id != run
+          && (other.hasPlace || other.row.id < run && tables.waitsForPlace(other))
+      }
+      guard tables.open[run]?.hasPlace == true || ahead.count < limit else { return false }
+      tables.open[run]?.hasPlace = true
+      return true
+    }
+  }
+
+  package func wakeQueued() async throws(DatabaseError) {
+    _ = try await tables(forWriting: true)
+    database.write { tables in
+      for (group, runs) in Dictionary(grouping: tables.open.values, by: \.row.group) where group != nil {
+        let taken = runs.count(where: \.hasPlace)
+        let waiting = runs.filter(tables.waitsForPlace).sorted { $0.row.id < $1.row.id }
+        for (place, run) in waiting.enumerated() where place < (run.row.groupLimit ?? 0) - taken {
+          tables.open[run.row.id]?.hasNews = true
+        }
+      }
     }
     database.hint()
   }
