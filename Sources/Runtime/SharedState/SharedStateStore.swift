@@ -25,7 +25,7 @@ package final class SharedStateStore: StateStore {
   ///   - holder: The worker that holds what this program creates, in tests without a lease.
   ///   - newReceipt: Makes a text that no other transaction is known by.
   package init(
-    _ database: any SharedDatabase, time: any TimeSource = SystemTime(), holder: Int? = nil,
+    _ database: any SharedDatabase, terms: WorkerTerms? = nil, time: any TimeSource = SystemTime(), holder: Int? = nil,
     newReceipt: @escaping @Sendable () -> String = SharedStateStore.receipt
   ) {
     self.database = database
