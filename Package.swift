@@ -227,7 +227,7 @@ let package = Package(
             "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars",
             "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "PluginList", "RecipeTesting",
             "Recipes", "Recordings",
-            "RunState", "Runs", "SecretSources",
+            "RunState", "Runs", "SecretSources", "SharedState",
             "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(
@@ -240,8 +240,8 @@ let package = Package(
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",
-          "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "ProcessTestKit", "Recipes", "RunState", "Runs",
-          "SecretSources", "TimetablePlugin"),
+          "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "PostgresClient", "PostgresTestKit",
+          "ProcessTestKit", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),
     // What measures.
