@@ -11,6 +11,20 @@ enum SQL {
     \(logs(where: "r.id in (select id from due)"))
     """
 
+  /// Locks an open run, and says who holds it and what it needs.
+  static let locked = """
+    select r.owner, coalesce(w.name, ''), r.needs, r.home from run r left join worker w on w.id = r.owner
+    where r.id = $1 for update of r
+    """
+
+  static let log = logs(where: "r.id = $1")
+
+  /// Finds a worker's lease, and keeps others from ending it meanwhile.
+  static func lease(of worker: WorkerIdentity) -> PostgresStatement {
+    PostgresStatement(
+      "select id from worker where id = $1 and lease_until > clock_timestamp() for share", .int64(worker.id))
+  }
+
   static let insert = """
     insert into entry (run, number, epoch, sum, events)
     select * from unnest($1::uuid[], $2::int8[], $3::int8[], $4::int8[], $5::text[])

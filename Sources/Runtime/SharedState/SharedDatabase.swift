@@ -172,6 +172,17 @@ package struct ClaimedRun: Sendable, Equatable {
   }
 }
 
+/// What became of a claim of one run.
+package enum RunClaim: Sendable {
+  case claimed(ClaimedRun)
+  /// A worker holds it.
+  case held(by: String, id: Int)
+  /// It needs what was not offered.
+  case lacking([String])
+  /// It isn't open.
+  case over
+}
+
 /// Rows that were read.
 package struct DatabaseRows: Sendable {
   /// The open runs among those that were asked for.
@@ -229,8 +240,10 @@ package protocol SharedDatabase: Sendable {
   /// Renews a lease; false if it was over, and others may have the worker's runs.
   func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool
   /// Gives up everything that workers hold whose lease is over, and forgets them; gives their names.
+  ///
+  /// There is news for all of it, because the news that they took may not have been heeded.
   func reap() async throws(DatabaseError) -> [String]
-  /// Gives up everything that a worker holds, and forgets it.
+  /// Gives up everything that a worker holds, and forgets it; there is news for all of it.
   func leave(_ worker: WorkerIdentity) async throws(DatabaseError)
   /// Takes up runs that nobody holds, are due and can run here, the one that is due longest first.
   ///
@@ -238,8 +251,19 @@ package protocol SharedDatabase: Sendable {
   func claim(
     _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
   ) async throws(DatabaseError) -> [ClaimedRun]
-  /// Gives up runs, which are taken up again when they are due or there is news for them.
-  func release(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError)
+  /// Takes up an open run that nobody holds and that can run here, due or not.
+  func claim(
+    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp
+  ) async throws(DatabaseError) -> RunClaim
+  /// Gives up a run, which is taken up again when it is due or there is news for it.
+  ///
+  /// - Parameter number: The last entry of its log that its holder knows.
+  /// - Returns: False if there is another entry, or news, so that it is still held.
+  func release(_ run: String, at number: Int, of worker: WorkerIdentity) async throws(DatabaseError) -> Bool
+  /// Gives up runs in any case; there is news for each of them, so that it is taken up at once.
+  func abandon(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError)
+  /// Has it that there is news for a run.
+  func tell(_ run: String) async throws(DatabaseError)
   /// The runs of a worker for which there is news, which is taken away.
   func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String]
   /// How long it is until a run is due that nobody holds and that can run here; nil if none is.

@@ -11,8 +11,9 @@ import Testing
   private static func store() async throws -> SharedStateStore {
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
-    let store = SharedStateStore(try await PostgresDatabase.open([settings]))
-    try await store.work(on: WorkerTerms(name: "test"))
+    let store = SharedStateStore(
+      try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: true)
     store.observeWaiting { Issue.record("\($0.message)") }
     return store
   }
