@@ -482,7 +482,7 @@ package struct RunService: Sendable {
       }
     }
     var report = AgentReport(of: agent, runs: runs)
-    if !caller.recipes.isEmpty { (report.pid, report.folder) = (0, "") }
+    if !caller.recipes.isEmpty { (report.pid, report.folder, report.database) = (0, "", nil) }
     if let schedules, agent.isServing, caller.recipes.isEmpty {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
@@ -547,14 +547,17 @@ package struct AgentStatus: Sendable {
   /// Whether it stays until it is told to end, and resumes all open runs.
   package var isServing: Bool
   package var since: Timestamp
-  /// The folder of the state.
+  /// The folder of the state; with a database, that of the lock and the sockets.
   package var folder: String
+  /// The URL of the state's database, if it is in one.
+  package var database: String?
 
   /// Whether every service is made up.
   package var isSandbox: Bool
 
   package init(
-    pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String, isSandbox: Bool = false
+    pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String, database: String? = nil,
+    isSandbox: Bool = false
   ) {
     self.isSandbox = isSandbox
     self.pid = pid
@@ -562,6 +565,7 @@ package struct AgentStatus: Sendable {
     self.isServing = isServing
     self.since = since
     self.folder = folder
+    self.database = database
   }
 
   var program: String { "errand \(version)" }

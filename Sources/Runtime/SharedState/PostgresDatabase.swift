@@ -38,40 +38,17 @@ package final class PostgresDatabase: SharedDatabase {
   /// - Parameter hosts: The servers of which one takes writes.
   package static func open(_ hosts: [PostgresSettings]) async throws(DatabaseError) -> PostgresDatabase {
     let database = PostgresDatabase(PostgresTimeline(hosts))
-    let version = try await database.reading.ask { connection throws(PostgresError) in
-      try await connection.run("select to_regclass('errand.meta') is not null").first?.bool(0) ?? false
-    }
-    guard version else {
-      throw .unusable("there is no state in the database yet; make one with errand state init")
+    do throws(DatabaseError) {
+      let version = try await database.reading.ask { connection throws(PostgresError) in
+        try await PostgresSchemaVersion.read { statement throws(PostgresError) in try await connection.run(statement) }
+      }
+      if let refusal = version.refusal(knowing: PostgresSchemaVersion.current.steps) { throw .unusable(refusal) }
+    } catch {
+      await database.close()
+      throw error
     }
     await database.hear()
     return database
-  }
-
-  /// Makes the tables, or brings those of an earlier version up to date.
-  package static func migrate(_ hosts: [PostgresSettings]) async throws(DatabaseError) {
-    // A step waits for other programs, and may go through all rows.
-    let patient = hosts.map { host in
-      var host = host
-      host.answerWithin = .seconds(3600)
-      return host
-    }
-    let source = PostgresSource(PostgresTimeline(patient))
-    try await source.transact { transaction throws(PostgresError) in
-      try await transaction.run("select pg_advisory_xact_lock(hashtextextended('errand.schema', 0))")
-      try await transaction.run("create schema if not exists errand")
-      let isNew = try await transaction.run("select to_regclass('errand.meta') is null").first?.bool(0) ?? true
-      let found = isNew ? nil : try await transaction.run("select value from meta where key = 'schema'").first?.text(0)
-      let version = found.flatMap { Int($0) } ?? 0
-      for step in PostgresSchema.steps.dropFirst(version) {
-        for statement in step { try await transaction.run(statement) }
-      }
-      try await transaction.run(
-        "insert into meta values ('schema', $1) on conflict (key) do update set value = excluded.value",
-        .text("\(max(version, PostgresSchema.steps.count))"))
-      try await transaction.run("select make_partitions()::text")
-    }
-    await source.close()
   }
 
   package func close() async {

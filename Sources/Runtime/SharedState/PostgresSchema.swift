@@ -9,6 +9,9 @@
 enum PostgresSchema {
   /// The steps, each as its statements.
   static let steps: [[String]] = [first]
+  /// How many steps a program has to know to use a database that has made all of them: a step that removes something
+  /// raises it.
+  static let needed = 1
 
   private static let first = [
     "create table meta (key text primary key, value text not null)",

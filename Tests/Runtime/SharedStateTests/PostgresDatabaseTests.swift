@@ -26,7 +26,7 @@ import Testing
     let settings = try await PostgresServer.database()
     let error = await #expect(throws: DatabaseError.self) { _ = try await PostgresDatabase.open([settings]) }
     #expect(
-      error == .unusable("there is no state in the database yet; make one with errand state init"))
+      error == .unusable("there is no state in the database yet; make one with: errand state init"))
   }
 
   @Test func `Tables are made once, also by several at once`() async throws {
