@@ -88,8 +88,8 @@ import Testing
     #expect(unmade == "there is no state in the database yet; make one with: errand state init")
     try await PostgresDatabase.migrate([owner], granting: worker.user)
 
-    let store = SharedStateStore(try await PostgresDatabase.open([worker]), holder: nil)
-    try await store.work(on: WorkerTerms(name: "test"))
+    let store = SharedStateStore(try await PostgresDatabase.open([worker]), terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: true)
     #expect(try await StoreConformance.faults(of: store) == [])
     for statement in [
       "create table errand.more (a int)", "drop table errand.run", "alter table errand.run add a int",
