@@ -46,6 +46,15 @@ struct DatabaseStateTests {
     let export = try await program.call("state", "export", "all.archive", environment: environment)
     #expect(export.code == 64)
     #expect(export.error.contains("back the database up with pg_dump"), "\(export.error)")
+    let doctor = try await program.call("doctor", environment: environment)
+    #expect(doctor.code == 0, "\(doctor.out)\(doctor.error)")
+    #expect(doctor.out.contains(url) && doctor.out.contains("takes writes, PostgreSQL "), "\(doctor.out)")
+    let examined = try await program.call("doctor", "--json", environment: environment).json
+    #expect(examined["database"]?.string == url)
+    #expect(examined["servers"]?.list?.first?["standby"] == .bool(false))
+    let repair = try await program.call("doctor", "--repair", environment: environment)
+    #expect(repair.code == 64)
+    #expect(repair.error.hasPrefix("error: --repair is for a state in a folder, and this one is in \(url)"))
     // What is on this machine: no journal.
     let names = try FileManager.default.contentsOfDirectory(atPath: program.folder.appending(path: ".errand").path)
     #expect(!names.contains { $0.hasPrefix("journal") || $0.hasPrefix("state") }, "\(names)")
