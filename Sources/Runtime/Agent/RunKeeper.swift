@@ -45,10 +45,19 @@ final class RunKeeper: Sendable {
   /// Sets the URL of the agent's pages, which runs accepted from now on are recorded with.
   func setBase(_ base: String?) { content.withLock { $0.base = base } }
 
-  /// The event that creates a run, with the URL of the agent's pages.
+  /// The event that creates a run, with the URL of the agent's pages, and with the secrets among its needs that its
+  /// values refer to.
   func creation(of run: RunCreated) -> StateEvent {
     var run = run
     run.base = run.base ?? content.withLock { $0.base }
+    // Only of a state that is shared.
+    if !run.needs.isEmpty {
+      var values = [run.inputs] + run.overrides.values
+      if case .inline(let texts) = run.texts { values.append(texts) }
+      // What can't be kept is refused with the event.
+      let names = (try? store.secrets.referred(in: .list(values))) ?? []
+      run.needs = Set(run.needs + names.map { "secret:\($0)" }).sorted { $0.precedesByScalars($1) }
+    }
     return .runCreated(run)
   }
 

@@ -10,6 +10,8 @@ package struct PreparedRun: Sendable {
   package var services: Services
   /// The folder that relative paths start from.
   package var folder: String
+  /// What a program has to offer to carry a run of it on, among several that share the state.
+  package var needs: [String] = []
   /// What `now` is of its steps, if it is played again.
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
   /// Told what `now` is of each step, for a recording.

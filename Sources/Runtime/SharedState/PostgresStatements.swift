@@ -98,7 +98,7 @@ enum SQL {
   // MARK: Logs
 
   /// The logs of runs from where they were folded; the fold is sent once each.
-  private static func logs(where condition: String) -> String {
+  static func logs(where condition: String) -> String {
     """
     select r.id, coalesce(e.number, 0), coalesce(e.epoch, 0), coalesce(e.sum, 0), coalesce(e.events, ''), r.fold_number,
       r.fold_sum, case when row_number() over (partition by r.id order by e.number) = 1 then r.fold end, r.epoch
