@@ -47,6 +47,9 @@ package protocol StateStore: Sendable {
   /// The secrets that no record may hold.
   var secrets: SecretBook { get }
 
+  /// How the schedules are decided on where several programs share the state; nil where this program alone decides.
+  var scheduling: (any ScheduleSharing)? { get }
+
   /// The finished runs that match, latest end first.
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary]
   /// The ended run with that id, if it is still in memory.
@@ -97,6 +100,8 @@ package protocol StateStore: Sendable {
 }
 
 extension StateStore {
+  package var scheduling: (any ScheduleSharing)? { nil }
+
   /// The run with exactly that id, open or finished, if there is one.
   package func keptRun(_ id: String) async throws(StateError) -> RunRecord? {
     if let run = await openRun(id) { return run }

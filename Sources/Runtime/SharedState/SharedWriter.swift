@@ -18,6 +18,8 @@ actor SharedWriter {
   private struct Request {
     let events: [StateEvent]
     let runs: Set<String>
+    /// Of what a scheduler decided: what it was made from.
+    let term: ScheduleTerm?
     let answer: CheckedContinuation<Result<Void, StateError>, Never>
   }
 
@@ -56,10 +58,13 @@ actor SharedWriter {
   }
 
   /// Records events, all or none; returns once they are kept.
-  func append(_ events: [StateEvent]) async -> Result<Void, StateError> {
+  ///
+  /// - Parameter term: Of what a scheduler decided: what it was made from.
+  func append(_ events: [StateEvent], in term: ScheduleTerm? = nil) async -> Result<Void, StateError> {
     if isClosed { return .failure(.closed) }
     return await withCheckedContinuation { answer in
-      waiting.append(Request(events: events, runs: Set(events.compactMap(\.changedRun)), answer: answer))
+      let runs = Set(events.compactMap(\.changedRun))
+      waiting.append(Request(events: events, runs: runs, term: term, answer: answer))
       serve()
     }
   }
@@ -112,7 +117,7 @@ actor SharedWriter {
 
   /// Whether a request changes nothing but the record of one run that is held here.
   private func isPlain(_ request: Request) -> Bool {
-    guard request.runs.count == 1, let id = request.runs.first, held[id] != nil else { return false }
+    guard request.term == nil, request.runs.count == 1, let id = request.runs.first, held[id] != nil else { return false }
     return request.events.allSatisfy(\.isPlain)
   }
 
@@ -284,7 +289,7 @@ actor SharedWriter {
         let worker = held.worker
         let outcome = try await unlessOutrun { [database] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
-            try await SharedWriter.make(request.events, holding: runs, worker, receipt, transaction)
+            try await SharedWriter.make(request.events, in: request.term, holding: runs, worker, receipt, transaction)
           }
         }
         guard let outcome else {
@@ -322,7 +327,7 @@ actor SharedWriter {
 
   /// Reads what events need, folds them, and writes what changed.
   private static func make(
-    _ events: [StateEvent], holding held: [HeldRuns.Run], _ worker: Int?, _ receipt: String,
+    _ events: [StateEvent], in term: ScheduleTerm?, holding held: [HeldRuns.Run], _ worker: Int?, _ receipt: String,
     _ transaction: any DatabaseTransaction
   ) async throws(DatabaseError) -> Outcome {
     var slice = StateSlice()
@@ -388,6 +393,12 @@ actor SharedWriter {
         if awaitsFree || !isNew && !own.contains(record.id) { writes.told.insert(record.id) }
       }
     } catch { return .refused(error) }
+    if let term {
+      guard try await transaction.begin(after: term.version) else { return .refused(.deposedScheduler) }
+      writes.concernsSchedules = changes.concernsSchedules && !term.isLeading
+    } else {
+      (writes.isSteering, writes.concernsSchedules) = (changes.isSteering, changes.concernsSchedules)
+    }
     try await transaction.commit(writes)
     return .done(created: created, changed: changed, ended: ended)
   }
@@ -470,6 +481,11 @@ extension StateError {
   static func endedMeanwhile(_ run: String) -> StateError {
     StateError(
       .unavailable, "the run \(run) ended while the database was away, so that it isn't known whether this was kept")
+  }
+  static var deposedScheduler: StateError {
+    var error = StateError(.invalid, "another program changed the schedules, or decides on them now")
+    error.isOutrun = true
+    return error
   }
   static var outrun: StateError {
     var error = StateError(.invalid, "other programs changed the same again and again; try it once more")
