@@ -132,9 +132,11 @@ let package = Package(
       "Language",
       [
         .target(name: "Expressions", dependencies: ["Basics", "CRE2", "Calendars"]),
-        .target(name: "Recipes", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "YAMLReader"]),
+        .target(
+          name: "Recipes",
+          dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "PostgresClient", "YAMLReader"]),
         .tests(of: "Expressions", "ActionTestKit", "Basics", "ExpressionTestKit"),
-        .tests(of: "Recipes", "ActionKit", "Basics", "MarkbookPlugin"),
+        .tests(of: "Recipes", "ActionKit", "Basics", "MarkbookPlugin", "PostgresClient"),
       ]),
     // What runs recipes and keeps their state.
     floor(
@@ -165,13 +167,12 @@ let package = Package(
         .target(
           name: "AgentRuntime",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "Recipes", "Recordings", "RunState", "Runs",
-            "SecretSources", "Threads",
+            "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "PostgresClient", "Recipes", "Recordings",
+            "RunState", "Runs", "SecretSources", "SharedState", "Threads",
           ]),
         .tests(
-          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes", "RunState",
-          "Runs",
-          "Scheduler"),
+          of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes",
+          "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
@@ -225,7 +226,7 @@ let package = Package(
             "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars",
             "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "PluginList", "RecipeTesting",
             "Recipes", "Recordings",
-            "RunState", "Runs", "SecretSources",
+            "RunState", "Runs", "SecretSources", "SharedState",
             "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(
@@ -238,8 +239,8 @@ let package = Package(
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",
-          "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "ProcessTestKit", "Recipes", "RunState", "Runs",
-          "SecretSources", "TimetablePlugin"),
+          "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "PostgresClient", "PostgresTestKit",
+          "ProcessTestKit", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),
     // What measures.

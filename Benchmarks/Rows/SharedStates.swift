@@ -30,8 +30,9 @@ struct SharedStates {
   }
 
   private func store() async throws -> SharedStateStore {
-    let store = SharedStateStore(try await PostgresDatabase.open([settings]))
-    try await store.work(on: WorkerTerms(name: "benchmark", capacity: 128))
+    let store = SharedStateStore(
+      try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "benchmark", capacity: 128))
+    try await store.join(takingUp: true)
     return store
   }
 

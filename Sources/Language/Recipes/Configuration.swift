@@ -33,6 +33,9 @@ package struct Configuration: Sendable {
   package var source: Source?
   /// The folder of the state, as written.
   package var state: String?
+  /// The database of the state, in place of a folder.
+  package var database: DatabaseSettings?
+  package var worker = WorkerSettings()
   package var zone: String?
   package var recipeFolders = ["recipes"]
   package var secrets = SecretSettings()
@@ -136,7 +139,7 @@ private struct ConfigurationReader {
 
   func read(_ value: Value, into configuration: inout Configuration) {
     guard let fields = Fields(value, of: "errand.yaml", .configuration, findings) else { return }
-    configuration.state = fields.text("state")
+    DatabaseSettingsReader(findings: findings, compiler: compiler).read(fields, into: &configuration)
     configuration.zone = fields["zone"].flatMap { compiler.zone($0, of: "'zone'")?.name }
     if let folders = fields.texts("recipes") { configuration.recipeFolders = folders }
     if let value = fields["secrets"] {

@@ -3,7 +3,12 @@ import Basics
 
 extension KeySet {
   static let configuration = KeySet([
-    Key("state", .text(), "The folder of the state, from this file's folder; .errand if left out."),
+    Key(
+      "state", .text(),
+      "The folder of the state, from this file's folder, or the URL of a PostgreSQL database that several machines share, such as postgres://errand@db.example.org/errand; .errand if left out."
+    ),
+    Key("postgres", .keys(.postgres), "How the database is reached that 'state' names."),
+    Key("worker", .keys(.worker), "Which runs this machine takes up, where several share a database."),
     Key("zone", .zone, "The zone of recipes that name none: of their schedules and functions of times."),
     Key("recipes", .texts, "The folders of the recipes; recipes if left out."),
     Key("secrets", .keys(.secrets), "Where secrets come from."),
@@ -14,6 +19,22 @@ extension KeySet {
     Key("history", .keys(.history), "How long finished runs and slots are kept."),
     Key(
       "server", .keys(.server), "Where browsers and programs reach errand serve; without it, only through its sockets."),
+  ])
+
+  static let postgres = KeySet([
+    Key("password", .text(pattern: #"\$\{\{"#), "The password, such as ${{ secrets.ERRAND_DB }}."),
+    Key(
+      "rootCertificate", .text(),
+      "The file of the authorities that may sign the server's certificate; those of the system if left out."),
+    Key(
+      "answerWithin", .duration(atLeast: .seconds(1)),
+      "How long the server may take to answer, before the connection is given up; 10s if left out."),
+  ])
+
+  static let worker = KeySet([
+    Key("name", .text(), "What people call this machine; the host's name if left out."),
+    Key("queues", .texts, "The queues of the runs that it takes up; default if left out."),
+    Key("capacity", .int(1...10_000), "How many runs it holds at once.", default: .int(WorkerSettings().capacity)),
   ])
 
   static let secrets = KeySet([

@@ -696,6 +696,18 @@ package struct KeyExample: Sendable {
           SLOW_TOKEN: { run: [vault-read, shop], timeout: 1m }
       """),
     KeyExample(
+      "`errand.yaml`",
+      "postgres postgres.password postgres.rootCertificate postgres.answerWithin worker worker.name worker.queues "
+        + "worker.capacity",
+      """
+      state: postgres://errand@db1.example.org,db2.example.org/errand
+      postgres:
+        password: ${{ secrets.ERRAND_DB }}
+        rootCertificate: ca.pem
+        answerWithin: 5s
+      worker: { name: lab-3, queues: [default, nightly], capacity: 100 }
+      """),
+    KeyExample(
       "`limits` of a connection", "maxParallel requests per",
       """
       connections:

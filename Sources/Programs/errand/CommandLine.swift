@@ -275,7 +275,7 @@ private let secretsCommand = Command(
   ])
 
 private let stateCommand = Command(
-  "state", "Moves the whole state: open runs, history, slots and large values.",
+  "state", "Moves the whole state: open runs, history, slots and large values; makes one in a database.",
   subcommands: [
     Command(
       "export", "Writes the state to one file, also while an agent works on it.",
@@ -287,6 +287,18 @@ private let stateCommand = Command(
       arguments: [.required("file", "The file to read; - for standard input.", .file)],
       options: [.flag("replace", "Replaces the existing state, which is kept aside.")],
       examples: [.init("state import errand-backup.archive --replace", "Restores a backup.")]),
+    Command(
+      "init", "Makes the tables of a state in the database that errand.yaml names.",
+      options: [
+        .option("worker", "ROLE", "Lets a role of the database work on the state, without changing tables.", .text)
+      ],
+      examples: [
+        .init("state init", "Makes the tables; its role owns them."),
+        .init("--config owner.yaml state init --worker errand", "Makes them as a role that the machines aren't."),
+      ]),
+    Command(
+      "migrate", "Brings the tables of an older version up to date, while machines work.",
+      examples: [.init("state migrate", "Makes the steps that are missing.")]),
   ])
 
 private let doctorCommand = Command(

@@ -46,7 +46,7 @@ struct Dispatch {
         console.out(JSON.shown(schema.document(catalog), .pretty))
         return .done
       case "sandbox": return try await keepSandbox()
-      case "state": return try StateCommand(self).run()
+      case "state": return try await StateCommand(self).run()
       case "open": return try await OpenCommand(dispatch: self).run()
       case "token": return try await TokenCommand(dispatch: self).run()
       case "secrets": return try await SecretsCommand(self).run()

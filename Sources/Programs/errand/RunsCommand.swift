@@ -65,7 +65,7 @@ struct RunsCommand: DispatchedCommand {
     guard !rows.isEmpty else {
       let isFiltered = query.recipe != nil || !query.statuses.isEmpty || query.since != nil || query.until != nil
       console.say(
-        "no \(isFiltered ? "such " : "")runs \(session.access.remote.map { "at \($0.url)" } ?? "in \(session.workspace.stateFolder)")"
+        "no \(isFiltered ? "such " : "")runs \(session.access.remote.map { "at \($0.url)" } ?? "in \(session.workspace.stateName)")"
       )
       return .done
     }

@@ -46,6 +46,10 @@ struct SecretsCommand: DispatchedCommand {
         if !rows[index].uses.contains(where: { $0.text == need.text }) { rows[index].uses.append(need) }
       }
     }
+    for need in given.isEmpty ? workspace.databaseSecrets : []
+    where !rows.contains(where: { $0.name.hasSameScalars(as: need.name) }) {
+      rows.append(Row(name: need.name))
+    }
     let sources = workspace.secretSources()
     var faults = unset + (await sources.faults().map(\.message))
     for index in rows.indices {

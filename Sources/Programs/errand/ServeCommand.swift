@@ -297,6 +297,10 @@ private struct Service {
           .configuration,
           "it names another state folder, '\(workspace.stateFolder)'; stop errand serve and start it again")
       }
+      guard (workspace.database?.url ?? "").hasSameScalars(as: old.workspace.database?.url ?? "") else {
+        throw RuntimeError(
+          .configuration, "it names another state, \(workspace.stateName); stop errand serve and start it again")
+      }
       var new = old
       new.workspace = workspace
       new.secrets = sandboxes == nil ? try await workspace.soundSecretSources() : workspace.secretSources()

@@ -4,8 +4,9 @@ import Basics
 import CommandLineParser
 import Glibc
 import RunState
+import SharedState
 
-/// `errand state`: writes the whole state to one file, and reads it back.
+/// `errand state`: writes the whole state to one file, and reads it back; makes the tables of one in a database.
 struct StateCommand: DispatchedCommand {
   let dispatch: Dispatch
   private let workspace: Workspace
@@ -18,9 +19,17 @@ struct StateCommand: DispatchedCommand {
   private var archive: StateArchive { StateArchive(workspace.stateFolder, program: version) }
   private var file: String { parsed["file"].text ?? "-" }
 
-  func run() throws(RuntimeError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
+    let command = parsed.command.last ?? ""
+    if ["init", "migrate"].contains(command) { return try await migrate(makesNew: command == "init") }
+    if workspace.database != nil {
+      throw RuntimeError(
+        .usage,
+        "'errand state \(command)' is for a state in a folder, and this one is in \(workspace.stateName); back the "
+          + "database up with pg_dump")
+    }
     let report: StateArchive.Report
-    switch parsed.command.last {
+    switch command {
     case "import":
       report = try takeIn()
       console.say("\(report.summary) are in \(workspace.stateFolder) now")
@@ -31,6 +40,33 @@ struct StateCommand: DispatchedCommand {
     for notice in report.notices {
       console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)")
     }
+    return .done
+  }
+
+  private func migrate(makesNew: Bool) async throws(RuntimeError) -> ExitCode {
+    guard let database = workspace.database else {
+      throw RuntimeError(
+        .usage,
+        "the state is in the folder \(workspace.stateFolder), which is made and brought up to date when it is used; for "
+          + "one in PostgreSQL, write to errand.yaml: state: postgres://USER@HOST/DATABASE")
+    }
+    let servers = try await workspace.servers(of: database, secrets: workspace.secretSources())
+    let worker = makesNew ? parsed["worker"].text : nil
+    let done: PostgresDatabase.Migration
+    do throws(DatabaseError) {
+      done = try await PostgresDatabase.migrate(servers, makesNew: makesNew, granting: worker)
+    } catch {
+      throw RuntimeError(error)
+    }
+    let name = workspace.stateName
+    let change = "from step \(done.before.steps) to step \(done.after.steps)"
+    switch (done.before.steps, done.after.steps) {
+    case (0, _): console.say("the state in \(name) is made")
+    case (let before, let after) where before < after: console.say("the tables in \(name) are brought \(change)")
+    case _ where makesNew: console.say("there is a state in \(name) already")
+    default: console.say("the tables in \(name) are up to date")
+    }
+    if let worker { console.say("the role '\(worker)' can work on it") }
     return .done
   }
 

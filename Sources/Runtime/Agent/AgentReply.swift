@@ -105,8 +105,10 @@ package struct AgentReport: Record, Equatable {
   package var program: String
   package var isServing: Bool
   package var since: Timestamp
-  /// The folder of the state.
+  /// The folder of the state; with a database, that of the lock and the sockets.
   package var folder: String
+  /// The URL of the database that the state is in, if it is in one.
+  package var database: String?
   /// How many open runs have each status.
   package var runs: [String: Int]
   /// Known only to an agent that serves, and told only to callers that see all recipes.
@@ -128,6 +130,7 @@ package struct AgentReport: Record, Equatable {
     isServing = agent.isServing
     since = agent.since
     folder = agent.folder
+    database = agent.database
     self.runs = runs
   }
 
@@ -137,6 +140,7 @@ package struct AgentReport: Record, Equatable {
     isServing = try member("isServing", record?.isServing)
     since = try member("since", record?.since)
     folder = try member("folder", record?.folder)
+    database = try member("database", record?.database)
     runs = try member("runs", record?.runs, default: [:])
     let recipes: Int? = try member("recipes", record?.served?.recipes)
     let schedules: Int? = try member("schedules", record?.served?.schedules)

@@ -55,6 +55,8 @@ final class EventInbox: Sendable {
 
   func offer(_ event: EventRecord, to host: isolated RunHost) async {
     let store = host.store
+    // Whoever holds a run that waits for it is told by the state.
+    if store.sharing != nil { return }
     // Only the schedule of its webhook may consume it.
     if event.delivery != nil { return host.keeper.tell(.event(event.id)) }
     func isFree() async -> Bool { await store.event(event.id).map { $0.consumedBy == nil } ?? false }

@@ -17,13 +17,14 @@ package struct RunDecisions: Sendable {
   private func decide(
     _ id: String, step: StepPath?, _ decision: DecisionRecord, on host: isolated RunHost
   ) async throws(RequestRefusedError) -> StepPath {
-    if let step, let known = host.store.run(id)?.steps[step]?.decision {
+    let run = await host.store.openRun(id)
+    if let step, let known = run?.steps[step]?.decision {
       throw RequestRefusedError(
         .notAsked,
         "'\(step)' of the run \(id) was \(known.isApproved ? "approved" : "rejected") by \(known.by) at \(known.at)")
     }
     // One that is on its way to the state is as good as given.
-    let asking = host.store.run(id)?.askingSteps.filter { host.lives[id]?.deciding.contains($0.path) != true } ?? []
+    let asking = run?.askingSteps.filter { host.lives[id]?.deciding.contains($0.path) != true } ?? []
     let path = try asking.decided(step, by: decision.by, in: id)
     host.change(id) { _ = $0.deciding.insert(path) }
     defer { host.change(id) { _ = $0.deciding.remove(path) } }

@@ -86,6 +86,8 @@ final class RunFollowers: Sendable {
     }
   }
 
+  func isFollowed(_ id: String) -> Bool { content.withLock { $0.followers[id] != nil } }
+
   /// Ends the following of a run.
   func finish(_ id: String) {
     let followers = content.withLock { $0.followers.removeValue(forKey: id) }

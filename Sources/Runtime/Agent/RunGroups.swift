@@ -17,6 +17,7 @@ import Runs
 enum RunGroups {
   /// Whether a run may begin now; if not, what becomes of it is on disk.
   static func isAdmitted(_ run: RunRecord, by host: isolated RunHost) async -> Bool {
+    if await hasEntered(run, by: host) == true { return true }
     switch await GroupPlace(of: run, in: host).admission {
     case .begins: return true
     case .skipped(let error):
@@ -30,12 +31,24 @@ enum RunGroups {
       }
       // Those that were only queued have left at once.
       guard let run = host.store.run(run.id) else { return false }
+      if let hasEntered = await hasEntered(run, by: host) { return hasEntered }
       return await GroupPlace(of: run, in: host).isFree
     }
   }
 
+  /// Whether a run has its place in its group, counted where all programs count; nil where this program counts alone.
+  private static func hasEntered(_ run: RunRecord, by host: isolated RunHost) async -> Bool? {
+    guard let sharing = host.store.sharing, let group = run.origin.group, run.pendingCancel == nil else { return nil }
+    // What can't be asked now is asked again with the next look.
+    return (try? await sharing.enter(run, in: group)) ?? false
+  }
+
   /// Has the oldest queued runs of a group begin that a run has left.
   static func admitNext(after run: RunRecord, by host: isolated RunHost) async {
+    if let sharing = host.store.sharing {
+      if run.origin.group != nil { await sharing.wakeQueued() }
+      return
+    }
     for other in await GroupPlace(of: run, in: host).others where host.lives[other.id]?.isHosted == true {
       if let other = host.store.run(other.id), await GroupPlace(of: other, in: host).isNext {
         try? await host.carryOn(other.id)
@@ -47,7 +60,7 @@ enum RunGroups {
 /// The place of a run in its group.
 ///
 /// A store of one machine answers at once, so that nothing changes between a look at the group and what the host does
-/// next.
+/// next. In a shared state a place is taken in the state, and this only tells why there was none.
 struct GroupPlace {
   /// What becomes of a run that is to begin.
   enum Admission {
@@ -63,9 +76,11 @@ struct GroupPlace {
   /// Those of them in its way: what has begun, and what this program has to begin earlier.
   private let ahead: [RunRecord]
   private let hasBegun: Bool
+  private let isShared: Bool
 
   init(of run: RunRecord, in host: isolated RunHost) async {
     self.run = run
+    isShared = host.store.sharing != nil
     guard let group = run.origin.group else {
       (others, ahead, self.hasBegun) = ([], [], true)
       return
@@ -78,7 +93,9 @@ struct GroupPlace {
     }
     self.hasBegun = hasBegun(run)
     others = found.filter { $0.id != run.id }
-    ahead = others.filter { hasBegun($0) || lives[$0.id]?.isHosted == true && $0.id.precedesByScalars(run.id) }
+    ahead = others.filter { [isShared] other in
+      hasBegun(other) || (isShared || lives[other.id]?.isHosted == true) && other.id.precedesByScalars(run.id)
+    }
   }
 
   /// Whether the limit of its group lets the run begin.
@@ -87,11 +104,14 @@ struct GroupPlace {
     return ahead.count < group.limit
   }
 
+  /// Whether the run, which was admitted, may still begin.
+  var isStillFree: Bool { isShared || isFree }
+
   /// Whether the run is queued, and has its turn.
   var isNext: Bool { !hasBegun && isFree }
 
   var admission: Admission {
-    guard let group = run.origin.group, !isFree else { return .begins }
+    guard let group = run.origin.group, isShared && run.pendingCancel == nil || !isFree else { return .begins }
     if group.onLimit == Recipe.ConcurrencyGroup.OnLimit.skip.rawValue, others.count >= group.limit {
       return .skipped(RunError(.conflict, "the group '\(group.name)' is full: \(GroupPlace.named(others, of: group))"))
     }

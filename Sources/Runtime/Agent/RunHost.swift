@@ -10,6 +10,8 @@ import Runs
 /// A waiting run is only an entry in the alarm clock. It is walked again when that rings, when an event comes that it
 /// waits for, or when a person decides; the walk sees what has changed. The run's lifecycle decides what follows, and
 /// the host does it. A store of one machine answers such a decision without suspending the host.
+///
+/// Of a state that several programs share it carries on what this program holds (`RunHost+Sharing`).
 package actor RunHost {
   nonisolated let store: any StateStore
   nonisolated let time: any TimeSource
@@ -17,7 +19,7 @@ package actor RunHost {
   nonisolated let keeper: RunKeeper
   package nonisolated let retries: RunRetries
   private let inbox = EventInbox()
-  private let followers = RunFollowers()
+  let followers = RunFollowers()
   private let walker: RunWalker
   let prepare: @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   /// What this program does with each run of which there is anything to remember.
@@ -25,8 +27,10 @@ package actor RunHost {
   /// The runs that this program created to tell of failures, and has to finish before it ends.
   private(set) var failureRuns: [String] = []
   /// Whether every open run is this program's to carry on.
-  private var ownsAll = false
-  private var isStopping = false
+  private(set) var ownsAll = false
+  /// Has the host heed what it learns of a shared state; ends with the store.
+  private var heeding: Task<Void, Never>?
+  private(set) var isStopping = false
   /// Whether it stopped because another process asked for the folder.
   package private(set) var isHandedOver = false
   private(set) lazy var clock = AlarmClock<RunAlarm>(time, countedBy: activity) { [weak self, activity] alarm in
@@ -69,7 +73,9 @@ package actor RunHost {
   package var alarmCount: Int { clock.count }
 
   /// Whether a run is this program's to carry on; a command that only asks something is not to begin what it then leaves.
-  func isOwn(_ id: String) -> Bool { ownsAll || lives[id]?.isHosted == true }
+  func isOwn(_ id: String) -> Bool {
+    ownsAll ? store.sharing == nil || store.run(id) != nil : lives[id]?.isHosted == true
+  }
   func isWalked(_ id: String) -> Bool { lives[id]?.walk != nil }
 
   /// Tells the lifecycle of a run what happened, and gives what it answers.
@@ -97,6 +103,8 @@ package actor RunHost {
 
   /// Accepts a run; it is on disk when this returns.
   package func create(_ run: RunCreated) async throws(StateError) {
+    // It is held here, so that this program carries it on.
+    try await share(takingUp: false)
     try await keeper.append([keeper.creation(of: run)])
   }
 
@@ -105,18 +113,39 @@ package actor RunHost {
   /// - Parameter folder: Where an agent that brought itself down left its mark, which is taken away.
   package func recover(in folder: String? = nil) async -> [RunRecord] {
     ownsAll = true
+    if store.sharing != nil {
+      do throws(StateError) { try await share(takingUp: true) } catch { keeper.fail(error) }
+      // What is due is taken up from now on, by whoever can.
+      return []
+    }
     let left = await RunRecovery.recover(in: folder, by: self)
     await inbox.planForgetting(for: self)
     return left
+  }
+
+  /// Has what is created from now on be held here, and heeds what comes of it.
+  func share(takingUp: Bool) async throws(StateError) {
+    guard let sharing = store.sharing else { return }
+    heeding =
+      heeding ?? Task { [weak self] in for await news in sharing.news { await self?.heed(news) } }
+    try await sharing.join(takingUp: takingUp)
   }
 
   /// Carries an open run on, unless it is being carried on already, has to queue, or is paused.
   package func carryOn(_ id: String) async throws(RunRefusedError) { try await carryOn(id, isAsked: false) }
 
   /// Carries an open run on because a person asks for it, also if it is paused or about to be.
-  package func resume(_ id: String) async throws(RunRefusedError) { try await carryOn(id, isAsked: true) }
+  package func resume(_ id: String) async throws(RunRefusedError) {
+    for _ in 0..<RunHost.mostTakings {
+      guard try await take(id) else { return }
+      try await carryOn(id, isAsked: true)
+      // It may have been given up at this moment.
+      if store.run(id) != nil { return }
+      if await store.openRun(id) == nil { return }
+    }
+  }
 
-  private func carryOn(_ id: String, isAsked: Bool) async throws(RunRefusedError) {
+  func carryOn(_ id: String, isAsked: Bool) async throws(RunRefusedError) {
     if isAsked { change(id) { $0.resume() } }
     guard !isWalked(id), !isStopping, failure == nil else { return }
     guard let run = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
@@ -131,7 +160,7 @@ package actor RunHost {
     }
     // Much may have happened while the run was prepared.
     guard !isStopping, let run = store.run(id), await mayWalk(run, isOverPause: isOverPause) else { return }
-    guard await GroupPlace(of: run, in: self).isFree else {
+    guard await GroupPlace(of: run, in: self).isStillFree else {
       _ = await RunGroups.isAdmitted(run, by: self)
       return await stand(id)
     }
@@ -174,6 +203,7 @@ package actor RunHost {
       clock.set(.run(id), at: run.wakeAt)
       followers.send(.waits(run), to: id)
       keeper.tell(.waits(run))
+      await giveUp(id)
     case .stand: await stand(id)
     case .leave(let run):
       leave(run)
@@ -195,8 +225,12 @@ package actor RunHost {
       await attempt(change(id) { $0.walkLeft(run, kept: store.run(id), isStopping: isStopping) }, for: id)
     case .failure(let error):
       change(id) { $0.walkFailed() }
-      // Another program carries it on; the state is sound.
-      if error.kind != .deposed { keeper.fail(error) }
+      if let sharing = store.sharing, error.kind == .unavailable || store.run(id) == nil {
+        // Another program carries it on, or will.
+        await sharing.abandon(id)
+      } else {
+        keeper.fail(error)
+      }
       release(id)
     }
   }
@@ -205,9 +239,13 @@ package actor RunHost {
   private func stand(_ id: String) async {
     if isWalked(id) { return }
     if let run = store.run(id) {
-      guard run.status == .queued, !isStopping else { return leave(run) }
+      guard run.status == .queued, !isStopping else {
+        leave(run)
+        return await giveUp(id)
+      }
       followers.send(.waits(run), to: id)
       keeper.tell(.stands(run))
+      await giveUp(id)
     } else if let ended = try? await store.finishedRun(id) {
       leave(ended)
     } else {
@@ -222,7 +260,7 @@ package actor RunHost {
   }
 
   /// Forgets a run, and ends the following of it.
-  private func release(_ id: String) {
+  func release(_ id: String) {
     change(id) { $0.released() }
     clock.set(.run(id), at: nil)
     followers.finish(id)
@@ -244,7 +282,7 @@ package actor RunHost {
   ) async throws(RunRefusedError) -> RunRecord? {
     let following = followers.follow(id, report)
     defer { followers.remove(following.number, of: id) }
-    try await carryOn(id, isAsked: isAsked)
+    if isAsked { try await resume(id) } else { try await carryOn(id) }
     return isStopping || failure != nil ? nil : await following.end()
   }
 
@@ -280,24 +318,28 @@ package actor RunHost {
   package func cancel(
     _ id: String, reason: String?, isHard: Bool = false, by person: String? = nil, key: RunKey? = nil
   ) async throws(StateError) -> Bool {
-    guard store.run(id) != nil else { return false }
+    guard await store.openRun(id) != nil else { return false }
     try await keeper.append([
       .cancelRequested(CancelRequested(run: id, at: time.now(), reason: reason, by: person, key: key))
     ])
-    guard isOwn(id), let run = store.run(id) else { return true }
-    let effect = change(id) { $0.cancelled(run) }
+    if isOwn(id), let run = store.run(id) { await end(run, isHard: isHard) }
+    return true
+  }
+
+  /// Ends a run whose cancellation is in the state.
+  func end(_ run: RunRecord, isHard: Bool = false) async {
+    let effect = change(run.id) { $0.cancelled(run) }
     if case .end(let walk) = effect {
       // Ends when the grace is over, or is cancelled with the end of the walk.
       let force = Task { await walk.engine.force(after: isHard ? .zero : RunEngine.grace) }
-      change(id) { $0.forcing.append(force) }
+      change(run.id) { $0.forcing.append(force) }
     }
-    await attempt(effect, for: id)
-    return true
+    await attempt(effect, for: run.id)
   }
 
   /// Has a run begin nothing more until it is resumed; the pause is on disk when this returns.
   package func pause(_ id: String, reason: String) async throws(RunRefusedError) {
-    guard let run = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
+    guard let run = await store.openRun(id) else { throw RunRefusedError("there is no open run \(id)") }
     guard run.pendingCancel == nil else { throw RunRefusedError("the run \(id) is being cancelled") }
     change(id) { $0.resume(false) }
     if run.status == .paused, !isWalked(id) { return }
@@ -305,12 +347,20 @@ package actor RunHost {
       throw RunRefusedError(
         "the run \(id) is uncertain and waits for a person already; tell what happened with errand runs resolve")
     }
-    try await carryOut(change(id) { $0.pause(reason) }, for: id)
+    let isHeld = store.run(id) != nil
+    if isHeld { try await carryOut(change(id) { $0.pause(reason) }, for: id) }
     do throws(StateError) { try await keeper.hold(id, as: .paused, reason) } catch {
       await attempt(change(id) { $0.pauseFailed() }, for: id)
       throw RunRefusedError(error.message)
     }
-    try await carryOut(change(id) { $0.pauseKept(store.run(id), isStopping: isStopping) }, for: id)
+    // Who holds it elsewhere sees it.
+    if isHeld { try await carryOut(change(id) { $0.pauseKept(store.run(id), isStopping: isStopping) }, for: id) }
+  }
+
+  /// Has a walk of a run come to a halt that another program has paused.
+  func halt(_ run: RunRecord) async {
+    await attempt(change(run.id) { $0.pause(run.reason ?? "") }, for: run.id)
+    await attempt(change(run.id) { $0.pauseKept(store.run(run.id), isStopping: isStopping) }, for: run.id)
   }
 
   /// Takes an event in, durably; false if it was received before.

@@ -51,9 +51,18 @@ final class RunKeeper: Sendable {
     return .runCreated(run)
   }
 
+  /// Whether the state takes nothing more; a shared one may be away for a while.
+  func isFailure(_ error: StateError) -> Bool {
+    switch error.kind {
+    case .invalid, .deposed: false
+    case .unavailable: store.sharing == nil
+    case .damaged, .newer, .secret, .fatal, .closed: true
+    }
+  }
+
   func append(_ events: [StateEvent]) async throws(StateError) {
     do throws(StateError) { try await store.append(events) } catch {
-      if error.kind != .invalid, error.kind != .deposed { fail(error) }
+      if isFailure(error) { fail(error) }
       throw error
     }
   }

@@ -43,6 +43,9 @@ package struct RunResolutions: Sendable {
     on host: isolated RunHost
   ) async throws(RunRefusedError) {
     let store = host.store
+    guard try await host.take(id) else {
+      throw RunRefusedError("the run \(id) is being carried on, so there is nothing to resolve")
+    }
     guard let asked = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     // It stays as it was when the run was accepted, even if the run changes meanwhile.
     let recipe = try await host.prepare(asked).recipe
@@ -57,7 +60,7 @@ package struct RunResolutions: Sendable {
       _ = try await run.resolve(
         step, as: resolution, by: person, key: key, of: recipe, in: store, at: host.time.now())
     } catch {
-      if let error = error as? StateError, error.kind != .invalid { host.keeper.fail(error) }
+      if let error = error as? StateError, host.keeper.isFailure(error) { host.keeper.fail(error) }
       let message = (error as? ResolutionError)?.message ?? (error as? StateError)?.message
       throw RunRefusedError(message ?? "\(error)")
     }

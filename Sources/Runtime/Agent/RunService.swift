@@ -148,7 +148,7 @@ package struct RunService: Sendable {
       replies.give(.accepted(run: known.id, isServing: agent.isServing, known: known.status))
       if isDetached { return }
       if store.run(known.id) != nil { return try await carryOn(known.id, replies) }
-      return try await replies.give(stored(known.id), isEnd: true)
+      return try await follow(known.id, withSnapshot: false, replies)
     }
     replies.give(.accepted(run: run.run, isServing: agent.isServing))
     if isDetached { return try await carryOnIfServing(run.run) }
@@ -333,11 +333,13 @@ package struct RunService: Sendable {
     }
     if isLeft { return try await replies.give(stored(run), isEnd: true) }
     if let failure = await host.failure { throw RequestRefusedError(failure) }
+    // Another program has taken it over.
+    if store.sharing != nil, await !host.isEnding { try await follow(run, withSnapshot: false, replies) }
   }
 
   /// Resumes an open run for a caller that doesn't follow it.
   private func resumeAlone(_ id: String) async throws(RequestRefusedError) -> AgentReply {
-    guard store.run(id) != nil else { throw RequestRefusedError(.ended, "the run \(id) has ended") }
+    guard await store.openRun(id) != nil else { throw RequestRefusedError(.ended, "the run \(id) has ended") }
     do throws(RunRefusedError) { try await host.resume(id) } catch {
       throw RequestRefusedError(.configuration, error.message)
     }
@@ -346,27 +348,46 @@ package struct RunService: Sendable {
 
   /// Resumes a run, or reports its end, which may have come since the caller last heard of the run.
   private func resume(_ id: String, _ replies: some AgentReplies) async throws(RequestRefusedError) {
-    if store.run(id) != nil {
-      do throws(RequestRefusedError) { return try await carryOn(id, isAsked: true, replies) } catch {
-        if store.run(id) != nil { throw error }
+    if await store.openRun(id) != nil {
+      do throws(RequestRefusedError) {
+        guard try await isTaken(id) else { return try await follow(id, withSnapshot: false, replies) }
+        return try await carryOn(id, isAsked: true, replies)
+      } catch {
+        if await store.openRun(id) != nil { throw error }
       }
     }
     try await replies.give(stored(id), isEnd: true)
+  }
+
+  /// Takes an open run up; false if it goes on without that.
+  private func isTaken(_ id: String) async throws(RequestRefusedError) -> Bool {
+    do throws(RunRefusedError) { return try await host.take(id) } catch {
+      throw RequestRefusedError(.configuration, error.message)
+    }
   }
 
   /// Follows a run to its end; of a run that has ended, only the end is reported.
   private func follow(
     _ id: String, withSnapshot: Bool, _ replies: some AgentReplies
   ) async throws(RequestRefusedError) {
-    if store.run(id) != nil {
-      let updates = await host.follow(id)
+    var withSnapshot = withSnapshot
+    while await store.openRun(id) != nil {
+      let isHere = store.run(id) != nil
+      let updates = isHere ? await host.follow(id) : .none
       // Taken after the following began, so that nothing is missed in between.
       if withSnapshot { try await replies.give(stored(id), isEnd: false) }
-      for await update in updates {
-        if case .left = update { continue }
-        await replies.giveInTurn(update.reply)
+      withSnapshot = false
+      if isHere {
+        for await update in updates {
+          if case .left = update { continue }
+          await replies.giveInTurn(update.reply)
+        }
+      } else {
+        await RunElsewhere(id, store, time: time).follow { await replies.giveInTurn($0.reply) }
       }
       guard !Task.isCancelled else { return }
+      // Another program may have taken it over, or this one.
+      guard store.sharing != nil, let run = await store.openRun(id), !run.stands, await !host.isEnding else { break }
     }
     try await replies.give(stored(id), isEnd: true)
   }
@@ -461,7 +482,7 @@ package struct RunService: Sendable {
       }
     }
     var report = AgentReport(of: agent, runs: runs)
-    if !caller.recipes.isEmpty { (report.pid, report.folder) = (0, "") }
+    if !caller.recipes.isEmpty { (report.pid, report.folder, report.database) = (0, "", nil) }
     if let schedules, agent.isServing, caller.recipes.isEmpty {
       report.served = AgentReport.Served(
         recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
@@ -526,14 +547,17 @@ package struct AgentStatus: Sendable {
   /// Whether it stays until it is told to end, and resumes all open runs.
   package var isServing: Bool
   package var since: Timestamp
-  /// The folder of the state.
+  /// The folder of the state; with a database, that of the lock and the sockets.
   package var folder: String
+  /// The URL of the state's database, if it is in one.
+  package var database: String?
 
   /// Whether every service is made up.
   package var isSandbox: Bool
 
   package init(
-    pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String, isSandbox: Bool = false
+    pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String, database: String? = nil,
+    isSandbox: Bool = false
   ) {
     self.isSandbox = isSandbox
     self.pid = pid
@@ -541,6 +565,7 @@ package struct AgentStatus: Sendable {
     self.isServing = isServing
     self.since = since
     self.folder = folder
+    self.database = database
   }
 
   var program: String { "errand \(version)" }

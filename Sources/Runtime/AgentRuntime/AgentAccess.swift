@@ -6,6 +6,7 @@ package import Recordings
 import RunState
 import Runs
 package import SecretSources
+import SharedState
 import Threads
 
 /// Access to the agent of a workspace's state folder: this process, or the one that already holds the folder.
@@ -19,6 +20,9 @@ package struct AgentAccess: Sendable {
   package var person: String
   /// Records the exchanges of services.
   package var recorder: Recorder?
+  /// What this process takes up of a state that several share, in place of what errand.yaml says.
+  package var queues: [String]?
+  package var capacity: Int?
   /// The agent elsewhere that is asked in place of the folder's.
   package var remote: RemoteAgent?
   private let tell: @Sendable (Notice) -> Void
@@ -63,13 +67,9 @@ package struct AgentAccess: Sendable {
     var patience = 100
     while true {
       var held: AgentError
-      do throws(AgentError) {
-        let lock = try FolderLock.acquire(folder, program: identity.program)
-        return try await agent(lock, isServing: false) { factory }
-      } catch  where error.kind == .held {
-        held = error
-      } catch {
-        throw RuntimeError(.cannotCreate, error.message)
+      switch try lock(folder) {
+      case .success(let lock): return try await agent(lock, isServing: false) { factory }
+      case .failure(let error): held = error
       }
       do throws(AgentError) {
         if let client = try await AgentClient.connect(folder, identity: identity, person: person, clock: time) {
@@ -112,11 +112,7 @@ package struct AgentAccess: Sendable {
   /// A connection for a command that only reads, on a read-only disk: writes stay in memory.
   private func readingConnection() async throws(RuntimeError) -> AgentConnection {
     let factory = factory()
-    do throws(AgentError) {
-      return try await agent(nil, isServing: false, on: OverlayFileSystem()) { factory }
-    } catch {
-      throw RuntimeError(.cannotCreate, error.message)
-    }
+    return try await agent(nil, isServing: false, on: OverlayFileSystem()) { factory }
   }
 
   /// Makes this process the folder's permanent agent; refused while another process is.
@@ -131,11 +127,9 @@ package struct AgentAccess: Sendable {
     var patience = 100
     var isPromised = false
     while true {
-      do throws(AgentError) {
-        let lock = try FolderLock.acquire(folder, program: identity.program)
-        return try await agent(lock, isServing: true, factory: factory)
-      } catch {
-        guard error.kind == .held else { throw RuntimeError(.cannotCreate, error.message) }
+      switch try lock(folder) {
+      case .success(let lock): return try await agent(lock, isServing: true, factory: factory)
+      case .failure(let error):
         if try await asksForFolder(folder), !isPromised {
           isPromised = true
           tell(.waitsForFolder)
@@ -178,6 +172,14 @@ package struct AgentAccess: Sendable {
     for _ in 0..<100 where !FolderLock.isHeld(workspace.stateFolder) { try? await time.sleep(for: .milliseconds(20)) }
   }
 
+  /// The lock of the folder, unless another process holds it.
+  private func lock(_ folder: String) throws(RuntimeError) -> Result<FolderLock, AgentError> {
+    do throws(AgentError) { return .success(try FolderLock.acquire(folder, program: identity.program)) } catch {
+      if error.kind == .held { return .failure(error) }
+      throw RuntimeError(.cannotCreate, error.message)
+    }
+  }
+
   /// The state's folder, created if it is missing.
   private func madeFolder() throws(RuntimeError) -> String {
     try RuntimeError.creating { () throws(FileError) in try DiskFileSystem().makeFolder(workspace.stateFolder) }
@@ -193,25 +195,41 @@ package struct AgentAccess: Sendable {
   private func status(isServing: Bool, isSandbox: Bool = false) -> AgentStatus {
     AgentStatus(
       pid: Int(getpid()), version: version, isServing: isServing, since: time.now(), folder: workspace.stateFolder,
-      isSandbox: isSandbox)
+      database: workspace.database?.url, isSandbox: isSandbox)
+  }
+
+  /// Opens the state: of the database that errand.yaml names, or of the folder.
+  private func opened(
+    isServing: Bool, isLocked: Bool, on fileSystem: any FileSystem
+  ) async throws(RuntimeError) -> any StateStore {
+    if let database = workspace.database {
+      var terms = workspace.workerTerms(program: identity.program)
+      if let queues { terms.queues = Set(queues) }
+      if let capacity { terms.capacity = capacity }
+      let store = SharedStateStore(try await workspace.opened(database, secrets: secrets), terms: terms, time: time)
+      let tell = tell
+      store.observeWaiting { tell(.state("waiting for the state's database: \($0.message)")) }
+      return store
+    }
+    do throws(StateError) {
+      let store = try await FileStateStore.open(
+        workspace.stateFolder, program: version, fileSystem: fileSystem,
+        // What a command leaves in a short journal, the next start reads in no time.
+        compaction: CompactionRule(smallestAtEnd: isServing ? 0 : 64 << 10),
+        keeping: isLocked ? workspace.retention : nil, time: time)
+      for notice in store.notices { tell(.state(notice)) }
+      return store
+    } catch {
+      throw RuntimeError(.cannotCreate, error.message)
+    }
   }
 
   /// Makes this process the agent of the folder whose lock it has; without a lock, it only reads and doesn't listen.
   private func agent(
     _ lock: FolderLock?, isServing: Bool, on fileSystem: any FileSystem = DiskFileSystem(),
     factory: @escaping @Sendable () -> RunFactory
-  ) async throws(AgentError) -> AgentConnection {
-    let store: FileStateStore
-    do throws(StateError) {
-      store = try await FileStateStore.open(
-        workspace.stateFolder, program: version, fileSystem: fileSystem,
-        // What a command leaves in a short journal, the next start reads in no time.
-        compaction: CompactionRule(smallestAtEnd: isServing ? 0 : 64 << 10),
-        keeping: lock == nil ? nil : workspace.retention, time: time)
-    } catch {
-      throw AgentError(.unavailable, error.message)
-    }
-    for notice in store.notices { tell(.state(notice)) }
+  ) async throws(RuntimeError) -> AgentConnection {
+    let store = try await opened(isServing: isServing, isLocked: lock != nil, on: fileSystem)
     CrashMark.arm(in: workspace.stateFolder)
     let workspace = workspace
     let sandboxes = factory().sandboxes
@@ -244,12 +262,16 @@ package struct AgentAccess: Sendable {
     ) { record throws(RunRefusedError) in
       try await factory().prepared(record, from: store)
     }
-    let server = try lock.map { lock throws(AgentError) in
-      try AgentServer.start(in: workspace.stateFolder, lock: lock, identity: identity, clock: time) { line in
-        await agent.service.handle(line)
+    do throws(AgentError) {
+      let server = try lock.map { lock throws(AgentError) in
+        try AgentServer.start(in: workspace.stateFolder, lock: lock, identity: identity, clock: time) { line in
+          await agent.service.handle(line)
+        }
       }
+      return .agent(agent, caller: caller, lock: lock, server: server)
+    } catch {
+      throw RuntimeError(.cannotCreate, error.message)
     }
-    return .agent(agent, caller: caller, lock: lock, server: server)
   }
 
   // MARK: Apart from the state

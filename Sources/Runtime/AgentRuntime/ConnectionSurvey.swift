@@ -20,6 +20,7 @@ extension Workspace {
       }
       if let recipe, !secrets[index].recipes.contains(recipe) { secrets[index].recipes.append(recipe) }
     }
+    for secret in databaseSecrets { add(secret.name) }
     for connection in configuration.connections {
       for secret in connection.secrets { add(secret.name, connection: connection.name) }
     }

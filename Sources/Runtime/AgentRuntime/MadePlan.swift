@@ -130,7 +130,7 @@ extension RunFactory {
     }
   }
 
-  /// The stored values that the run may read, from the folder, whichever process holds it.
+  /// The stored values that the run may read, from the database, or from the folder, whichever process holds it.
   private func values(
     _ run: PlannedRun, _ recipe: Recipe, _ book: SecretBook
   ) async throws(RuntimeError) -> [String: Value] {
@@ -140,8 +140,12 @@ extension RunFactory {
     // What is served in a sandbox has a state of its own.
     guard !run.isSandbox || sandboxes != nil, recipe.connectionNames.contains(where: isLocal) else { return [:] }
     var values: [String: Value]
-    do throws(StateError) { values = try ValuesOnDisk.read(in: workspace.stateFolder, program: run.program) } catch {
-      throw RuntimeError(.unavailable, error.message)
+    if let database = workspace.database {
+      values = try await workspace.values(in: database, secrets: secrets)
+    } else {
+      do throws(StateError) { values = try ValuesOnDisk.read(in: workspace.stateFolder, program: run.program) } catch {
+        throw RuntimeError(.unavailable, error.message)
+      }
     }
     for (name, value) in values {
       // A value that cannot be restored can be replaced and removed, but not read.

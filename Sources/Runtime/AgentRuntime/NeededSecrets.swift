@@ -57,6 +57,10 @@ extension Workspace {
   /// They are known before the first run, so that no earlier record holds one.
   package func knownSecrets(_ sources: SecretSources) async -> [(name: String, text: String)] {
     var known = await sources.inFiles()
+    for secret in databaseSecrets where !known.contains(where: { $0.name == secret.name }) {
+      guard let text = (try? await sources.find(secret.name, runsCommands: false))?.value else { continue }
+      known.append((secret.name, text))
+    }
     for connection in configuration.connections {
       for secret in connection.secrets where !known.contains(where: { $0.name == secret.name }) {
         guard let text = (try? await sources.find(secret.name, runsCommands: false))?.value else { continue }
@@ -105,7 +109,7 @@ extension Workspace {
     let sources = secretSources()
     book.ask { name, _ in await secret(named: name, from: sources) }
     book.learn(await sources.inFiles())
-    var names = configuration.connections.flatMap { $0.secrets.map(\.name) }
+    var names = configuration.connections.flatMap { $0.secrets.map(\.name) } + databaseSecrets.map(\.name)
     for path in (try? recipeFiles()) ?? [] {
       guard let recipe = recipe(path, among: .null).recipe else { continue }
       names += neededSecrets(of: recipe, inputs: .null).map(\.name) + recipe.webhookSecrets.map(\.name)

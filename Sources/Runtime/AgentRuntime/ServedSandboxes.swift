@@ -103,6 +103,8 @@ extension Workspace {
   /// folder itself where it has no errand.yaml and no folder of recipes.
   package var inSandbox: Workspace {
     var workspace = self
+    // What is made up stays in the folder that is thrown away.
+    workspace.configuration.database = nil
     workspace.configuration.server.publicURL = nil
     workspace.configuration.server.listen.removeAll { !$0.isLoopback }
     if workspace.configuration.server.listen.isEmpty {

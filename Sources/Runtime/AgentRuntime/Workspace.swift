@@ -16,7 +16,9 @@ package struct Workspace: Sendable {
   package let configurationPath: String?
   /// The folder that relative paths in recipes and in the configuration start from.
   package let root: String
-  /// Empty if neither errand.yaml nor the environment names the state's folder.
+  /// The folder of the state; of the lock, the sockets and the cache where the state is in a database.
+  ///
+  /// Empty if neither errand.yaml nor the environment names it.
   package let stateFolder: String
   /// Whether the recipes and the state are on another machine, so that no file is read here.
   package var isElsewhere = false
@@ -51,6 +53,9 @@ package struct Workspace: Sendable {
         return Workspace.isFolder(path) ? (isNamed ? String(path.dropLast()) : path) : Workspace.folder(of: path)
       } ?? workingFolder
     configurationPath = given.map { Workspace.absolute($0, in: workingFolder) } ?? Workspace.search(from: start)
+    if let stateFolder, stateFolder.contains("://") {
+      throw RuntimeError(.usage, "--state takes a folder; a database is named by 'state' in errand.yaml")
+    }
     let named = stateFolder.map { Workspace.absolute($0, in: workingFolder) }
     guard let configurationPath else {
       configuration = Configuration()

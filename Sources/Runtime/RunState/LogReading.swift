@@ -14,6 +14,13 @@ package struct LogCursor: Sendable {
   package fileprivate(set) var isOver = false
 
   package init(_ id: String) { self.id = id }
+
+  /// The cursor of one who has all of the text.
+  var atEnd: LogCursor {
+    var end = self
+    end.isOver = true
+    return end
+  }
 }
 
 extension MonthlyLog {

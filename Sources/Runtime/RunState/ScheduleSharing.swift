@@ -30,4 +30,10 @@ package protocol ScheduleSharing: Sendable {
   ///
   /// - Returns: What the scheduler knows now.
   func append(_ events: [StateEvent], in term: ScheduleTerm) async throws(StateError) -> ScheduleTerm
+  /// Those of some runs that are open, wherever they are carried on.
+  func openRuns(among runs: Set<String>) async throws(StateError) -> Set<String>
+  /// The schedules that follow the runs of one of some recipes.
+  func schedules(following recipes: Set<String>) async throws(StateError) -> [ScheduleRecord]
+  /// The events that no run has taken and none is about to look at, in the order in which they came.
+  func freeEvents() async throws(StateError) -> [String]
 }

@@ -47,6 +47,9 @@ package protocol StateStore: Sendable {
   /// The secrets that no record may hold.
   var secrets: SecretBook { get }
 
+  /// How a state is shared by several programs; nil for one that belongs to this program alone.
+  var sharing: (any StateSharing)? { get }
+
   /// How the schedules are decided on where several programs share the state; nil where this program alone decides.
   var scheduling: (any ScheduleSharing)? { get }
 
@@ -57,7 +60,7 @@ package protocol StateStore: Sendable {
   /// The finished run with exactly that id, if there is one.
   func finishedRun(_ id: String) async throws(StateError) -> RunRecord?
 
-  /// The next piece of the text of a finished run in the history's files; nil if there is no such run.
+  /// The next piece of the text of a finished run in the history; nil if there is no such run.
   ///
   /// For passing a run on that may be too large to hold in memory.
   func finishedRunText(_ cursor: LogCursor, most: Int) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)?
@@ -100,6 +103,7 @@ package protocol StateStore: Sendable {
 }
 
 extension StateStore {
+  package var sharing: (any StateSharing)? { nil }
   package var scheduling: (any ScheduleSharing)? { nil }
 
   /// The run with exactly that id, open or finished, if there is one.
@@ -113,7 +117,9 @@ extension StateStore {
 
   package func finishedRunText(
     _ cursor: LogCursor, most: Int
-  ) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)? { nil }
+  ) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)? {
+    try await finishedRun(cursor.id).map { run throws(StateError) in (Array(try run.storedText.utf8), cursor.atEnd) }
+  }
 
   package func blob(_ reference: BlobReference, from offset: Int, most: Int) async throws(StateError) -> [UInt8] {
     Array(try await blob(reference).dropFirst(offset).prefix(most))

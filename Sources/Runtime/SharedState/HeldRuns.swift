@@ -21,6 +21,10 @@ final class HeldRuns: Sendable {
     var runs: [String: Run] = [:]
     /// The worker that holds them; nil while this program is none.
     var worker: Int?
+    /// Until when, by the program's own clock, nobody else takes over what is held here.
+    var deadline = TimeSpan.zero
+    /// Runs that are held no longer, which the database couldn't be told.
+    var unreleased: Set<String> = []
     /// The latest runs that ended here, the newest last.
     var ended: [RunRecord] = []
   }
@@ -37,15 +41,40 @@ final class HeldRuns: Sendable {
   var count: Int { content.withLock { $0.runs.count } }
   var worker: Int? { content.withLock { $0.worker } }
 
-  func join(_ worker: Int) { content.withLock { $0.worker = worker } }
+  /// Until when, by the program's own clock, nobody else takes over what is held here.
+  var deadline: TimeSpan { content.withLock { $0.deadline } }
+
+  func extend(to deadline: TimeSpan) { content.withLock { $0.deadline = deadline } }
+
+  /// Holds what is created or taken up from now on.
+  func join(_ worker: Int, until deadline: TimeSpan = .zero) {
+    content.withLock { content in
+      content.worker = worker
+      content.deadline = deadline
+    }
+  }
 
   /// Lets everything go.
   func leave() {
     content.withLock { content in
       content.worker = nil
       content.runs = [:]
+      content.unreleased = []
     }
   }
+
+  /// The runs of which the database doesn't know that they are held no longer.
+  var unreleased: Set<String> { content.withLock { $0.unreleased } }
+
+  /// Holds a run no longer, which the database couldn't be told.
+  func leaveUnreleased(_ id: String) {
+    content.withLock { content in
+      content.runs[id] = nil
+      if content.worker != nil { content.unreleased.insert(id) }
+    }
+  }
+
+  func noteReleased(_ ids: Set<String>) { content.withLock { $0.unreleased.subtract(ids) } }
 
   /// Notes what is known of a run, if it is still held: the lease may have ended meanwhile.
   func update(_ run: Run) {

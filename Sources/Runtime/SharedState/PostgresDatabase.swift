@@ -45,40 +45,17 @@ package final class PostgresDatabase: SharedDatabase {
   /// - Parameter hosts: The servers of which one takes writes.
   package static func open(_ hosts: [PostgresSettings]) async throws(DatabaseError) -> PostgresDatabase {
     let database = PostgresDatabase(PostgresTimeline(hosts))
-    let version = try await database.reading.ask { connection throws(PostgresError) in
-      try await connection.run("select to_regclass('errand.meta') is not null").first?.bool(0) ?? false
-    }
-    guard version else {
-      throw .unusable("there is no state in the database yet; make one with errand state init")
+    do throws(DatabaseError) {
+      let version = try await database.reading.ask { connection throws(PostgresError) in
+        try await PostgresSchemaVersion.read { statement throws(PostgresError) in try await connection.run(statement) }
+      }
+      if let refusal = version.refusal(knowing: PostgresSchemaVersion.current.steps) { throw .unusable(refusal) }
+    } catch {
+      await database.close()
+      throw error
     }
     await database.hear()
     return database
-  }
-
-  /// Makes the tables, or brings those of an earlier version up to date.
-  package static func migrate(_ hosts: [PostgresSettings]) async throws(DatabaseError) {
-    // A step waits for other programs, and may go through all rows.
-    let patient = hosts.map { host in
-      var host = host
-      host.answerWithin = .seconds(3600)
-      return host
-    }
-    let source = PostgresSource(PostgresTimeline(patient))
-    try await source.transact { transaction throws(PostgresError) in
-      try await transaction.run("select pg_advisory_xact_lock(hashtextextended('errand.schema', 0))")
-      try await transaction.run("create schema if not exists errand")
-      let isNew = try await transaction.run("select to_regclass('errand.meta') is null").first?.bool(0) ?? true
-      let found = isNew ? nil : try await transaction.run("select value from meta where key = 'schema'").first?.text(0)
-      let version = found.flatMap { Int($0) } ?? 0
-      for step in PostgresSchema.steps.dropFirst(version) {
-        for statement in step { try await transaction.run(statement) }
-      }
-      try await transaction.run(
-        "insert into meta values ('schema', $1) on conflict (key) do update set value = excluded.value",
-        .text("\(max(version, PostgresSchema.steps.count))"))
-      try await transaction.run("select make_partitions()::text")
-    }
-    await source.close()
   }
 
   package func close() async {
@@ -178,7 +155,7 @@ package final class PostgresDatabase: SharedDatabase {
         """
         with dead as (delete from worker where id in (
             select id from worker where lease_until < clock_timestamp() for update skip locked) returning id, name),
-          freed as (update run set owner = null where owner in (select id from dead)),
+          freed as (update run set owner = null, has_news = true where owner in (select id from dead)),
           told as (select pg_notify('errand', 'due') from dead limit 1)
         select name from dead where (select count(*) from told) >= 0 order by name
         """
@@ -189,7 +166,7 @@ package final class PostgresDatabase: SharedDatabase {
   package func leave(_ worker: WorkerIdentity) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run([
-        PostgresStatement("update run set owner = null where owner = $1", .int64(worker.id)),
+        PostgresStatement("update run set owner = null, has_news = true where owner = $1", .int64(worker.id)),
         PostgresStatement("delete from worker where id = $1", .int64(worker.id)),
         PostgresStatement("select pg_notify('errand', 'due')"),
       ])
@@ -202,45 +179,107 @@ package final class PostgresDatabase: SharedDatabase {
     try await transacting.transact { transaction throws(PostgresError) in
       // Only a worker with a lease may take runs up; the lock keeps others from ending the lease meanwhile.
       let found = try await transaction.run([
-        PostgresStatement(
-          "select id from worker where id = $1 and lease_until > clock_timestamp() for share", .int64(worker.id)),
+        SQL.lease(of: worker),
         PostgresStatement(
           SQL.due, .texts(Array(terms.queues)), .texts(Array(terms.offers)), .text(terms.home), .int64(most)),
       ])
       guard found.count == 2, !found[0].isEmpty, !found[1].isEmpty else { return [] }
-      var epochs: [String: Int] = [:]
-      for row in found[1].rows { epochs[try row.uuid(0)] = try row.int64(8) + 1 }
-      var claimed: [ClaimedRun] = []
-      var entries: [LogEntry] = []
-      for log in try SQL.logs(found[1]) {
-        guard let epoch = epochs[log.record.id] else { continue }
-        do throws(StateError) {
-          let (run, entry) = try log.claim(epoch, by: terms.name, at: instant)
-          claimed.append(ClaimedRun(log: run, epoch: epoch))
-          entries.append(entry)
-        } catch {
-          throw PostgresError(.protocolError, error.message)
-        }
-      }
-      var write = PostgresStatement(SQL.insert)
-      write.values = SQL.columns(entries)
-      _ = try await transaction.run([
-        write,
-        PostgresStatement(
-          "update run set owner = $1, epoch = epoch + 1, has_news = false where id = any($2)", .int64(worker.id),
-          .uuids(entries.map(\.run))),
-      ])
-      return claimed
+      return try await PostgresDatabase.claim(found[1], worker, terms, at: instant, in: transaction)
     }
   }
 
-  package func release(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
+  /// Claims runs whose rows are locked.
+  private static func claim(
+    _ found: PostgresResult, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp,
+    in transaction: PostgresTransaction
+  ) async throws(PostgresError) -> [ClaimedRun] {
+    var epochs: [String: Int] = [:]
+    for row in found.rows { epochs[try row.uuid(0)] = try row.int64(8) + 1 }
+    var claimed: [ClaimedRun] = []
+    var entries: [LogEntry] = []
+    for log in try SQL.logs(found) {
+      guard let epoch = epochs[log.record.id] else { continue }
+      do throws(StateError) {
+        let (run, entry) = try log.claim(epoch, by: terms.name, at: instant)
+        claimed.append(ClaimedRun(log: run, epoch: epoch))
+        entries.append(entry)
+      } catch {
+        throw PostgresError(.protocolError, error.message)
+      }
+    }
+    var write = PostgresStatement(SQL.insert)
+    write.values = SQL.columns(entries)
+    _ = try await transaction.run([
+      write,
+      PostgresStatement(
+        "update run set owner = $1, epoch = epoch + 1, has_news = false where id = any($2)", .int64(worker.id),
+        .uuids(entries.map(\.run))),
+    ])
+    return claimed
+  }
+
+  package func claim(
+    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp
+  ) async throws(DatabaseError) -> RunClaim {
+    guard run.isUUID else { return .over }
+    return try await transacting.transact { transaction throws(PostgresError) in
+      let lease = try await transaction.run([SQL.lease(of: worker)])
+      guard lease.first?.isEmpty == false else { throw PostgresError(.unreachable, "the lease on runs is over") }
+      let found = try await transaction.run(SQL.locked, .uuid(run))
+      guard let row = found.first else { return .over }
+      if let owner = try row.isNull(0) ? nil : row.int64(0) { return .held(by: try row.text(1), id: owner) }
+      let lacking = try row.texts(2).filter { !terms.offers.contains($0) }
+      let home = try row.isNull(3) ? nil : row.text(3)
+      let isElsewhere = home != nil && home != terms.home
+      if !lacking.isEmpty || isElsewhere { return .lacking(lacking + (isElsewhere ? ["home:\(home ?? "")"] : [])) }
+      let log = try await transaction.run(SQL.log, .uuid(run))
+      let claimed = try await PostgresDatabase.claim(log, worker, terms, at: instant, in: transaction)
+      return claimed.first.map { .claimed($0) } ?? .over
+    }
+  }
+
+  package func release(_ run: String, at number: Int, of worker: WorkerIdentity) async throws(DatabaseError) -> Bool {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        update run set owner = null where id = $1 and owner = $2 and not has_news
+          and not exists (select 1 from entry where entry.run = run.id and number > $3) returning id
+        """, .uuid(run), .int64(worker.id), .int64(number)
+      ).isEmpty == false
+    }
+  }
+
+  package func abandon(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run(
         """
-        with freed as (update run set owner = null where id = any($1) and owner = $2 returning due_at)
-        select pg_notify('errand', 'due') from freed where due_at <= clock_timestamp() limit 1
+        with freed as (update run set owner = null, has_news = true where id = any($1) and owner = $2 returning id)
+        select pg_notify('errand', 'due') from freed limit 1
         """, .uuids(runs), .int64(worker.id))
+    }
+  }
+
+  package func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool {
+    guard run.isUUID else { return true }
+    return try await transacting.transact { transaction throws(PostgresError) in
+      // With a statement of its own, so that the next one sees what was done under the lock before.
+      try await transaction.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", .text("group \(group)"))
+      return try await transaction.run(SQL.enter, .uuid(run), .text(group), .int64(limit)).isEmpty == false
+    }
+  }
+
+  package func wakeQueued() async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in _ = try await connection.run(SQL.wakeQueued) }
+  }
+
+  package func tell(_ run: String) async throws(DatabaseError) {
+    guard run.isUUID else { return }
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run(
+        """
+        with told as (update run set has_news = true where id = $1 returning owner)
+        select pg_notify('errand', coalesce(owner::text, 'due')) from told
+        """, .uuid(run))
     }
   }
 
@@ -286,6 +325,31 @@ package final class PostgresDatabase: SharedDatabase {
         with vacant as (update leader set worker = null, until = '-infinity' where worker = $1 returning name)
         select pg_notify('errand', 'lead') from vacant
         """, .int64(worker.id))
+    }
+  }
+
+  package func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String> {
+    try await reading.ask { connection throws(PostgresError) in
+      var open: Set<String> = []
+      let ids = runs.filter(\.isUUID)
+      for row in try await connection.run("select id from run where id = any($1)", .uuids(Array(ids))).rows {
+        open.insert(try row.uuid(0))
+      }
+      return open
+    }
+  }
+
+  package func freeEvents() async throws(DatabaseError) -> [String] {
+    let (held, taken) = LeaderRow.untilLooked
+    return try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        select i.name from item i where i.kind = 'event' and i.holder is null and not exists (
+          select 1 from run r where r.waits_for @> array[i.reference] and r.waits_for <> '{}'
+            and i.at > clock_timestamp() - case when r.has_news then $1 else $2 end * interval '1 microsecond')
+        order by i.at, i.name
+        """, .int64(taken.nanoseconds / 1000), .int64(held.nanoseconds / 1000)
+      ).rows.map { row throws(PostgresError) in try row.text(0) }
     }
   }
 

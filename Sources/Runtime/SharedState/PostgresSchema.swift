@@ -9,13 +9,17 @@
 enum PostgresSchema {
   /// The steps, each as its statements.
   static let steps: [[String]] = [first]
+  /// How many steps a program has to know to use a database that has made all of them: a step that removes something
+  /// raises it.
+  static let needed = 1
 
   private static let first = [
     "create table meta (key text primary key, value text not null)",
     """
     create table run (
       id uuid primary key, recipe text not null, status text not null, created_at timestamptz not null,
-      wake_at timestamptz not null, waits_for text[] not null default '{}', group_name text, retry_of text,
+      wake_at timestamptz not null, waits_for text[] not null default '{}', group_name text, group_limit int,
+      has_place boolean not null default false, retry_of text,
       needs_person boolean not null, queue text not null, needs text[] not null, home text,
       has_news boolean not null default false, owner bigint, epoch bigint not null,
       due_at timestamptz generated always as (case when has_news then '-infinity'::timestamptz else wake_at end) stored,

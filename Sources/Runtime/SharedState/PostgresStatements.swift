@@ -11,6 +11,40 @@ enum SQL {
     \(logs(where: "r.id in (select id from due)"))
     """
 
+  /// Locks an open run, and says who holds it and what it needs.
+  static let locked = """
+    select r.owner, coalesce(w.name, ''), r.needs, r.home from run r left join worker w on w.id = r.owner
+    where r.id = $1 for update of r
+    """
+
+  static let log = logs(where: "r.id = $1")
+
+  /// Whether some worker can run what waits for a place.
+  private static let hasWorker = "exists (select 1 from worker w where o.needs <@ w.offers and o.queue = any(w.queues))"
+
+  static let enter = """
+    update run r set has_place = true where id = $1 and (has_place or $3 > (
+      select count(*) from run o where o.group_name = $2 and o.id <> $1
+        and (o.has_place or o.status = 'queued' and o.id < $1 and \(hasWorker))))
+    returning id
+    """
+
+  static let wakeQueued = """
+    with waiting as (
+        select o.id, o.group_limit - (select count(*) from run p where p.group_name = o.group_name and p.has_place) as free,
+          row_number() over (partition by o.group_name order by o.id) as place
+        from run o where o.group_name is not null and o.status = 'queued' and not o.has_place and \(hasWorker)),
+      told as (update run r set has_news = true from waiting w where r.id = w.id and w.place <= w.free
+        and not r.has_news returning r.owner)
+    select pg_notify('errand', coalesce(owner::text, 'due')) from (select distinct owner from told) as owners
+    """
+
+  /// Finds a worker's lease, and keeps others from ending it meanwhile.
+  static func lease(of worker: WorkerIdentity) -> PostgresStatement {
+    PostgresStatement(
+      "select id from worker where id = $1 and lease_until > clock_timestamp() for share", .int64(worker.id))
+  }
+
   static let insert = """
     insert into entry (run, number, epoch, sum, events)
     select * from unnest($1::uuid[], $2::int8[], $3::int8[], $4::int8[], $5::text[])
@@ -170,12 +204,12 @@ enum SQL {
         PostgresStatement(
           """
           insert into run (id, recipe, status, created_at, wake_at, waits_for, group_name, retry_of, needs_person, queue,
-            needs, owner, epoch)
-          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from worker where id = $12 for share), $13)
+            needs, owner, epoch, group_limit)
+          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from worker where id = $12 for share), $13, $14)
           """, .uuid(row.id), .text(row.recipe), .text(row.status), .timestamp(row.createdAt),
           .timestamp(row.wakeAt ?? .latest), .texts(row.waitsFor), .text(row.group), .text(row.retryOf),
           .bool(row.needsPerson), .text(row.queue), .texts(row.needs), .int64(changes.holder),
-          .int64(changes.holder == nil ? 0 : 1)))
+          .int64(changes.holder == nil ? 0 : 1), .int64(row.groupLimit)))
     }
     if !changes.created.isEmpty, changes.holder == nil {
       statements.append(PostgresStatement("select pg_notify('errand', 'due')"))

@@ -41,6 +41,8 @@ package struct OpenRunRow: Sendable, Equatable {
   /// The names of the events that its steps wait for, in the order of their scalars.
   package var waitsFor: [String]
   package var group: String?
+  /// How many runs of its group may have begun.
+  package var groupLimit: Int?
   package var retryOf: String?
   package var needsPerson: Bool
   /// What a worker has to offer to carry it on.
@@ -59,11 +61,14 @@ package struct OpenRunRow: Sendable, Equatable {
     switch run.status {
     case .waiting: wakeAt = run.wakeAt
     case .paused, .uncertain: wakeAt = nil
+    // One that waits for its group is told when there is a place.
+    case .queued: wakeAt = run.reason == nil ? run.createdAt : nil
     default: wakeAt = run.createdAt
     }
     waitsFor = Set(run.steps.lazy.filter { $0.status == .waiting }.compactMap { $0.wait?.event })
       .sorted { $0.precedesByScalars($1) }
     group = run.origin.group?.name
+    groupLimit = run.origin.group?.limit
     retryOf = run.retryOf
     needsPerson = run.needsPerson
     needs = run.origin.needs
@@ -176,6 +181,17 @@ package struct ClaimedRun: Sendable, Equatable {
   }
 }
 
+/// What became of a claim of one run.
+package enum RunClaim: Sendable {
+  case claimed(ClaimedRun)
+  /// A worker holds it.
+  case held(by: String, id: Int)
+  /// It needs what was not offered.
+  case lacking([String])
+  /// It isn't open.
+  case over
+}
+
 /// Who decides on the schedules.
 package struct LeaderRow: Sendable, Equatable {
   /// The worker that led last; nil if it gave the lead back.
@@ -192,6 +208,8 @@ package struct LeaderRow: Sendable, Equatable {
     self.version = version
   }
 
+  /// How long an event that runs wait for is left to them: to one that holds its run, and to one that is to take it up.
+  package static let untilLooked = (held: TimeSpan.seconds(5), taken: TimeSpan.seconds(60))
   /// How far a leader's clock may be from the database's.
   package static let mostOffset = TimeSpan.seconds(2)
 }
@@ -262,8 +280,10 @@ package protocol SharedDatabase: Sendable {
   /// Renews a lease; false if it was over, and others may have the worker's runs.
   func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool
   /// Gives up everything that workers hold whose lease is over, and forgets them; gives their names.
+  ///
+  /// There is news for all of it, because the news that they took may not have been heeded.
   func reap() async throws(DatabaseError) -> [String]
-  /// Gives up everything that a worker holds, and forgets it.
+  /// Gives up everything that a worker holds, and forgets it; there is news for all of it.
   func leave(_ worker: WorkerIdentity) async throws(DatabaseError)
   /// Takes up runs that nobody holds, are due and can run here, the one that is due longest first.
   ///
@@ -271,8 +291,24 @@ package protocol SharedDatabase: Sendable {
   func claim(
     _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
   ) async throws(DatabaseError) -> [ClaimedRun]
-  /// Gives up runs, which are taken up again when they are due or there is news for them.
-  func release(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError)
+  /// Takes up an open run that nobody holds and that can run here, due or not.
+  func claim(
+    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp
+  ) async throws(DatabaseError) -> RunClaim
+  /// Gives up a run, which is taken up again when it is due or there is news for it.
+  ///
+  /// - Parameter number: The last entry of its log that its holder knows.
+  /// - Returns: False if there is another entry, or news, so that it is still held.
+  func release(_ run: String, at number: Int, of worker: WorkerIdentity) async throws(DatabaseError) -> Bool
+  /// Gives up runs in any case; there is news for each of them, so that it is taken up at once.
+  func abandon(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError)
+  /// Gives a run its place in its group, if it has one already or the limit leaves one: those count that have a place, and
+  /// those created before it that wait for one and that some worker can run.
+  func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool
+  /// Has it that there is news for the oldest runs that wait for a place in their group, as far as there are places.
+  func wakeQueued() async throws(DatabaseError)
+  /// Has it that there is news for a run.
+  func tell(_ run: String) async throws(DatabaseError)
   /// The runs of a worker for which there is news, which is taken away.
   func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String]
   /// How long it is until a run is due that nobody holds and that can run here; nil if none is.
@@ -294,6 +330,11 @@ package protocol SharedDatabase: Sendable {
   /// Has a worker lead no longer, if it does.
   func resign(_ worker: WorkerIdentity) async throws(DatabaseError)
   func leader() async throws(DatabaseError) -> LeaderRow
+  /// Those of some runs that are open.
+  func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String>
+  /// The events that nobody has consumed, in the order in which they came, but for those that a run may be about to look
+  /// at: it waits for the name, and has news or the event has just come.
+  func freeEvents() async throws(DatabaseError) -> [String]
   /// Told when another transaction than the leader's concerned the schedules, or nobody leads any more; a hint, which may
   /// be lost. Ends with `close`.
   var scheduleHints: AsyncStream<ScheduleHint> { get }

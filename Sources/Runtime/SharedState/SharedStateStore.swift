@@ -7,10 +7,10 @@ import Synchronization
 ///
 /// What this program holds of it are the runs that it carries on; everything else is asked for. Queries of what is open
 /// wait as long as the database is away; those that may fail say so.
-package final class SharedStateStore: StateStore, ScheduleSharing {
+package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing {
   package let secrets = SecretBook()
   private let database: any SharedDatabase
-  private let held = HeldRuns()
+  private let held: HeldRuns
   private let writer: SharedWriter
   private let printing: SharedPrinting
   private let time: any TimeSource
@@ -19,41 +19,86 @@ package final class SharedStateStore: StateStore, ScheduleSharing {
   /// What this program learns of the state; ends with `close`.
   package let news: AsyncStream<SharedNews>
   private let telling: AsyncStream<SharedNews>.Continuation
-  private let worker = Mutex<SharedWorker?>(nil)
+  private let worker: SharedWorker?
   package let leading: AsyncStream<Bool>
   package let scheduleHints: AsyncStream<Void>
   private let leader: SharedLeader
 
   /// - Parameters:
+  ///   - terms: What the program offers, if it is one that holds runs once it has joined.
+  ///   - chance: A number from 0 up to 1, which spreads when programs look for what is due.
   ///   - holder: The worker that holds what this program creates, in tests without a lease.
   ///   - newReceipt: Makes a text that no other transaction is known by.
   package init(
-    _ database: any SharedDatabase, time: any TimeSource = SystemTime(), holder: Int? = nil,
+    _ database: any SharedDatabase, terms: WorkerTerms? = nil, time: any TimeSource = SystemTime(), holder: Int? = nil,
+    chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
     newReceipt: @escaping @Sendable () -> String = SharedStateStore.receipt
   ) {
+    let held = HeldRuns()
     self.database = database
+    self.held = held
     self.time = time
     let (news, telling) = AsyncStream.makeStream(of: SharedNews.self)
     (self.news, self.telling) = (news, telling)
-    writer = SharedWriter(database, held, time: time, newReceipt: newReceipt) { telling.yield($0) }
+    let writer = SharedWriter(database, held, time: time, isWorker: terms != nil, newReceipt: newReceipt) {
+      telling.yield($0)
+    }
+    self.writer = writer
+    worker = terms.map { terms in
+      SharedWorker(terms, database, held, time: time, chance: chance) {
+        telling.yield($0)
+      } refresh: {
+        await writer.look(at: $0)
+      }
+    }
     printing = SharedPrinting(database)
     leader = SharedLeader(database, held, time: time)
     (leading, scheduleHints) = (leader.leading, leader.hints)
     if let holder { held.join(holder) }
   }
 
-  /// Makes this program a worker, which holds the runs that it creates and takes up what is due.
-  @discardableResult package func work(
-    on terms: WorkerTerms, chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
-  ) async throws(StateError) -> SharedWorker {
-    let worker = SharedWorker(terms, database, held, time: time, chance: chance) { [telling] in telling.yield($0) }
-    try await attempt { () async throws(DatabaseError) in try await worker.start() }
-    self.worker.withLock { $0 = worker }
-    return worker
+  // MARK: Sharing
+
+  package var sharing: (any StateSharing)? { worker == nil ? nil : self }
+
+  package func join(takingUp: Bool) async throws(StateError) {
+    guard let worker else { return }
+    try await attempt { () async throws(DatabaseError) in try await worker.start(takingUp: takingUp) }
   }
 
-  /// Gives a run up that waits, or that only a person has go on; it is taken up again when it is due.
-  package func release(_ run: String) async { await worker.withLock { $0 }?.release(run) }
+  package func drain() async { await worker?.drain() }
+
+  package func take(_ run: String) async throws(StateError) -> RunHolder {
+    guard let worker else { return self.run(run) == nil ? .over : .here }
+    try await join(takingUp: false)
+    return try await attempt { () async throws(DatabaseError) in try await worker.take(run) }
+  }
+
+  package func release(_ run: String) async -> Bool {
+    guard await writer.release(run) else { return false }
+    await worker?.look()
+    return true
+  }
+
+  package func abandon(_ run: String) async { await writer.abandon(run) }
+
+  package func isSure(of run: String) -> Bool { held[run] != nil && time.elapsed() < held.deadline }
+
+  package func enter(_ run: RunRecord, in group: RunGroup) async throws(StateError) -> Bool {
+    try await attempt { [database] () async throws(DatabaseError) in
+      try await database.enter(run.id, in: group.name, limit: group.limit)
+    }
+  }
+
+  // Otherwise with one of the next renewals of the lease.
+  package func wakeQueued() async { try? await database.wakeQueued() }
+
+  package func passOn(_ run: String) async {
+    // What is given up with the next renewal of the lease is looked at anyway.
+    if held.unreleased.contains(run) { return }
+    // Without it the run goes on when it is due.
+    try? await database.tell(run)
+  }
 
   /// Tells an observer, which must not wait, why a query waits.
   package func observeWaiting(_ observer: @escaping @Sendable (StateError) -> Void) {
@@ -87,7 +132,7 @@ package final class SharedStateStore: StateStore, ScheduleSharing {
     await writer.close()
     await printing.settle()
     await leader.stop()
-    await worker.withLock { $0 }?.stop()
+    await worker?.stop()
     telling.finish()
     await database.close()
   }
@@ -198,6 +243,22 @@ package final class SharedStateStore: StateStore, ScheduleSharing {
     return row.map { row in
       ScheduleTerm(version: row.version, isLeading: row.worker != nil && row.worker == held.worker)
     }
+  }
+
+  package func openRuns(among runs: Set<String>) async throws(StateError) -> Set<String> {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.openRuns(among: runs) }
+  }
+
+  package func schedules(following recipes: Set<String>) async throws(StateError) -> [ScheduleRecord] {
+    var needs = StateNeeds()
+    needs.followed = recipes
+    let known = needs
+    let items = try await attempt { [database] () async throws(DatabaseError) in try await database.read(known) }.items
+    return items.compactMap { try? ScheduleRecord(text: $0.text) }.sorted { $0.id.precedesByScalars($1.id) }
+  }
+
+  package func freeEvents() async throws(StateError) -> [String] {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.freeEvents() }
   }
 
   package func leaderName() async throws(StateError) -> String? {

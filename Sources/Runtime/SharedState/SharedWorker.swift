@@ -1,22 +1,6 @@
 package import Basics
-package import RunState
+import RunState
 import Synchronization
-
-/// What a program learns of the state that it shares.
-package enum SharedNews: Sendable {
-  /// Runs that it has taken up and is to carry on.
-  case claimed([RunRecord])
-  /// There may be something new that a run it holds waits for, or others wrote to it.
-  case told(String)
-  /// Another program took a run over: nothing more may be done for it here.
-  case deposed(String)
-  /// The lease is over, and others may have everything that was held here.
-  case lost
-  /// There is a lease again.
-  case back
-  /// Workers whose lease was over, and whose runs can be taken up.
-  case reaped([String])
-}
 
 /// Takes up runs that nobody holds, for as long as its lease lasts.
 ///
@@ -33,17 +17,21 @@ package actor SharedWorker {
   private let time: any TimeSource
   private let chance: @Sendable () -> Double
   private let tell: @Sendable (SharedNews) -> Void
+  /// Reads what others wrote to a run that is held here.
+  private let refresh: @Sendable (String) async -> Void
   private var identity: WorkerIdentity?
-  /// Until when, by the program's own clock, nobody else takes over what is held here.
-  private var deadline: TimeSpan
-  private var isDraining = false
+  /// Whether what is due is taken up.
+  private var takesUp = false
   private var isWanted = true
+  private var renewals = 0
   private var tasks: [Task<Void, Never>] = []
   private var sleeping: Task<Void, Never>?
 
   /// How long a lease lasts, and when it is renewed.
   package static let lease = TimeSpan.seconds(15)
   private static let renewal = TimeSpan.seconds(3)
+  /// With which renewals it is looked for what should have been woken.
+  private static let renewalsPerNet = 5
   /// What the deadline is earlier, for what is under way then.
   private static let margin = TimeSpan.seconds(1)
   /// The longest that nothing is asked.
@@ -53,7 +41,8 @@ package actor SharedWorker {
 
   init(
     _ terms: WorkerTerms, _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource,
-    chance: @escaping @Sendable () -> Double, tell: @escaping @Sendable (SharedNews) -> Void
+    chance: @escaping @Sendable () -> Double, tell: @escaping @Sendable (SharedNews) -> Void,
+    refresh: @escaping @Sendable (String) async -> Void
   ) {
     self.terms = terms
     self.database = database
@@ -61,24 +50,30 @@ package actor SharedWorker {
     self.time = time
     self.chance = chance
     self.tell = tell
-    deadline = time.elapsed()
+    self.refresh = refresh
   }
 
-  /// Registers, and takes runs up from now on, until `stop`.
-  func start() async throws(DatabaseError) {
-    try await register()
-    tasks = [
-      Task { await self.keepLease() }, Task { await self.keepClaiming() },
-      Task { [hints = database.hints] in for await _ in hints { self.look() } },
-    ]
+  /// Registers, until `stop`, and takes runs up from now on if it is to.
+  func start(takingUp: Bool) async throws(DatabaseError) {
+    if tasks.isEmpty {
+      try await register()
+      tasks = [
+        Task { await self.keepLease() }, Task { await self.keepLooking() },
+        Task { [hints = database.hints] in for await _ in hints { self.look() } },
+      ]
+    }
+    if takingUp, !takesUp {
+      takesUp = true
+      look()
+    }
   }
 
   /// Takes nothing more up.
-  package func drain() { isDraining = true }
+  package func drain() { takesUp = false }
 
   /// Gives up what is held, and the lease.
   func stop() async {
-    isDraining = true
+    takesUp = false
     isWanted = false
     for task in tasks { task.cancel() }
     sleeping?.cancel()
@@ -89,16 +84,19 @@ package actor SharedWorker {
     try? await database.leave(identity)
   }
 
-  /// Whether what is held here may be acted on, and until when by the program's own clock.
-  package var isSure: Bool { identity != nil && time.elapsed() < deadline }
-
-  /// Gives a run up that waits, or that only a person has go on.
-  func release(_ run: String) async {
-    guard held[run] != nil, let identity else { return }
-    held.letGo(run)
-    // A run that can't be given up now is when the lease is.
-    try? await database.release([run], of: identity)
-    look()
+  /// Takes up one run, due or not.
+  func take(_ run: String) async throws(DatabaseError) -> RunHolder {
+    if held[run] != nil { return .here }
+    guard let identity else { throw .unavailable("the lease on runs is over; there will be another in a moment") }
+    switch try await database.claim(run, identity, terms, at: time.now()) {
+    case .claimed(let run):
+      held.take(HeldRuns.Run(run.log, epoch: run.epoch), by: identity.id)
+      return .here
+    // A claim of this program's own may be under way.
+    case .held(let name, let worker): return worker == identity.id && held[run] != nil ? .here : .elsewhere(name)
+    case .lacking(let needs): return .nobody(lacking: needs)
+    case .over: return .over
+    }
   }
 
   /// Looks at once whether something is due.
@@ -112,9 +110,8 @@ package actor SharedWorker {
   private func register() async throws(DatabaseError) {
     let start = time.elapsed()
     let identity = try await database.register(terms, lease: SharedWorker.lease)
-    deadline = start + SharedWorker.lease - SharedWorker.margin
     self.identity = identity
-    held.join(identity.id)
+    held.join(identity.id, until: start + SharedWorker.lease - SharedWorker.margin)
   }
 
   private func keepLease() async {
@@ -129,20 +126,27 @@ package actor SharedWorker {
     do throws(DatabaseError) {
       if let identity {
         if try await database.renew(identity, lease: SharedWorker.lease) {
-          deadline = start + SharedWorker.lease - SharedWorker.margin
+          held.extend(to: start + SharedWorker.lease - SharedWorker.margin)
+          let unreleased = held.unreleased
+          if !unreleased.isEmpty {
+            try await database.abandon(Array(unreleased), of: identity)
+            held.noteReleased(unreleased)
+          }
         } else {
           lose()
         }
       }
-      if identity == nil, !isDraining {
+      if identity == nil {
         try await register()
         tell(.back)
         look()
       }
       let dead = try await database.reap()
       if !dead.isEmpty { tell(.reaped(dead)) }
+      renewals += 1
+      if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
     } catch {
-      if time.elapsed() >= deadline { lose() }
+      if time.elapsed() >= held.deadline { lose() }
     }
   }
 
@@ -156,9 +160,10 @@ package actor SharedWorker {
 
   // MARK: Claims
 
-  private func keepClaiming() async {
+  private func keepLooking() async {
     while !Task.isCancelled {
       isWanted = false
+      await takeNews()
       await claim()
       if isWanted || Task.isCancelled { continue }
       let span = await untilNext()
@@ -178,17 +183,25 @@ package actor SharedWorker {
   private func untilNext() async -> TimeSpan {
     // Spread, so that workers don't all ask at once.
     let patience = TimeSpan.milliseconds(Int((0.8 + 0.4 * chance()) * SharedWorker.patience.inSeconds * 1000))
-    guard !isDraining, let span = try? await database.untilDue(terms), held.count < terms.capacity else {
+    guard takesUp, held.count < terms.capacity, let span = try? await database.untilDue(terms) else {
       return patience
     }
     return min(max(span, .milliseconds(10)), patience)
   }
 
+  private func takeNews() async {
+    // Without an answer the next look tells.
+    guard held.count > 0, let identity, let told = try? await database.takeNews(of: identity) else { return }
+    for id in told {
+      await refresh(id)
+      tell(.told(id))
+    }
+  }
+
   private func claim() async {
     guard let identity else { return }
     do throws(DatabaseError) {
-      for id in try await database.takeNews(of: identity) { tell(.told(id)) }
-      while !isDraining, isSure, self.identity == identity {
+      while takesUp, time.elapsed() < held.deadline, self.identity == identity {
         let room = min(terms.capacity - held.count, SharedWorker.batch)
         if room <= 0 { return }
         let claimed = try await database.claim(identity, terms, most: room, at: time.now())

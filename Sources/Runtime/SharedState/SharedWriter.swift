@@ -16,11 +16,22 @@ import Synchronization
 /// is tried again until it is known.
 actor SharedWriter {
   private struct Request {
-    let events: [StateEvent]
+    enum Kind {
+      /// With what a scheduler knows, if it decided that.
+      case append([StateEvent], ScheduleTerm?)
+      /// Giving a run up, if it rests.
+      case release
+      /// Giving a run up in any case.
+      case abandonment
+      /// Reading what others wrote to a run.
+      case look
+    }
+
+    let kind: Kind
     let runs: Set<String>
-    /// Of what a scheduler decided: what it was made from.
-    let term: ScheduleTerm?
     let answer: CheckedContinuation<Result<Void, StateError>, Never>
+
+    var events: [StateEvent] { if case .append(let events, _) = kind { events } else { [] } }
   }
 
   private let database: any SharedDatabase
@@ -28,6 +39,8 @@ actor SharedWriter {
   private let time: any TimeSource
   private let newReceipt: @Sendable () -> String
   private let tell: @Sendable (SharedNews) -> Void
+  /// Whether only who holds a run carries it on.
+  private let isWorker: Bool
   private var waiting: [Request] = []
   /// The runs with an append in flight.
   private var busy: Set<String> = []
@@ -47,24 +60,39 @@ actor SharedWriter {
   private static let pause = TimeSpan.seconds(1)
 
   init(
-    _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource,
+    _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource, isWorker: Bool,
     newReceipt: @escaping @Sendable () -> String, tell: @escaping @Sendable (SharedNews) -> Void
   ) {
     self.database = database
     self.held = held
     self.time = time
+    self.isWorker = isWorker
     self.newReceipt = newReceipt
     self.tell = tell
   }
 
   /// Records events, all or none; returns once they are kept.
   ///
-  /// - Parameter term: Of what a scheduler decided: what it was made from.
+  /// - Parameter term: Of what a scheduler decided: what it knows.
   func append(_ events: [StateEvent], in term: ScheduleTerm? = nil) async -> Result<Void, StateError> {
+    await ask(.append(events, term), of: Set(events.compactMap(\.changedRun)))
+  }
+
+  /// Gives a run up if it rests, after what is being kept of it; false if it is still held.
+  func release(_ run: String) async -> Bool {
+    if case .success = await ask(.release, of: [run]) { true } else { false }
+  }
+
+  /// Gives a run up whatever its state.
+  func abandon(_ run: String) async { _ = await ask(.abandonment, of: [run]) }
+
+  /// Reads what others wrote to a run that is held here.
+  func look(at run: String) async { _ = await ask(.look, of: [run]) }
+
+  private func ask(_ kind: Request.Kind, of runs: Set<String>) async -> Result<Void, StateError> {
     if isClosed { return .failure(.closed) }
     return await withCheckedContinuation { answer in
-      let runs = Set(events.compactMap(\.changedRun))
-      waiting.append(Request(events: events, runs: runs, term: term, answer: answer))
+      waiting.append(Request(kind: kind, runs: runs, answer: answer))
       serve()
     }
   }
@@ -96,7 +124,13 @@ actor SharedWriter {
           busy.formUnion(request.runs)
           blocked.formUnion(request.runs)
           // Ends when the outcome is known.
-          Task { await self.transact(request) }
+          Task {
+            let outcome = await self.outcome(of: request)
+            self.transactions -= 1
+            self.busy.subtract(request.runs)
+            self.finish([request], outcome)
+            self.serve()
+          }
           continue
         }
       }
@@ -117,8 +151,48 @@ actor SharedWriter {
 
   /// Whether a request changes nothing but the record of one run that is held here.
   private func isPlain(_ request: Request) -> Bool {
-    guard request.term == nil, request.runs.count == 1, let id = request.runs.first, held[id] != nil else { return false }
-    return request.events.allSatisfy(\.isPlain)
+    guard case .append(let events, nil) = request.kind, request.runs.count == 1, let id = request.runs.first,
+      held[id] != nil
+    else { return false }
+    return events.allSatisfy(\.isPlain)
+  }
+
+  private func outcome(of request: Request) async -> Result<Void, StateError> {
+    do throws(StateError) {
+      switch request.kind {
+      case .append(let events, let term): try await transact(events, in: term, request.runs)
+      case .release: for id in request.runs { try await giveUp(id) }
+      case .abandonment: for id in request.runs { await letGo(id) }
+      case .look: for id in request.runs { if let run = held[id] { try await refresh(run) } }
+      }
+      return .success(())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  // MARK: Giving up
+
+  private func giveUp(_ id: String) async throws(StateError) {
+    try await settleDoubts([id])
+    guard let run = held[id], let worker = held.worker else { return }
+    guard run.log.record.rests else { throw .isNeeded(id) }
+    do throws(DatabaseError) {
+      if try await database.release(id, at: run.log.number, of: WorkerIdentity(id: worker)) { return held.letGo(id) }
+    } catch {
+      return held.leaveUnreleased(id)
+    }
+    // Something came for it.
+    try await refresh(run)
+    throw .isNeeded(id)
+  }
+
+  private func letGo(_ id: String) async {
+    doubtful.remove(id)
+    guard held[id] != nil, let worker = held.worker else { return }
+    held.leaveUnreleased(id)
+    // Otherwise with the next renewal of the lease.
+    if (try? await database.abandon([id], of: WorkerIdentity(id: worker))) != nil { held.noteReleased([id]) }
   }
 
   // MARK: Entries
@@ -161,7 +235,8 @@ actor SharedWriter {
         continue
       }
       guard let id = request.runs.first, let run = held[id] else {
-        finish([request], .failure(.notHeld(request.runs.first ?? "")))
+        // It was given up meanwhile, so that this is for a transaction.
+        waiting.insert(request, at: 0)
         continue
       }
       drafts[id, default: Draft(run: run, requests: [])].requests.append(request)
@@ -233,11 +308,20 @@ actor SharedWriter {
         throw .notHeld(entry.run)
       }
       let isOwn = found.first.map { $0.sum == entry.sum && $0.epoch == entry.epoch } == true
+      // What is kept is kept, even if another program has taken the run over after that.
+      if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) }
       let run = try noting(found.dropFirst(isOwn ? 1 : 0), of: isOwn ? next : draft.run)
-      if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) } else { drafts[entry.run]?.run = run }
+      drafts[entry.run]?.run = run
     } catch {
-      doubtful.insert(entry.run)
-      settle(drafts.removeValue(forKey: entry.run), .failure(error))
+      if error.kind != .deposed { doubtful.insert(entry.run) }
+      guard var draft = drafts.removeValue(forKey: entry.run) else { return }
+      if error.kind == .deposed {
+        // What anybody may ask of a run is asked of whoever holds it now.
+        let others = draft.requests.filter { !$0.events.contains(where: \.isHolders) }
+        draft.requests.removeAll { !$0.events.contains(where: \.isHolders) }
+        waiting.insert(contentsOf: others, at: 0)
+      }
+      settle(draft, .failure(error))
     }
   }
 
@@ -257,7 +341,7 @@ actor SharedWriter {
   private func depose(_ run: String) -> StateError {
     held.letGo(run)
     tell(.deposed(run))
-    return StateError(.deposed, "another program has taken the run \(run) over")
+    return .deposed(run)
   }
 
   private func settle(_ draft: Draft?, _ outcome: Result<Void, StateError>) {
@@ -279,17 +363,19 @@ actor SharedWriter {
     case done(created: [HeldRuns.Run], changed: [HeldRuns.Run], ended: [RunRecord])
   }
 
-  private func transact(_ request: Request) async {
+  private func transact(
+    _ events: [StateEvent], in term: ScheduleTerm?, _ ids: Set<String>
+  ) async throws(StateError) {
     let receipt = newReceipt()
-    var result: Result<Void, StateError> = .failure(.outrun)
     for _ in 0..<SharedWriter.mostOutrun {
       do throws(StateError) {
-        try await settleDoubts(request.runs)
-        let runs = request.runs.compactMap { held[$0] }
+        try await settleDoubts(ids)
+        if isWorker { try await checkHeld(events) }
+        let runs = ids.compactMap { held[$0] }
         let worker = held.worker
         let outcome = try await unlessOutrun { [database] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
-            try await SharedWriter.make(request.events, in: request.term, holding: runs, worker, receipt, transaction)
+            try await SharedWriter.make(events, in: term, holding: runs, worker, receipt, transaction)
           }
         }
         guard let outcome else {
@@ -299,8 +385,8 @@ actor SharedWriter {
         switch outcome {
         case .refused(let error): throw error
         case .wasDone:
-          let created = request.events.compactMap { if case .runCreated(let run) = $0 { run.run } else { nil } }
-          for id in request.runs {
+          let created = events.compactMap { if case .runCreated(let run) = $0 { run.run } else { nil } }
+          for id in ids {
             if let run = held[id] {
               try await refresh(run)
             } else if created.contains(id), let worker {
@@ -312,17 +398,24 @@ actor SharedWriter {
           for run in changed { held.update(run) }
           for run in ended { held.end(run) }
         }
-        result = .success(())
+        return
       } catch {
-        if error.kind == .unavailable { doubtful.formUnion(request.runs) }
-        result = .failure(error)
+        if error.kind == .unavailable { doubtful.formUnion(ids) }
+        throw error
       }
-      break
     }
-    transactions -= 1
-    busy.subtract(request.runs)
-    finish([request], result)
-    serve()
+    throw .outrun
+  }
+
+  /// Refuses what carries a run on that another program holds, or may hold.
+  private func checkHeld(_ events: [StateEvent]) async throws(StateError) {
+    var created: Set<String> = []
+    for event in events {
+      guard let id = event.changedRun else { continue }
+      if case .runCreated = event { created.insert(id) }
+      guard event.isHolders, !created.contains(id), held[id] == nil else { continue }
+      throw try await entries(of: id, after: .max) == nil ? .notHeld(id) : .deposed(id)
+    }
   }
 
   /// Reads what events need, folds them, and writes what changed.
@@ -474,7 +567,25 @@ extension StateEvent {
   }
 }
 
+extension StateEvent {
+  /// Whether it carries its run on, which only its holder does; anybody may ask for the rest.
+  fileprivate var isHolders: Bool {
+    switch self {
+    case .runStatusChanged(let event): event.status != .paused && event.status != .queued
+    case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .stepWaits, .runNoted, .runEnded: true
+    case .valueSet(let event): event.change != nil
+    case .valueRemoved(let event): event.change != nil
+    default: false
+    }
+  }
+}
+
 extension StateError {
+  static func deposed(_ run: String) -> StateError {
+    StateError(.deposed, "another program has taken the run \(run) over")
+  }
+  /// Something came for a run that was to be given up.
+  static func isNeeded(_ run: String) -> StateError { StateError(.invalid, "the run \(run) has something to do") }
   static func notHeld(_ run: String) -> StateError {
     StateError(.invalid, "the state cannot take the event: the run \(run) is not open")
   }

@@ -44,6 +44,8 @@ package final class SimulatedDatabase: Sendable {
   struct Open: Sendable {
     var row: OpenRunRow
     var hasNews = false
+    /// Whether it has its place in its group.
+    var hasPlace = false
     var owner: Int?
     var epoch = 0
     var folded: FoldedLog?
@@ -376,7 +378,19 @@ extension SimulatedDatabase.Tables {
   /// Forgets a worker, and gives up what it holds.
   mutating func forget(_ worker: Int) {
     workers[worker] = nil
-    for id in open.keys where open[id]?.owner == worker { open[id]?.owner = nil }
+    for id in open.keys where open[id]?.owner == worker { free(id) }
+  }
+
+  /// Whether a run waits for a place in its group, and some worker can run it.
+  func waitsForPlace(_ run: SimulatedDatabase.Open) -> Bool {
+    run.row.group != nil && run.row.status == RunStatus.queued.rawValue && !run.hasPlace
+      && workers.values.contains { run.canRun($0.terms) }
+  }
+
+  /// Lets go of a run, which has to be looked at again.
+  mutating func free(_ run: String) {
+    open[run]?.owner = nil
+    open[run]?.hasNews = true
   }
 
   func run(_ id: String) throws(DatabaseError) -> LoggedRun? {
@@ -630,6 +644,25 @@ package final class SimulatedConnection: SharedDatabase {
     return database.update(body)
   }
 
+  package func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String> {
+    let open = try await tables().open
+    return runs.filter { open[$0] != nil }
+  }
+
+  package func freeEvents() async throws(DatabaseError) -> [String] {
+    let tables = try await tables()
+    let now = database.time.now()
+    let (held, taken) = LeaderRow.untilLooked
+    let free = tables.items.values.filter { item in
+      guard item.name.kind == .event, item.holder == nil, let name = item.reference else { return false }
+      return !tables.open.values.contains { run in
+        run.row.waitsFor.contains(name)
+          && (now.span(since: item.at ?? .earliest) ?? taken) < (run.hasNews ? taken : held)
+      }
+    }
+    return free.sorted { ($0.at ?? .earliest, $0.name.name) < ($1.at ?? .earliest, $1.name.name) }.map(\.name.name)
+  }
+
   package func leader() async throws(DatabaseError) -> LeaderRow {
     let tables = try await tables()
     let leader = tables.leader
@@ -689,31 +722,102 @@ package final class SimulatedConnection: SharedDatabase {
       .sorted { ($0.dueAt ?? .latest, $0.row.id) < ($1.dueAt ?? .latest, $1.row.id) }
     var claimed: [ClaimedRun] = []
     for run in due.prefix(most) {
-      guard let log = try tables.run(run.row.id) else { continue }
-      let next: (run: LoggedRun, entry: LogEntry)
-      do throws(StateError) { next = try log.claim(run.epoch + 1, by: terms.name, at: instant) } catch {
-        throw .unusable(error.message)
-      }
-      let isTaken = database.update { tables in
-        guard tables.open[run.row.id]?.owner == nil, tables.open[run.row.id]?.epoch == run.epoch,
-          tables.logs[run.row.id]?.last?.number == log.number
-        else { return false }
-        tables.logs[run.row.id, default: []].append(next.entry)
-        tables.open[run.row.id]?.owner = worker.id
-        tables.open[run.row.id]?.epoch += 1
-        tables.open[run.row.id]?.hasNews = false
-        return true
-      }
-      if isTaken { claimed.append(ClaimedRun(log: next.run, epoch: run.epoch + 1)) }
+      if let run = try claim(run, in: tables, worker, terms, at: instant) { claimed.append(run) }
     }
     return claimed
   }
 
-  package func release(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
+  /// Claims a run, unless another does meanwhile.
+  private func claim(
+    _ run: SimulatedDatabase.Open, in tables: SimulatedDatabase.Tables, _ worker: WorkerIdentity, _ terms: WorkerTerms,
+    at instant: Timestamp
+  ) throws(DatabaseError) -> ClaimedRun? {
+    guard let log = try tables.run(run.row.id) else { return nil }
+    let next: (run: LoggedRun, entry: LogEntry)
+    do throws(StateError) { next = try log.claim(run.epoch + 1, by: terms.name, at: instant) } catch {
+      throw .unusable(error.message)
+    }
+    let isTaken = database.update { tables in
+      guard tables.open[run.row.id]?.owner == nil, tables.open[run.row.id]?.epoch == run.epoch,
+        tables.logs[run.row.id]?.last?.number == log.number
+      else { return false }
+      tables.logs[run.row.id, default: []].append(next.entry)
+      tables.open[run.row.id]?.owner = worker.id
+      tables.open[run.row.id]?.epoch += 1
+      tables.open[run.row.id]?.hasNews = false
+      return true
+    }
+    return isTaken ? ClaimedRun(log: next.run, epoch: run.epoch + 1) : nil
+  }
+
+  package func claim(
+    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp
+  ) async throws(DatabaseError) -> RunClaim {
+    let tables = try await tables()
+    guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed() else {
+      throw .unavailable("the lease on runs is over")
+    }
+    guard let open = tables.open[run] else { return .over }
+    if let owner = open.owner { return .held(by: tables.workers[owner]?.terms.name ?? "", id: owner) }
+    let lacking = open.row.needs.filter { !terms.offers.contains($0) }
+    if !lacking.isEmpty { return .lacking(lacking) }
+    guard let claimed = try claim(open, in: tables, worker, terms, at: instant) else {
+      throw .conflict("another program claimed the run \(run)")
+    }
+    return .claimed(claimed)
+  }
+
+  package func release(_ run: String, at number: Int, of worker: WorkerIdentity) async throws(DatabaseError) -> Bool {
+    _ = try await tables(forWriting: true)
+    let isReleased = database.update { tables in
+      guard let open = tables.open[run], open.owner == worker.id, !open.hasNews,
+        (tables.logs[run]?.last?.number ?? 0) <= number
+      else { return false }
+      tables.open[run]?.owner = nil
+      return true
+    }
+    if isReleased { database.hint() }
+    return isReleased
+  }
+
+  package func abandon(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
     _ = try await tables(forWriting: true)
     database.write { tables in
-      for id in runs where tables.open[id]?.owner == worker.id { tables.open[id]?.owner = nil }
+      for id in runs where tables.open[id]?.owner == worker.id { tables.free(id) }
     }
+    database.hint()
+  }
+
+  package func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool {
+    _ = try await tables(forWriting: true)
+    return database.update { tables in
+      let ahead = tables.open.values.filter { other in
+        other.row.group == group && other.row.id != run
+          && (other.hasPlace || other.row.id < run && tables.waitsForPlace(other))
+      }
+      guard tables.open[run]?.hasPlace == true || ahead.count < limit else { return false }
+      tables.open[run]?.hasPlace = true
+      return true
+    }
+  }
+
+  package func wakeQueued() async throws(DatabaseError) {
+    _ = try await tables(forWriting: true)
+    database.write { tables in
+      for (group, runs) in Dictionary(grouping: tables.open.values, by: \.row.group) where group != nil {
+        let taken = runs.count(where: \.hasPlace)
+        let waiting = runs.filter(tables.waitsForPlace).sorted { $0.row.id < $1.row.id }
+        for (place, run) in waiting.enumerated() where place < (run.row.groupLimit ?? 0) - taken {
+          tables.open[run.row.id]?.hasNews = true
+        }
+      }
+    }
+    database.hint()
+  }
+
+  package func tell(_ run: String) async throws(DatabaseError) {
+    _ = try await tables(forWriting: true)
+    database.write { $0.open[run]?.hasNews = true }
     database.hint()
   }
 

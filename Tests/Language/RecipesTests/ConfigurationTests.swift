@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import PostgresClient
 import Testing
 
 @testable import Recipes
@@ -53,5 +54,28 @@ import Testing
     #expect(archive.secrets.map(\.name) == ["DESK_KEY", "B"])
     let settings = try archive.settings.evaluate(in: [.object(["DESK_KEY": .string("k"), "B": .string("b")])])
     #expect(try JSON.text(settings) == #"{"baseURL":"http://127.0.0.1:8081","key":"k-b"}"#)
+  }
+
+  @Test func `A database is reached as the URL and 'postgres' say`() throws {
+    let text = """
+      state: postgres://errand@db1:5433,db2/errand
+      postgres: { password: "${{ secrets.A }}-${{ secrets.B }}", rootCertificate: ca.pem, answerWithin: 5s }
+      worker: { name: Lab 3, queues: [default, nightly], capacity: 100 }
+      """
+    let (configuration, faults) = Configuration.read(
+      Source(name: "errand.yaml", text: text), catalog: RecipeEnvironment.catalog)
+    #expect(Diagnostics(faults).rendered() == "")
+    #expect(configuration.state == nil)
+    let database = try #require(configuration.database)
+    #expect(database.url == "postgres://errand@db1:5433,db2/errand")
+    #expect(database.hosts.map(\.description) == ["db1:5433", "db2:5432"])
+    #expect(database.hosts.map(\.answerWithin) == [.seconds(5), .seconds(5)])
+    #expect(database.rootCertificate == "ca.pem")
+    #expect(database.secrets.map(\.name) == ["A", "B"])
+    let password = try database.password?.evaluate(in: [.object(["A": .string("a"), "B": .string("b")])])
+    #expect(password == .string("a-b"))
+    #expect(configuration.worker.name == "Lab 3")
+    #expect(configuration.worker.queues == ["default", "nightly"])
+    #expect(configuration.worker.capacity == 100)
   }
 }

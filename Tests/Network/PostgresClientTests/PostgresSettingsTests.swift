@@ -1,4 +1,5 @@
 import CPostgres
+import Glibc
 import Testing
 
 @testable import PostgresClient
@@ -19,15 +20,15 @@ import Testing
   @Test(arguments: [
     (
       "postgres://ada:hunter2@db1/errand",
-      "the state's URL can't have a password; write postgres: { password: ${{ secrets.NAME }} } in errand.yaml"
+      "the state's URL can't have a password; write postgres: { password: \"${{ secrets.NAME }}\" } in errand.yaml"
     ),
     (
       "postgres://ada:hun/ter2@db1/errand",
-      "the state's URL can't have a password; write postgres: { password: ${{ secrets.NAME }} } in errand.yaml"
+      "the state's URL can't have a password; write postgres: { password: \"${{ secrets.NAME }}\" } in errand.yaml"
     ),
     (
       "postgres://ada@db1/errand?password=hunter2",
-      "the state's URL can't have a password; write postgres: { password: ${{ secrets.NAME }} } in errand.yaml"
+      "the state's URL can't have a password; write postgres: { password: \"${{ secrets.NAME }}\" } in errand.yaml"
     ),
     (
       "postgres://ada@db1/errand?sslrootcert=ca.pem",
@@ -48,6 +49,13 @@ import Testing
       "postgres://ada@db1",
       "the state's URL has no user, host or database; write postgres://USER@HOST[:PORT][,HOST…]/DATABASE"
     ),
+    ("postgres://ada@db1/%00", "write the state's URL as postgres://USER@HOST[:PORT][,HOST…]/DATABASE"),
+    ("postgres://ada@db1/%+1", "write the state's URL as postgres://USER@HOST[:PORT][,HOST…]/DATABASE"),
+    ("postgres://ada@db1/%ff", "write the state's URL as postgres://USER@HOST[:PORT][,HOST…]/DATABASE"),
+    ("postgres://ada@[::1/errand", "write the state's URL as postgres://USER@HOST[:PORT][,HOST…]/DATABASE"),
+    ("postgres://ada@[]/errand", "write the state's URL as postgres://USER@HOST[:PORT][,HOST…]/DATABASE"),
+    ("postgres://ada@[::1]x/errand", "write the state's URL as postgres://USER@HOST[:PORT][,HOST…]/DATABASE"),
+    ("postgres://ada@db1,db2,db3/errand?port=1,2", "the state's URL has 3 hosts and 2 ports"),
     ("postgres://ada@db1,/errand", "a host in the state's URL is empty"),
     ("postgres://ada@db1:0/errand", "a port in the state's URL isn't a number from 1 to 65535"),
     ("postgres://ada@db1:1x/errand", "a port in the state's URL isn't a number from 1 to 65535"),
@@ -55,6 +63,46 @@ import Testing
     let error = #expect(throws: PostgresError.self) { try PostgresSettings.hosts(inURL: url) }
     #expect(error?.description == message)
     #expect(error?.kind == .invalid)
+  }
+
+  /// What libpq makes of a URL; nil if it refuses it.
+  private static func byLibpq(_ url: String) throws -> [String: String]? {
+    typealias Parse = @convention(c) (UnsafePointer<CChar>, OpaquePointer?) -> UnsafeMutablePointer<PQconninfoOption>?
+    typealias Free = @convention(c) (UnsafeMutablePointer<PQconninfoOption>?) -> Void
+    let library = try #require(dlopen("libpq.so.5", RTLD_NOW))
+    let parse = unsafeBitCast(try #require(dlsym(library, "PQconninfoParse")), to: Parse.self)
+    let free = unsafeBitCast(try #require(dlsym(library, "PQconninfoFree")), to: Free.self)
+    guard let options = parse(url, nil) else { return nil }
+    defer { free(options) }
+    var found: [String: String] = [:]
+    var option = options
+    while let keyword = option.pointee.keyword {
+      if let value = option.pointee.val { found[String(cString: keyword)] = String(cString: value) }
+      option += 1
+    }
+    return found
+  }
+
+  @Test func `a URL means what libpq takes it to mean`() throws {
+    let users = ["", "@", "ada@", "ada%40lab@", "%zz@", "a%20da@"]
+    let places = [
+      "", "db1", "db1:5433", "db1,db2:7", "db1:,db2", ",", "[::1]", "[::1]:5,db2", "[::1", "[]", "[::1]x",
+      "%2Frun%2Fpg", "db1:5:6", "db%2", "db1:%35",
+    ]
+    let ends = [
+      "", "/", "/errand", "/the%20state", "/a/b", "?host=/run/pg", "/errand?host=/run/pg&port=5433",
+      "/errand?user=bo&dbname=other", "/errand?host", "/errand?host=%2", "/errand?host=", "/errand?",
+      "/errand?port=1%2C2",
+    ]
+    for user in users {
+      for place in places {
+        for end in ends {
+          let rest = user + place + end
+          let own = PostgresSettings.parts(of: Array(rest.utf8)[...])
+          #expect(try own == PostgresSettingsTests.byLibpq("postgres://\(rest)"), "\(rest)")
+        }
+      }
+    }
   }
 
   @Test(arguments: [

@@ -9,23 +9,26 @@ import Testing
 
 @testable import Agent
 
-/// An agent in this process, on a state in memory and a clock that a test moves.
+/// An agent in this process, on a state in memory, or one that it shares with others, and a clock that a test moves.
 final class HostBench: Sendable {
+  /// Empty if the agent shares a state.
   let store: MemoryStateStore
   let time: TestTime
   let host: RunHost
   let service: RunService
   let schedules: ScheduleHost
-  private let agent: LocalAgent
+  let agent: LocalAgent
   private let news: AsyncStream<RunNews>
   private let decisions: AsyncStream<ScheduleNews>
   private let seen = Mutex<[String]>([])
   /// The prepared runs and the callers that are still alive.
   let census = Census()
 
-  /// - Parameter folder: Where the recipes are; each with an `on` is a schedule.
+  /// - Parameters:
+  ///   - shared: The state that the agent shares with others.
+  ///   - folder: Where the recipes are; each with an `on` is a schedule.
   init(
-    _ store: MemoryStateStore = MemoryStateStore(), time: TestTime = TestTime(), isServing: Bool = true,
+    _ store: MemoryStateStore = MemoryStateStore(), sharing shared: (any StateStore)? = nil, time: TestTime = TestTime(), isServing: Bool = true,
     folder: String = "/nowhere", watched: WatchedFolder? = nil, plan: RunService.Planner? = nil
   ) async {
     self.store = store
@@ -35,9 +38,10 @@ final class HostBench: Sendable {
     served.plan = plan
     served.refusal = { recipe, _ in recipe.summary.isEmpty ? nil : "not here: \(recipe.summary)" }
     let status = AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state")
-    agent = LocalAgent(status, on: store, time: time, serving: served) { [census] record throws(RunRefusedError) in
+    let kept = shared ?? store
+    agent = LocalAgent(status, on: kept, time: time, serving: served) { [census] record throws(RunRefusedError) in
       let file = record.origin.file
-      guard let texts = try? await store.restored(record.origin.texts, as: "the recipe"),
+      guard let texts = try? await kept.restored(record.origin.texts, as: "the recipe"),
         let text = texts[file]?.string
       else {
         throw RunRefusedError("there is no text")
@@ -63,7 +67,7 @@ final class HostBench: Sendable {
     schedules =
       agent.schedules
       ?? ScheduleHost(
-        agent.host, store, time: time, program: "test", serving: LocalAgent.Served([], in: HostBench.environment))
+        agent.host, kept, time: time, program: "test", serving: LocalAgent.Served([], in: HostBench.environment))
     let (news, continuation) = AsyncStream.makeStream(of: RunNews.self)
     self.news = news
     await host.observe { continuation.yield($0) }
@@ -162,7 +166,7 @@ final class HostBench: Sendable {
     await host.lookAtClock()
   }
 
-  func ended(_ id: String) async throws -> RunRecord { try #require(try await store.finishedRun(id)) }
+  func ended(_ id: String) async throws -> RunRecord { try #require(try await agent.store.finishedRun(id)) }
 
   /// The outputs of a run that has ended, as JSON.
   func outputs(_ id: String) async throws -> String {

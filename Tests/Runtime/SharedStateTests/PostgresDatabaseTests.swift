@@ -11,8 +11,9 @@ import Testing
   private static func store() async throws -> SharedStateStore {
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
-    let store = SharedStateStore(try await PostgresDatabase.open([settings]))
-    try await store.work(on: WorkerTerms(name: "test"))
+    let store = SharedStateStore(
+      try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: true)
     store.observeWaiting { Issue.record("\($0.message)") }
     return store
   }
@@ -25,7 +26,7 @@ import Testing
     let settings = try await PostgresServer.database()
     let error = await #expect(throws: DatabaseError.self) { _ = try await PostgresDatabase.open([settings]) }
     #expect(
-      error == .unusable("there is no state in the database yet; make one with errand state init"))
+      error == .unusable("there is no state in the database yet; make one with: errand state init"))
   }
 
   @Test func `Tables are made once, also by several at once`() async throws {

@@ -16,8 +16,9 @@ import Testing
     let server = try await PostgresServer.start(["fsync = on"])
     let settings = server.settings()
     try await PostgresDatabase.migrate([settings])
-    let store = SharedStateStore(try await PostgresDatabase.open([settings]))
-    try await store.work(on: WorkerTerms(name: "test"))
+    let store = SharedStateStore(
+      try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: true)
     let now = SystemTime().now()
     let runs = (0..<4).map { "0199a3f2-4c00-7abc-8def-00000000000\($0)" }
     for run in runs {

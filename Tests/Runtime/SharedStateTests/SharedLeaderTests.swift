@@ -14,8 +14,9 @@ import Testing
 
     init(_ database: SimulatedDatabase, _ clock: ManualClock, _ name: String, isWilling: Bool = true) async throws {
       self.clock = clock
-      store = SharedStateStore(SimulatedConnection(database), time: clock)
-      try await store.work(on: WorkerTerms(name: name)) { 0.5 }
+      store = SharedStateStore(
+        SimulatedConnection(database), terms: WorkerTerms(name: name), time: clock, chance: { 0.5 })
+      try await store.join(takingUp: true)
       await store.seekLead(isWilling: isWilling)
     }
 

@@ -8,8 +8,9 @@ import Testing
 /// The store that several programs share, on the simulated database.
 @Suite struct SharedStateStoreTests {
   @Test func `It does what every store of the state does`() async throws {
-    let store = SharedStateStore(SimulatedConnection(SimulatedDatabase()))
-    try await store.work(on: WorkerTerms(name: "test"))
+    let store = SharedStateStore(
+      SimulatedConnection(SimulatedDatabase()), terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: true)
     #expect(try await StoreConformance.faults(of: store) == [])
   }
 }

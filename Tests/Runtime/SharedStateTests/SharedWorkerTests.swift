@@ -14,13 +14,18 @@ import Testing
     let store: SharedStateStore
     let clock: ManualClock
 
+    /// One that holds no run.
     init(_ database: SimulatedDatabase, _ clock: ManualClock) {
       self.clock = clock
       store = SharedStateStore(SimulatedConnection(database), time: clock)
     }
 
-    func work(_ name: String, offers: Set<String> = []) async throws {
-      try await store.work(on: WorkerTerms(name: name, offers: offers)) { 0.5 }
+    /// One that takes up what is due.
+    init(_ database: SimulatedDatabase, _ clock: ManualClock, _ name: String, offers: Set<String> = []) async throws {
+      self.clock = clock
+      store = SharedStateStore(
+        SimulatedConnection(database), terms: WorkerTerms(name: name, offers: offers), time: clock, chance: { 0.5 })
+      try await store.join(takingUp: true)
     }
   }
 
@@ -56,13 +61,11 @@ import Testing
     let (database, clock) = (SimulatedDatabase(time: ManualClock()), ManualClock())
     let databaseClock = try #require(database.time as? ManualClock)
     // The first one's clock stands still, as that of a frozen machine.
-    let frozen = Program(database, ManualClock())
-    try await frozen.work("lab-1")
+    let frozen = try await Program(database, ManualClock(), "lab-1")
     let run = Self.id(1)
     try await frozen.store.append([Self.created(run, at: clock.now()), Self.running(run, at: clock.now())])
     #expect(database.holder(of: run) == 1)
-    let other = Program(database, clock)
-    try await other.work("lab-2")
+    let other = try await Program(database, clock, "lab-2")
     databaseClock.advance(by: .seconds(13))
     await clock.waitForSleepers(2)
     clock.advance(by: .seconds(3))
@@ -95,10 +98,8 @@ import Testing
     try await client.store.append([Self.created(run, at: clock.now(), needs: ["secret:KEY"])])
     #expect(client.store.run(run) == nil)
     #expect(await client.store.openRun(run)?.status == .queued)
-    let poor = Program(database, clock)
-    try await poor.work("lab-1")
-    let rich = Program(database, clock)
-    try await rich.work("lab-2", offers: ["plugin:markbook", "secret:KEY"])
+    let poor = try await Program(database, clock, "lab-1")
+    let rich = try await Program(database, clock, "lab-2", offers: ["plugin:markbook", "secret:KEY"])
     #expect(await Self.first(of: rich.store, Self.claimed) == [run])
     #expect(poor.store.run(run) == nil)
     for program in [client, poor, rich] { try await program.store.close() }
@@ -107,8 +108,7 @@ import Testing
   @Test func `A run that was given up comes back when its event comes`() async throws {
     let clock = ManualClock()
     let database = SimulatedDatabase(time: clock)
-    let holder = Program(database, clock)
-    try await holder.work("lab-1")
+    let holder = try await Program(database, clock, "lab-1")
     let run = Self.id(1)
     let wait = WaitRecord(.event, event: "handed-in")
     try await holder.store.append([
@@ -116,7 +116,7 @@ import Testing
       .stepWaits(StepWaits(run: run, at: clock.now(), step: "w", now: clock.now(), wait: wait)),
       .runStatusChanged(RunStatusChanged(run: run, at: clock.now(), status: .waiting)),
     ])
-    await holder.store.release(run)
+    #expect(await holder.store.release(run))
     #expect(holder.store.run(run) == nil)
     #expect(database.holder(of: run) == nil)
     let sender = Program(database, clock)
@@ -132,8 +132,8 @@ import Testing
     let clock = ManualClock()
     let database = SimulatedDatabase(time: clock)
     database.loseHints()
-    let (worker, client) = (Program(database, clock), Program(database, clock))
-    try await worker.work("lab-1")
+    let client = Program(database, clock)
+    let worker = try await Program(database, clock, "lab-1")
     // The renewal of the lease, and the next look.
     await clock.waitForSleepers(2)
     let run = Self.id(1)
@@ -149,8 +149,7 @@ import Testing
   @Test func `What others write to a run that is held reaches its holder`() async throws {
     let clock = ManualClock()
     let database = SimulatedDatabase(time: clock)
-    let holder = Program(database, clock)
-    try await holder.work("lab-1")
+    let holder = try await Program(database, clock, "lab-1")
     let run = Self.id(1)
     try await holder.store.append([Self.created(run, at: clock.now()), Self.running(run, at: clock.now())])
     let other = Program(database, clock)
@@ -170,27 +169,28 @@ import Testing
   func `Several programs on PostgreSQL take up each run once, and go on with those of one that died`() async throws {
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
-    @Sendable func store() async throws -> SharedStateStore {
-      SharedStateStore(try await PostgresDatabase.open([settings]))
+    @Sendable func store(_ name: String) async throws -> SharedStateStore {
+      SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: name))
     }
-    let client = try await store()
+    let client = try await store("client")
     let runs = (0..<200).map(Self.id)
     let now = SystemTime().now()
     try await client.append(runs.map { Self.created($0, at: now) })
     let (taken, taking) = AsyncStream.makeStream(of: (worker: String, run: String).self)
-    let workers = try await withThrowingTaskGroup(of: (SharedStateStore, SharedWorker).self) { group in
+    let workers = try await withThrowingTaskGroup(of: (String, SharedStateStore).self) { group in
       for name in ["a", "b", "c", "d"] {
         group.addTask {
-          let worker = try await store()
+          let worker = try await store(name)
           Task {
             for await news in worker.news {
               for run in Self.claimed(news) ?? [] { taking.yield((name, run)) }
             }
           }
-          return (worker, try await worker.work(on: WorkerTerms(name: name)))
+          try await worker.join(takingUp: true)
+          return (name, worker)
         }
       }
-      return try await group.reduce(into: [(SharedStateStore, SharedWorker)]()) { $0.append($1) }
+      return try await group.reduce(into: [(String, SharedStateStore)]()) { $0.append($1) }
     }
     var holders: [String: String] = [:]
     for await (worker, run) in taken {
@@ -200,7 +200,7 @@ import Testing
     // Each holds at most 64, so that all four have some.
     #expect(Set(holders.values).count == 4)
     // Its lease is over at once, as if it had died some time ago; it takes nothing up any more.
-    for (_, worker) in workers where worker.terms.name == "a" { await worker.drain() }
+    for (name, worker) in workers where name == "a" { await worker.drain() }
     let connection = try await PostgresConnection.open(settings)
     try await connection.run("update errand.worker set lease_until = now() - interval '1 second' where name = 'a'")
     let lost = Set(holders.filter { $0.value == "a" }.keys)
@@ -215,6 +215,6 @@ import Testing
       #expect(record.claims.map(\.worker).count == 2 && record.claims.first?.worker == "a")
     }
     connection.close()
-    for store in workers.map(\.0) + [client] { try await store.close() }
+    for store in workers.map(\.1) + [client] { try await store.close() }
   }
 }

@@ -11,8 +11,6 @@
   F(cmdTuples) \
   F(connectPoll) \
   F(connectStartParams) \
-  F(conninfoFree) \
-  F(conninfoParse) \
   F(consumeInput) \
   F(enterPipelineMode) \
   F(errorMessage) \

@@ -1,0 +1,60 @@
+import Basics
+import RunState
+import Runs
+
+/// What happens to a run that another program carries on, as far as its log tells it.
+struct RunElsewhere {
+  private let id: String
+  private let store: any StateStore
+  private let time: any TimeSource
+  private var seen: [StepPath: StepStatus] = [:]
+  private var waits: (reason: String?, until: Timestamp?)?
+
+  /// How long after it happened is told what happened, at most.
+  private static let pause = TimeSpan.seconds(1)
+
+  init(_ id: String, _ store: any StateStore, time: any TimeSource) {
+    (self.id, self.store, self.time) = (id, store, time)
+  }
+
+  /// Tells what happens from now on, until the run is over, stands, or is carried on here.
+  consuming func follow(_ tell: (RunUpdate) async -> Void) async {
+    guard let run = await store.openRun(id) else { return }
+    for step in run.steps { seen[step.path] = step.status }
+    while !Task.isCancelled, store.run(id) == nil, let run = await store.openRun(id) {
+      for update in updates(of: run) { await tell(update) }
+      if run.stands { return }
+      do { try await time.sleep(for: RunElsewhere.pause) } catch { return }
+    }
+  }
+
+  /// What has changed since the run was looked at last.
+  private mutating func updates(of run: RunRecord) -> [RunUpdate] {
+    var updates: [RunUpdate] = []
+    for step in run.steps where seen[step.path] != step.status {
+      let (path, title) = (step.path, step.path.shown)
+      if seen.updateValue(step.status, forKey: path) == nil {
+        updates.append(.progress(.stepBegan(path: path, title: title, depth: 0)))
+      }
+      if step.status == .waiting, let wait = step.wait {
+        updates.append(.progress(.stepWaits(path: path, title: title, depth: 0, wait: wait)))
+      } else if step.status.isEnded {
+        let took = step.endedAt?.span(since: step.startedAt) ?? .zero
+        updates.append(
+          .progress(
+            .stepEnded(
+              path: path, title: title, depth: 0, status: step.status, took: took, error: step.error, isReplayed: false)
+          ))
+      }
+    }
+    let isWaiting = run.status == .waiting || run.status == .queued
+    if isWaiting, waits.map({ $0 != (run.reason, run.wakeAt) }) ?? true { updates.append(.waits(run)) }
+    waits = isWaiting ? (run.reason, run.wakeAt) : nil
+    return updates
+  }
+}
+
+extension RunRecord {
+  /// Whether only a person has the run go on.
+  var stands: Bool { status == .paused && pendingCancel == nil || status == .uncertain }
+}

@@ -1,0 +1,113 @@
+// What the host does with a state that several programs share.
+//
+// A run that this program has taken up is carried on as after a start. One that waits, or that only a person has go on,
+// is given up, so that it costs a row and no place here; one that somebody here follows stays. Whatever people ask of a
+// run that is held elsewhere is in the state before it is heeded there.
+import Basics
+import RunState
+import Runs
+
+extension RunHost {
+  /// How often a run is taken up anew that is being given up elsewhere, and how long that is waited for.
+  static let mostTakings = 25
+  private static let untilTaking = TimeSpan.milliseconds(200)
+
+  /// Whether nothing more is begun here.
+  var isEnding: Bool { isStopping || failure != nil }
+
+  func heed(_ news: SharedNews) async {
+    guard !isStopping else { return }
+    switch news {
+    case .claimed(let runs):
+      for run in runs {
+        // Ends when the run has begun or was given up; nothing that it begins outlives the host's `stop`.
+        Task { await adopt(run) }
+      }
+    case .told(let id): await told(id)
+    case .deposed(let id): lose(id)
+    case .lost: for id in lives.keys.sorted(by: { $0.precedesByScalars($1) }) { lose(id) }
+    case .back, .reaped: break
+    }
+  }
+
+  /// Goes on with a run that this program has taken up.
+  private func adopt(_ run: RunRecord) async {
+    switch run.status {
+    case .paused where run.pendingCancel == nil, .uncertain: await giveUp(run.id)
+    default: try? await carryOn(run.id)
+    }
+  }
+
+  /// Something came for a run, or others wrote to it.
+  private func told(_ id: String) async {
+    guard let run = store.run(id) else {
+      await store.sharing?.passOn(id)
+      return
+    }
+    if run.pendingCancel != nil {
+      if lives[id]?.forcing.isEmpty != false { await end(run) }
+    } else if run.status == .paused, isWalked(id) {
+      await halt(run)
+    } else {
+      await wake(id)
+    }
+  }
+
+  /// Does nothing more for a run that another program carries on, or may carry on.
+  private func lose(_ id: String) {
+    guard let walk = lives[id]?.walk else { return release(id) }
+    walk.engine.stop()
+    // Ends at once; what is in flight is cancelled, and its end can't be kept.
+    Task { await walk.engine.force(after: .zero) }
+  }
+
+  /// Gives a run up that rests, unless somebody follows it here.
+  func giveUp(_ id: String) async {
+    guard ownsAll, !isStopping, let sharing = store.sharing, store.run(id) != nil, !isWalked(id),
+      !followers.isFollowed(id)
+    else { return }
+    if await sharing.release(id) {
+      if store.run(id) == nil, !isWalked(id) { release(id) }
+    } else if let run = store.run(id), !run.rests {
+      await told(id)
+    }
+  }
+
+  /// Takes an open run up, so that it is carried on here; false if it goes on without that.
+  ///
+  /// Of a run that another program is just giving up it waits for that.
+  func take(_ id: String) async throws(RunRefusedError) -> Bool {
+    guard let sharing = store.sharing else { return true }
+    var name = ""
+    for _ in 0..<RunHost.mostTakings {
+      let holder: RunHolder
+      do throws(StateError) { holder = try await sharing.take(id) } catch { throw RunRefusedError(error.message) }
+      switch holder {
+      case .here: return true
+      case .over: throw RunRefusedError("there is no open run \(id)")
+      case .elsewhere(let holder):
+        guard let run = await store.openRun(id), run.status == .paused || run.status == .uncertain else { return false }
+        name = holder
+        try? await time.sleep(for: RunHost.untilTaking)
+      case .nobody(let lacking):
+        let run = await store.openRun(id)
+        guard run?.status == .paused else { throw RunRefusedError.lacks(lacking, run: id) }
+        // Whoever has what it needs takes it up.
+        let reason = "waits for a worker with \(lacking.joined(separator: ", "))"
+        do throws(StateError) { try await keeper.hold(id, as: .queued, reason) } catch {
+          throw RunRefusedError(error.message)
+        }
+        return false
+      }
+    }
+    throw RunRefusedError("the worker \(name) holds the run \(id); try it once more")
+  }
+}
+
+extension RunRefusedError {
+  /// This program can't carry a run on.
+  static func lacks(_ needs: [String], run: String) -> RunRefusedError {
+    RunRefusedError(
+      "the run \(run) needs \(needs.joined(separator: ", ")), which is not here; ask a machine that has it: errand workers")
+  }
+}

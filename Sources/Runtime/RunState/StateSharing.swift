@@ -1,0 +1,69 @@
+/// What a program learns of a state that it shares with others.
+package enum SharedNews: Sendable {
+  /// Runs that it has taken up and is to carry on.
+  case claimed([RunRecord])
+  /// There may be something new that a run it holds waits for, or others wrote to it.
+  case told(String)
+  /// Another program took a run over: nothing more may be done for it here.
+  case deposed(String)
+  /// The lease is over, and others may have everything that was held here.
+  case lost
+  /// There is a lease again.
+  case back
+  /// Workers whose lease was over, and whose runs can be taken up.
+  case reaped([String])
+}
+
+/// What a host has to know of a state that several programs share.
+///
+/// Each open run is held by at most one of them, which carries it on. A run that waits, or that only a person has go on,
+/// is given up, and taken up again by whoever can run it when it is due or something came for it. What people ask of a
+/// run that isn't held here is written to its log; whoever holds it, or takes it up, sees it.
+package protocol StateSharing: Sendable {
+  /// What this program learns of the state; ends with the store. For one reader.
+  var news: AsyncStream<SharedNews> { get }
+  /// Makes this program one that holds runs: those that it creates from now on, and if it is to take up runs, what is due.
+  ///
+  /// Does nothing if it is one already, but that it may begin to take runs up.
+  func join(takingUp: Bool) async throws(StateError)
+  /// Takes nothing more up.
+  func drain() async
+  /// Holds an open run if nobody does, so that it is carried on here, whether it is due or not.
+  func take(_ run: String) async throws(StateError) -> RunHolder
+  /// Gives a run up that rests (`RunRecord.rests`); false if something came for it meanwhile, so that it is still held.
+  func release(_ run: String) async -> Bool
+  /// Gives a run up that can't be carried on here now, whatever its state, once that is possible.
+  func abandon(_ run: String) async
+  /// Has whoever holds a run, or takes it up, look what came for it.
+  func passOn(_ run: String) async
+  /// Gives a run of a group its place, if its limit leaves one or it has one already; those created before it come first.
+  func enter(_ run: RunRecord, in group: RunGroup) async throws(StateError) -> Bool
+  /// Has the oldest queued runs of groups taken up for which there is a place.
+  func wakeQueued() async
+  /// Whether what is done for a run may go out: it is held here, and the lease lasts.
+  func isSure(of run: String) -> Bool
+}
+
+/// Who carries a run on.
+package enum RunHolder: Sendable, Equatable {
+  /// This program.
+  case here
+  /// The worker of that name.
+  case elsewhere(String)
+  /// Nobody; this program doesn't offer what it needs.
+  case nobody(lacking: [String])
+  /// The run isn't open.
+  case over
+}
+
+extension RunRecord {
+  /// Whether nothing is to be done for the run before it is due, an event comes or a person acts.
+  package var rests: Bool {
+    switch status {
+    case .waiting: pendingCancel == nil && !steps.contains { $0.status == .waiting && $0.decision != nil }
+    case .paused, .queued: pendingCancel == nil
+    case .uncertain: true
+    case .running, .succeeded, .failed, .cancelled, .timedOut, .rejected, .skipped: false
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import Basics
+package import PostgresClient
+
+/// How many of the steps of `PostgresSchema` a database has made.
+///
+/// A program uses a database that has made all steps it knows. One that has made more was brought up to date by a newer
+/// program: steps only add, so that older programs use it as well, until one that removes something says how many steps
+/// a program has to know at least.
+package struct PostgresSchemaVersion: Sendable, Equatable {
+  /// 0 where there is no state yet.
+  package var steps: Int
+  /// How many of them a program has to know.
+  package var needed: Int
+
+  /// What a database is like when this program has made its steps.
+  package static let current = PostgresSchemaVersion(steps: PostgresSchema.steps.count, needed: PostgresSchema.needed)
+
+  /// Why a program can't use the database that knows so many steps; nil if it can.
+  func refusal(knowing known: Int) -> String? {
+    if steps == 0 { return "there is no state in the database yet; make one with: errand state init" }
+    if steps < known {
+      return
+        "the tables of the state are those of an older version (\(steps) of \(known) steps); bring them up to date "
+        + "with: errand state migrate"
+    }
+    return newness(knowing: known)
+  }
+
+  /// Why a program can't even change the database.
+  func newness(knowing known: Int) -> String? {
+    if needed <= known { return nil }
+    return
+      "a newer version of errand changed the tables of the state (this one knows \(known) of \(steps) steps, and "
+      + "\(needed) are needed); update errand on this machine"
+  }
+}
+
+extension PostgresDatabase {
+  /// What `migrate` did.
+  package struct Migration: Sendable, Equatable {
+    package var before: PostgresSchemaVersion
+    package var after: PostgresSchemaVersion
+  }
+
+  /// Makes the tables, or brings those of an earlier version up to date.
+  ///
+  /// - Parameters:
+  ///   - makesNew: Whether tables are made where there are none, in place of being brought up to date.
+  ///   - worker: A role that may read and write from now on what is in the tables, but not change them.
+  @discardableResult package static func migrate(
+    _ hosts: [PostgresSettings], makesNew: Bool = true, granting worker: String? = nil
+  ) async throws(DatabaseError) -> Migration {
+    // A step waits for other programs, and may go through all rows.
+    let patient = hosts.map { host in
+      var host = host
+      host.answerWithin = .seconds(3600)
+      return host
+    }
+    // Whether there is a server at all is known sooner.
+    let first = PostgresSource(PostgresTimeline(hosts))
+    let source = PostgresSource(PostgresTimeline(patient))
+    let result: Result<Migration, DatabaseError>
+    do throws(DatabaseError) {
+      try await first.ask { connection throws(PostgresError) in _ = try await connection.run("select 1") }
+      result = .success(
+        try await source.transact { transaction throws(PostgresError) in
+          try await migrate(transaction, makesNew: makesNew, granting: worker)
+        })
+    } catch {
+      result = .failure(error)
+    }
+    await first.close()
+    await source.close()
+    return try result.get()
+  }
+
+  private static func migrate(
+    _ transaction: PostgresTransaction, makesNew: Bool, granting worker: String?
+  ) async throws(PostgresError) -> Migration {
+    try await transaction.run("select pg_advisory_xact_lock(hashtextextended('errand.schema', 0))")
+    let before = try await PostgresSchemaVersion.read { statement throws(PostgresError) in
+      try await transaction.run(statement)
+    }
+    let current = PostgresSchemaVersion.current
+    if let refusal = before.newness(knowing: current.steps) { throw PostgresError(.invalid, refusal) }
+    if before.steps == 0 {
+      if !makesNew, let refusal = before.refusal(knowing: current.steps) { throw PostgresError(.invalid, refusal) }
+      try await transaction.run("create schema if not exists errand")
+    }
+    for step in PostgresSchema.steps.dropFirst(before.steps) {
+      for statement in step { try await transaction.run(statement) }
+    }
+    let after = before.steps < current.steps ? current : before
+    if after != before {
+      for (key, value) in [("schema", after.steps), ("needed", after.needed)] {
+        try await transaction.run(
+          "insert into meta values ($1, $2) on conflict (key) do update set value = excluded.value", .text(key),
+          .text("\(value)"))
+      }
+    }
+    try await transaction.run("select make_partitions()::text")
+    if let worker { try await grant(to: worker, transaction) }
+    return Migration(before: before, after: after)
+  }
+
+  /// Lets a role work on the state: tables that are made later included.
+  private static func grant(to role: String, _ transaction: PostgresTransaction) async throws(PostgresError) {
+    if try await transaction.run("select from pg_roles where rolname = $1", .text(role)).isEmpty {
+      throw PostgresError(.invalid, "there is no role '\(role)'; make it first, as with: create role \(role) login")
+    }
+    let role = "\"\(role.replacing("\"", with: "\"\""))\""
+    let rows = "select, insert, update, delete on tables to \(role)"
+    for statement in [
+      "grant usage on schema errand to \(role)",
+      "grant select, insert, update, delete on all tables in schema errand to \(role)",
+      "alter default privileges in schema errand grant \(rows)",
+    ] {
+      try await transaction.run(statement)
+    }
+  }
+}
+
+extension PostgresSchemaVersion {
+  static func read(
+    _ run: (String) async throws(PostgresError) -> PostgresResult
+  ) async throws(PostgresError) -> PostgresSchemaVersion {
+    var found: [String: Int] = [:]
+    let isThere = try await run(
+      """
+      select exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = 'errand' and c.relname = 'meta')
+      """
+    ).first?.bool(0)
+    if isThere == true {
+      do throws(PostgresError) {
+        for row in try await run("select key, value from errand.meta where key in ('schema', 'needed')").rows {
+          found[try row.text(0)] = Int(try row.text(1))
+        }
+      } catch {
+        guard error.sqlState == "42501" else { throw error }
+        throw PostgresError(
+          .invalid,
+          "the state belongs to another role; its owner lets this one use it with: errand state init --worker ROLE")
+      }
+    }
+    let steps = found["schema"] ?? 0
+    return PostgresSchemaVersion(steps: steps, needed: found["needed"] ?? steps)
+  }
+}

@@ -1,0 +1,197 @@
+import ActionTestKit
+import Basics
+import Recipes
+import RunState
+import RunTestKit
+import SharedState
+import Synchronization
+import Testing
+
+@testable import Agent
+
+/// How agents host the runs of a state that they share; the clock is that of all, and of the database.
+@Suite(.timeLimit(.minutes(5))) struct SharedHostTests {
+  private let time = TestTime()
+  private let database: SimulatedDatabase
+
+  init() { database = SimulatedDatabase(time: time) }
+
+  private func bench(_ name: String, offers: Set<String> = []) async -> HostBench {
+    let store = SharedStateStore(
+      SimulatedConnection(database), terms: WorkerTerms(name: name, offers: offers), time: time, chance: { 0.5 })
+    let bench = await HostBench(sharing: store, time: time)
+    _ = await bench.host.recover()
+    return bench
+  }
+
+  private static func id(_ number: Int) -> String { "0199a3f2-4c00-7abc-8def-\(String(number + 100_000_000_000))" }
+
+  /// Waits until something holds; time passes meanwhile.
+  private func until(_ what: Comment, _ isTrue: () async -> Bool) async {
+    for _ in 0..<2000 {
+      if await isTrue() { return }
+      await Task.yield()
+      time.advance(by: .milliseconds(50))
+    }
+    Issue.record("it never came that \(what)")
+  }
+
+  private func status(_ id: String, _ bench: HostBench) async -> RunStatus? {
+    if let run = await bench.agent.store.openRun(id) { return run.status }
+    return (try? await bench.agent.store.finishedRun(id))??.status
+  }
+
+  private func stop(_ benches: HostBench...) async throws {
+    for bench in benches {
+      await bench.agent.stop()
+      try await bench.agent.store.close()
+    }
+  }
+
+  @Test func `a run that waits is held by nobody, and goes on hours later wherever there is an agent`() async throws {
+    let (first, run) = (await bench("lab-1"), SharedHostTests.id(1))
+    try await first.start(run, RunHostTests.night)
+    await first.until("\(run) waits")
+    await until("it is given up") { database.holder(of: run) == nil }
+    #expect(first.agent.store.run(run) == nil)
+    #expect(await first.host.alarmCount == 0)
+    let second = await bench("lab-2")
+    try await stop(first)
+    // The lease ends on the way, and is made anew.
+    time.advance(by: .seconds(9 * 3600))
+    await until("it has ended") { await status(run, second) == .succeeded }
+    #expect(try await second.ended(run).claims.map(\.worker) == ["lab-2"])
+    try await stop(second)
+  }
+
+  @Test func `a decision reaches a run that nobody holds, through any agent`() async throws {
+    let (first, second, run) = (await bench("lab-1"), await bench("lab-2"), SharedHostTests.id(1))
+    try await first.start(run, RunHostTests.approval)
+    await until("it is given up") { database.holder(of: run) == nil }
+    #expect(
+      try await second.ask(#"{"ask":"decide","run":"\#(run)","approved":true}"#, as: "bob")
+        == [#"{"decided":"ask","run":"\#(run)"}"#])
+    await until("it has ended") { await status(run, second) == .succeeded }
+    #expect(try await second.outputs(run) == #"{"by":"bob"}"#)
+    try await stop(first, second)
+  }
+
+  @Test func `an event reaches a run that nobody holds, through any agent`() async throws {
+    let (first, second, run) = (await bench("lab-1"), await bench("lab-2"), SharedHostTests.id(1))
+    try await first.start(run, RunHostTests.event)
+    await until("it is given up") { database.holder(of: run) == nil }
+    _ = try await second.ask(#"{"ask":"signal","id":"e1","name":"e","data":7}"#)
+    await until("it has ended") { await status(run, second) == .succeeded }
+    #expect(try await second.outputs(run) == #"{"got":7}"#)
+    try await stop(first, second)
+  }
+
+  /// It stays with its agent, because it waits for less than a minute.
+  private static let short = "steps: [{ id: w, wait: 30s }, { let: { x: 1 } }]"
+
+  @Test func `a run that is held elsewhere is cancelled there`() async throws {
+    let (first, second, run) = (await bench("lab-1"), await bench("lab-2"), SharedHostTests.id(1))
+    try await first.start(run, SharedHostTests.short)
+    await until("it waits") { first.agent.store.run(run)?.steps["w"]?.status == .waiting }
+    #expect(
+      try await second.ask(#"{"ask":"cancel","run":"\#(run)","reason":"too late"}"#) == [#"{"cancelled":"\#(run)"}"#])
+    await until("it has ended") { await status(run, second) == .cancelled }
+    #expect(try await second.ended(run).pendingCancel?.reason == "too late")
+    #expect(try await second.ended(run).claims == [])
+    try await stop(first, second)
+  }
+
+  @Test func `a run that is held elsewhere is paused there, and resumed here`() async throws {
+    let (first, second, run) = (await bench("lab-1"), await bench("lab-2"), SharedHostTests.id(1))
+    try await first.start(run, SharedHostTests.short)
+    await until("it waits") { first.agent.store.run(run)?.steps["w"]?.status == .waiting }
+    #expect(try await second.ask(#"{"ask":"pause","run":"\#(run)","reason":"no"}"#) == [#"{"paused":"\#(run)"}"#])
+    await until("it is given up") { database.holder(of: run) == nil }
+    #expect(await status(run, second) == .paused)
+    #expect(
+      try await second.ask(#"{"ask":"resume","run":"\#(run)","detach":true}"#)
+        == [#"{"accepted":"\#(run)","isServing":true}"#])
+    await until("it has ended") { await status(run, second) == .succeeded }
+    #expect(try await second.ended(run).claims.map(\.worker) == ["lab-2"])
+    try await stop(first, second)
+  }
+
+  @Test func `what happens to a run elsewhere is told to those who follow it here`() async throws {
+    let lines = Mutex<[String]>([])
+    let (first, second, run) = (await bench("lab-1"), await bench("lab-2"), SharedHostTests.id(1))
+    try await first.start(run, SharedHostTests.short)
+    await until("it waits") { first.agent.store.run(run)?.steps["w"]?.status == .waiting }
+    // Ends with the run.
+    let follower = Task {
+      try await second.ask(#"{"ask":"follow","run":"\#(run)","snapshot":true}"#) { answer in
+        lines.withLock { $0.append((try? JSON.text(answer)) ?? "") }
+      }
+    }
+    await until("the run as it is comes first") { lines.withLock { $0.first?.hasPrefix(#"{"run":{"#) } == true }
+    await until("it has ended") { await status(run, second) == .succeeded }
+    await until("its end is told") { lines.withLock { $0.last?.hasPrefix(#"{"ended":{"#) } == true }
+    #expect(lines.withLock { $0 }.contains { $0.contains(#""w""#) && $0.contains("succeeded") })
+    try await follower.value
+    try await stop(first, second)
+  }
+
+  @Test func `an agent whose lease is over stops what it does, and another carries it on`() async throws {
+    let clock = TestTime()
+    // The first one's clock stands still, as that of a frozen machine.
+    let frozen = SharedStateStore(
+      SimulatedConnection(database), terms: WorkerTerms(name: "lab-1"), time: clock, chance: { 0.5 })
+    let first = await HostBench(sharing: frozen, time: clock)
+    _ = await first.host.recover()
+    let run = SharedHostTests.id(1)
+    try await first.start(run, SharedHostTests.short)
+    await until("it waits") { first.agent.store.run(run)?.steps["w"]?.status == .waiting }
+    let second = await bench("lab-2")
+    await until("it is taken over") { second.agent.store.run(run) != nil }
+    #expect(second.agent.store.run(run)?.claims.map(\.worker) == ["lab-2"])
+    await until("it has ended") { await status(run, second) == .succeeded }
+    // The first wakes: its lease is over, and nothing of it is written any more.
+    clock.advance(by: .seconds(40))
+    await until("it has let go") { await first.host.active.isEmpty }
+    #expect(first.agent.store.run(run) == nil)
+    #expect(await first.host.failure == nil)
+    let epochs = database.log(of: run).map(\.epoch)
+    #expect(epochs == epochs.sorted())
+    try await stop(second, first)
+  }
+
+  @Test func `a group counts the runs of all agents, and the oldest comes first`() async throws {
+    let (first, second) = (await bench("lab-1"), await bench("lab-2"))
+    let recipe = "concurrencyGroup: { name: marks, limit: 1 }\nsteps: [{ wait: 10s }]"
+    let runs = (1...4).map(SharedHostTests.id)
+    for (place, run) in runs.enumerated() { try await [first, second][place % 2].start(run, recipe) }
+    var order: [String] = []
+    await until("all have ended") {
+      let open = await first.agent.store.openRuns(OpenRunQuery())
+      #expect(open.count { $0.status != .queued } <= 1)
+      for run in runs where !order.contains(run) && !open.contains(where: { $0.id == run }) { order.append(run) }
+      return open.isEmpty
+    }
+    #expect(order == runs)
+    try await stop(first, second)
+  }
+
+  @Test func `a run goes to an agent that has what it needs, also when a person resumes it elsewhere`() async throws {
+    let (poor, rich) = (await bench("lab-1"), await bench("lab-2", offers: ["secret:KEY"]))
+    let run = SharedHostTests.id(1)
+    var created = RunCreated(
+      run: run, at: time.now(), recipe: "r", file: "r.yaml",
+      texts: .inline(.object(["r.yaml": .string("steps: [{ let: { x: 1 } }]")])), inputs: .object([:]), program: "test",
+      language: LanguageVersion.current)
+    created.needs = ["secret:KEY"]
+    let client = SharedStateStore(SimulatedConnection(database), time: time)
+    try await client.append([
+      .runCreated(created),
+      .runStatusChanged(RunStatusChanged(run: run, at: time.now(), status: .paused, reason: "a person paused it")),
+    ])
+    try await poor.host.resume(run)
+    await until("it has ended") { await status(run, poor) == .succeeded }
+    #expect(try await poor.ended(run).claims.map(\.worker) == ["lab-2"])
+    try await stop(poor, rich)
+    try await client.close()
+  }
+}
