@@ -64,6 +64,7 @@ package actor SharedWorker {
     }
     if takingUp, !takesUp {
       takesUp = true
+      held.take(on: terms)
       look()
     }
   }

@@ -329,8 +329,9 @@ extension SimulatedDatabase.Tables {
     for entry in changes.entries { logs[entry.run, default: []].append(entry) }
     for row in changes.created {
       var run = SimulatedDatabase.Open(row: row)
-      run.owner = changes.holder.flatMap { workers[$0] == nil ? nil : $0 }
-      run.epoch = changes.holder == nil ? 0 : 1
+      let holder = changes.holder(of: row.id)
+      run.owner = holder.flatMap { workers[$0] == nil ? nil : $0 }
+      run.epoch = holder == nil ? 0 : 1
       open[row.id] = run
     }
     for row in changes.changed { open[row.id]?.row = row }
