@@ -13,12 +13,13 @@ final class RunKeeper: Sendable {
 
   let store: any StateStore
   let time: any TimeSource
-  let watchers = RunWatchers()
+  let watchers: RunWatchers
   private let content = Mutex(Content())
 
   init(store: any StateStore, time: any TimeSource, base: String?) {
     self.store = store
     self.time = time
+    watchers = RunWatchers(store.sharing, time: time)
     content.withLock { $0.base = base }
   }
 
@@ -64,8 +65,9 @@ final class RunKeeper: Sendable {
   func isFailure(_ error: StateError) -> Bool {
     switch error.kind {
     case .invalid, .deposed: false
-    case .unavailable: store.sharing == nil
-    case .damaged, .newer, .secret, .fatal, .closed: true
+    // In a shared state it is one run's log that is damaged.
+    case .unavailable, .damaged: store.sharing == nil
+    case .newer, .secret, .fatal, .closed: true
     }
   }
 
