@@ -141,7 +141,9 @@ struct RunFormatter: ~Copyable {
     }
     tellClock(waiting, &story)
     let needsClock = run.wakeAt != nil
-    if needsClock || !isServed || holder != nil || facts.place != nil { tellWaker(needsClock ? "wakes it then" : "hears of it", &story) }
+    if needsClock || !isServed || holder != nil || facts.place != nil {
+      tellWaker(needsClock ? "wakes it then" : "hears of it", &story)
+    }
   }
 
   /// Explains that waits that began while the clock was ahead last until it reaches that time again.

@@ -110,6 +110,7 @@ extension RunRefusedError {
   /// This program can't carry a run on.
   static func lacks(_ needs: [String], run: String) -> RunRefusedError {
     RunRefusedError(
-      "the run \(run) needs \(needs.joined(separator: ", ")), which is not here; ask a machine that has it: errand workers")
+      "the run \(run) needs \(needs.joined(separator: ", ")), which is not here; ask a machine that has it: errand workers"
+    )
   }
 }

@@ -179,12 +179,14 @@ extension PostgresDatabase {
     in ids: [String], _ connection: PostgresConnection
   ) async throws(PostgresError) -> String? {
     let rows = try await connection.run([PostgresStatement(SQL.logs(where: "r.id = any($1)"), .uuids(ids))])
-    do throws(PostgresError) {
-      for result in rows { _ = try SQL.logs(result) }
-      return nil
-    } catch {
-      return error.message
+    var unread = Set(ids)
+    for result in rows {
+      for log in try SQL.logs(result) {
+        if let damage = log.damage { return damage }
+        unread.remove(log.record.id)
+      }
     }
+    return unread.isEmpty ? nil : "nothing of it can be read"
   }
 
   /// Finds what has been due for a while and what no program that works now can carry on.
