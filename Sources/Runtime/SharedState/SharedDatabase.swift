@@ -252,6 +252,8 @@ package protocol SharedDatabase: Sendable {
 
   /// Makes a worker known, whose lease begins now.
   func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity
+  /// Changes what a worker offers and takes up; where it is stays as it is.
+  func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError)
   /// Renews a lease; false if it was over, and others may have the worker's runs.
   func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool
   /// Gives up everything that workers hold whose lease is over, and forgets them; gives their names.

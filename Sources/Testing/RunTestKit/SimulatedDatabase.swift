@@ -583,6 +583,11 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
+  package func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError) {
+    _ = try await tables(forWriting: true)
+    database.update { $0.workers[worker.id]?.terms = terms }
+  }
+
   package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {
     _ = try await tables(forWriting: true)
     let now = database.time.elapsed()

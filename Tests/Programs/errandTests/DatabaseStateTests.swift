@@ -137,6 +137,46 @@ struct DatabaseStateTests {
     await alone.remove()
   }
 
+  @Test func `a configuration that is read again changes what the machine takes up, and not its state`() async throws {
+    let (program, url) = try await DatabaseStateTests.program()
+    let environment = DatabaseStateTests.password
+    #expect(try await program.call("state", "init", environment: environment).code == 0)
+    let text = try program.read("errand.yaml")
+    let settings = try #require(try PostgresSettings.hosts(inURL: url).first)
+    let connection = try await PostgresConnection.open(settings)
+    defer { connection.close() }
+    func worker() async throws -> String {
+      let row = try await connection.run(
+        """
+        select name || ' ' || array_to_string(queues, ',') || ' ' || capacity || ' ' || ('connection:shop' = any(offers))
+        from errand.worker
+        """
+      ).first
+      return try row?.text(0) ?? "none"
+    }
+    let serve = try program.serve("serve", "--capacity", "7", environment: environment)
+    #expect(await serve.line(with: "its state is in \(url)") != nil, "\(serve.before)")
+    #expect(try await worker().hasSuffix(" default 7 false"))
+    let shop = "  shop: { plugin: http, baseURL: \"https://shop.example\" }\n"
+    try program.write("worker: { name: lab, queues: [nightly], capacity: 5 }\n\(text)\(shop)", to: "errand.yaml")
+    serve.signal(SIGHUP)
+    #expect(await serve.line(with: "errand.yaml is read again") != nil, "\(serve.before)")
+    // The command line counts more than the file.
+    #expect(try await worker() == "lab nightly 7 true")
+    for other in ["", "state: postgres://errand@127.0.0.1:1/other\n"] {
+      let rest = text.split(separator: "\n").dropFirst(2).joined(separator: "\n")
+      try program.write("\(other)\(rest)\n", to: "errand.yaml")
+      serve.signal(SIGHUP)
+      let line = await serve.line(with: "errand.yaml is not reloaded")
+      #expect(line?.contains("it names another state, ") == true, "\(line ?? "")")
+    }
+    serve.signal(SIGTERM)
+    #expect(await serve.line(with: "stopped") != nil)
+    #expect(await serve.end() == 0)
+    #expect(try await worker() == "none")
+    await program.remove()
+  }
+
   @Test func `only a state in a database is made by a command`() async throws {
     let program = try await Program()
     for command in ["init", "migrate"] {

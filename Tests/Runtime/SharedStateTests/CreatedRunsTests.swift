@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
-  func `likewise in PostgreSQL`() async throws {
+  func `in PostgreSQL, too, a program leaves to others what it couldn't take up`() async throws {
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     func database() async throws -> PostgresDatabase { try await PostgresDatabase.open([settings]) }
@@ -99,5 +99,49 @@ import Testing
     #expect(try await CreatedRunsTests.held(on: database(), takingUp: false) == [true, true, true])
     let taken = try await CreatedRunsTests.takenUp(on: database(), count: 6)
     #expect(taken == [11, 12, 13, 21, 22, 23].map(CreatedRunsTests.id))
+  }
+
+  /// Which of two runs a program takes up: one that it has all for, and one only after it offers more.
+  private static func takenAsOffersGrow(on database: any SharedDatabase, and other: any SharedDatabase) async throws
+    -> [String]
+  {
+    let client = SharedStateStore(other)
+    var terms = WorkerTerms(name: "lab", offers: ["plugin:desk"])
+    let worker = SharedStateStore(database, terms: terms)
+    try await worker.join(takingUp: true)
+    try await client.append([created(id(1), needs: ["secret:KEY"])])
+    try await client.append([created(id(2), needs: ["plugin:desk"])])
+    var taken: [String] = []
+    for await news in worker.news {
+      guard case .claimed(let runs) = news else { continue }
+      taken += runs.map(\.id)
+      if taken == [id(2)] {
+        terms.offers.insert("secret:KEY")
+        terms.queues.insert("nightly")
+        await worker.work(on: terms)
+      }
+      if taken.count == 2 { break }
+    }
+    // What it creates goes by the same.
+    try await worker.append([created(id(3), needs: ["secret:KEY"], queue: "nightly")])
+    if worker.run(id(3)) != nil { taken.append(id(3)) }
+    for store in [client, worker] { try await store.close() }
+    return taken
+  }
+
+  @Test func `a program may offer more while it works`() async throws {
+    let database = SimulatedDatabase()
+    let taken = try await CreatedRunsTests.takenAsOffersGrow(
+      on: SimulatedConnection(database), and: SimulatedConnection(database))
+    #expect(taken == [2, 1, 3].map(CreatedRunsTests.id))
+  }
+
+  @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
+  func `a program may offer more in PostgreSQL while it works`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    let taken = try await CreatedRunsTests.takenAsOffersGrow(
+      on: PostgresDatabase.open([settings]), and: PostgresDatabase.open([settings]))
+    #expect(taken == [2, 1, 3].map(CreatedRunsTests.id))
   }
 }
