@@ -64,7 +64,8 @@ struct ServeCommand: DispatchedCommand {
       zone: LocalZone(of: workspace))
     guard let agent = connection.agent, let schedules = agent.schedules else { return .unavailable }
     return try await Service(
-      dispatch: dispatch, access: session.access, current: current, connection: connection, agent: agent, log: log, time: time,
+      dispatch: dispatch, access: session.access, current: current, connection: connection, agent: agent, log: log,
+      time: time,
       schedules: schedules
     ).run()
   }
