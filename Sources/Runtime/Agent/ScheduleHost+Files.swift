@@ -39,13 +39,13 @@ extension ScheduleHost {
     let ids = Set(entries.map(\.id))
     settling = settling.filter { ids.contains($0.key) }
     refused = refused.filter { ids.contains($0.key) }
-    guard isServing, !entries.isEmpty else {
+    guard isLeading, !entries.isEmpty else {
       foldersObserver?([])
       clock?.set(false, at: nil)
       return
     }
     let listings = await watched.list(Set(entries.map(\.pattern)))
-    guard isServing else { return }
+    guard isLeading else { return }
     foldersObserver?(Set(listings.values.flatMap(\.folders)).sorted { $0.precedesByScalars($1) })
     var next: Timestamp?
     for entry in entries {

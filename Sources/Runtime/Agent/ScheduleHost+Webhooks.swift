@@ -21,7 +21,11 @@ extension ScheduleHost {
   }
 
   /// How many starts of a schedule wait; nil if it isn't served now.
-  private func waiting(of id: String) -> Int? { isServing ? scheduler.files(of: id)?.waiting : nil }
+  private func waiting(of id: String) async -> Int? {
+    if isLeading { return scheduler.files(of: id)?.waiting }
+    guard isServing, isElsewhere else { return nil }
+    return await store.schedule(id)?.buffered.count
+  }
 
   /// The fields of the head of a delivery that its entry names.
   func headers(of event: EventRecord) async -> Value? {

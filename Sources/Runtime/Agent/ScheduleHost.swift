@@ -35,15 +35,17 @@ package enum ScheduleNews: Sendable {
 ///
 /// When the state refuses a batch, say because another process consumed an event meanwhile, the scheduler no longer
 /// matches the state and is made again from it. A state that can no longer be written ends the agent.
+///
+/// Of a state that several programs share only the leader fires slots (`ScheduleHost+Sharing`).
 package actor ScheduleHost {
   let store: any StateStore
-  private let host: RunHost
+  let host: RunHost
   let time: any TimeSource
   let program: String
   /// Whether every service is made up.
   let isSandbox: Bool
   let refusal: @Sendable (Recipe, _ inputs: Value) async -> String?
-  private let newID: @Sendable (Timestamp) -> String
+  let newID: @Sendable (Timestamp) -> String
   var registry: RecipeRegistry
   var scheduler: Scheduler
   var plans: [String: [SchedulePlan]] = [:]
@@ -51,11 +53,11 @@ package actor ScheduleHost {
   private var news: Task<Void, Never>?
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
   /// Records the latest decisions; ends when they are on disk.
-  private var keeping: Task<Void, Never>?
+  private(set) var keeping: Task<Void, Never>?
   /// Counts how often the scheduler was given entries, for which the state is read.
-  private var settings = 0
+  private(set) var settings = 0
   /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
-  private var generation = 0
+  private(set) var generation = 0
   /// The schedules reported to follow a recipe that doesn't exist, with that recipe.
   private var astray: [String: String] = [:]
   /// The schedules reported to have a mark ahead of the clock.
@@ -76,8 +78,25 @@ package actor ScheduleHost {
   var lastLook: Task<Void, Never>?
   var nextLook: Task<Void, Never>?
   var foldersObserver: (@Sendable ([String]) -> Void)?
-  /// Whether slots are fired.
+  /// Whether the recipes are served.
   private(set) var isServing = false
+  /// Whether slots are fired, which of a shared state only the leader does.
+  private(set) var isLeading = false
+  /// How the schedules are decided on that several programs share; nil where this one decides.
+  nonisolated let sharing: (any ScheduleSharing)?
+  /// What the scheduler knows of schedules that are shared; nil for one that is to be read from the state.
+  var term: ScheduleTerm?
+  /// Why the last decisions that are void are.
+  private var voiding: StateError?
+  /// Watch who leads, and look at what happens elsewhere; cancelled by `stop`.
+  private var watching: [Task<Void, Never>] = []
+  /// Whether a look at what happened elsewhere is under way, and whether another is wanted.
+  var isLooking = false
+  var wantsLook = false
+  /// The events that were offered to the schedules, of those that nobody has consumed.
+  var offered: Set<String> = []
+  /// The recipes in force as the state has them, by their files.
+  private var kept: [String: (texts: StoredValue, language: Int, recipe: Recipe)] = [:]
 
   init(
     _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, isSandbox: Bool = false,
@@ -85,6 +104,7 @@ package actor ScheduleHost {
   ) {
     self.isSandbox = isSandbox
     self.store = store
+    sharing = store.scheduling
     self.host = host
     self.time = time
     self.program = program
@@ -116,14 +136,25 @@ package actor ScheduleHost {
   /// Whether the next look should be soon.
   package var looksAgain: Bool { registry.hasMissingFile }
   /// How many schedules there are, and when the first of them is due.
-  package var count: Int { scheduler.count }
-  package var nextDue: Timestamp? { scheduler.nextDue }
+  package var count: Int { get async { isElsewhere ? await store.schedules().count : scheduler.count } }
+  package var nextDue: Timestamp? {
+    get async {
+      isElsewhere ? await upcoming(SlotQuery(limit: 1, isFirst: true)).first?.slot : scheduler.nextDue
+    }
+  }
   /// When each schedule is due, in words.
-  package var words: [String: String] { scheduler.words }
+  package var words: [String: String] {
+    get async {
+      guard isElsewhere else { return scheduler.words }
+      let known = await schedulesElsewhere().map { ($0.record.id, $0.trigger?.wordsWithZone) }
+      return Dictionary(known) { first, _ in first }.compactMapValues(\.self)
+    }
+  }
 
   /// The coming slots, earliest first.
-  package func upcoming(_ query: SlotQuery) -> [UpcomingSlot] {
+  package func upcoming(_ query: SlotQuery) async -> [UpcomingSlot] {
     let now = time.now()
+    if isElsewhere { return await upcomingElsewhere(query, at: now) }
     let found = scheduler.upcoming(
       of: query.schedule, from: max(query.from ?? now, now), before: query.before ?? .latest, limit: query.limit,
       isFirst: query.isFirst, recipes: query.recipes)
@@ -179,21 +210,28 @@ package actor ScheduleHost {
     let before = settings
     // A schedule that has just been removed must not come back with what it had.
     await keeping?.value
+    // Before the state is read, so that what is changed meanwhile is found to be.
+    let term = if let term { term } else { await sharing?.term() }
+    if let sharing, isLeading, term?.isLeading != true { return await follow(sharing) }
     let earlier = await earlierPlans(entries)
     let completed = await completedSlots()
     let (records, gathered, outputs) = await recordsToSet(completing: completed)
     if settings != before { return false }
     settings += 1
+    self.term = term
     let now = time.now()
     // A file that cannot be read now may be back later; its schedule keeps its past.
     let kept = records.filter { registry.isUnreadable($0.file) }.map(\.id)
     // Slots that were due before this look are decided by the rule before the edit.
-    let due = isServing ? decide { $0.due(at: now) } : []
+    let due = isLeading ? decide { $0.due(at: now) } : []
     let events = decide {
       $0.set(
         entries, keeping: Set(kept), after: earlier, gathered: gathered, outputs: outputs, records: records, at: now)
     }
-    guard isServing else { return true }
+    guard isLeading else {
+      if isServing { await openWebhooks() }
+      return true
+    }
     await carryOut(due + [Decision(schedule: "", events: completed.map { .slotDecided($0) } + events)])
     planAlarm()
     await tellAhead()
@@ -240,7 +278,7 @@ package actor ScheduleHost {
   }
 
   /// What a run gave, or why that can't be read.
-  private func outputs(of run: RunRecord?) async -> Result<Value?, StateError> {
+  func outputs(of run: RunRecord?) async -> Result<Value?, StateError> {
     guard let stored = run?.outputs else { return .success(nil) }
     do throws(StateError) { return .success(try await store.restored(stored, as: "the outputs")) } catch {
       return .failure(error)
@@ -250,7 +288,7 @@ package actor ScheduleHost {
   /// The starts that an earlier version left waiting without their inputs, with what these are by the recipe that was in
   /// force: it computed them only when a run started.
   private func completedSlots() async -> [SlotRecord] {
-    guard isServing else { return [] }
+    guard isLeading else { return [] }
     var completed: [SlotRecord] = []
     for record in await store.schedules() where record.language == 1 && !scheduler.knows(record.id) {
       let waiting = record.buffered.filter { $0.inputs == nil && $0.cause.slot == nil }
@@ -284,10 +322,19 @@ package actor ScheduleHost {
   }
 
   /// The recipe and the entry of a schedule as the state has them, if they are still valid.
-  private func inForce(_ record: ScheduleRecord) async -> (Recipe, Trigger)? {
-    guard let stored = record.texts, let texts = try? await store.restored(stored, as: "the recipe").map,
-      let recipe = registry.recipe(of: record.file, from: texts, in: record.language)
-    else { return nil }
+  func inForce(_ record: ScheduleRecord) async -> (Recipe, Trigger)? {
+    guard let stored = record.texts else { return nil }
+    let recipe: Recipe
+    if let known = kept[record.file], known.texts == stored, known.language == record.language {
+      recipe = known.recipe
+    } else {
+      guard let texts = try? await store.restored(stored, as: "the recipe").map,
+        let read = registry.recipe(of: record.file, from: texts, in: record.language)
+      else { return nil }
+      recipe = read
+      // Where another leads, they are asked for again and again.
+      if isElsewhere { kept[record.file] = (stored, record.language, read) }
+    }
     let trigger = recipe.triggers.first { ScheduleEntry.id(of: $0, in: recipe.name).hasSameScalars(as: record.id) }
     return trigger.map { (recipe, $0) }
   }
@@ -329,7 +376,7 @@ package actor ScheduleHost {
 
   /// What an earlier process had in force of schedules that have changed or are gone; the scheduler knows its own.
   private func earlierPlans(_ entries: [ScheduleEntry]) async -> [String: SchedulePlan] {
-    guard isServing else { return [:] }
+    guard isLeading else { return [:] }
     let specs = Dictionary(entries.map { ($0.id, $0.plan.spec) }) { first, _ in first }
     var earlier: [String: SchedulePlan] = [:]
     for record in await store.schedules() where !scheduler.knows(record.id) && specs[record.id] != record.spec {
@@ -373,8 +420,10 @@ package actor ScheduleHost {
 
   /// Fires slots from now on, beginning with missed and leftover ones.
   ///
-  /// Call it after the first look at the recipes.
-  package func serve() async {
+  /// Call it after the first look at the recipes. Of a state that several programs share, it does so while it leads.
+  ///
+  /// - Parameter mayLead: Whether it may lead where several programs share the state.
+  package func serve(mayLead: Bool = true) async {
     isServing = true
     let (stream, continuation) = AsyncStream.makeStream(of: RunNews.self)
     let activity = host.activity
@@ -400,17 +449,49 @@ package actor ScheduleHost {
         activity?.end()
       }
     }
-    scheduler = Scheduler(newID: newID)
+    if let sharing {
+      await setEntries()
+      watching = watch(sharing)
+      await sharing.seekLead(isWilling: mayLead)
+    } else {
+      await begin()
+      for event in await store.events(EventQuery(isUnconsumed: true)) { await offer(event.id) }
+      planAlarm()
+    }
+  }
+
+  /// Fires slots from now on, by what the state says.
+  func begin() async {
+    isLeading = true
+    forget()
     await setEntries()
-    for event in await store.events(EventQuery(isUnconsumed: true)) { await offer(event.id) }
     planAlarm()
+  }
+
+  /// Fires no slots until `begin`.
+  func end() {
+    isLeading = false
+    forget()
+    clock?.set(true, at: nil)
+    clock?.set(false, at: nil)
+    foldersObserver?([])
+  }
+
+  /// Forgets all that is known of schedules but their entries; what was decided and isn't recorded is void.
+  private func forget() {
+    generation += 1
+    scheduler = Scheduler(newID: newID)
+    (term, offered) = (nil, [])
+    (settling, unseen, refused, crowded) = ([:], [:], [:], [])
   }
 
   /// Stops firing slots; decisions already made are recorded.
   package func stop() async {
     isServing = false
+    isLeading = false
     clock?.stop()
     news?.cancel()
+    for task in watching { task.cancel() }
     await keeping?.value
   }
 
@@ -422,31 +503,37 @@ package actor ScheduleHost {
   func planAlarm() { clock?.set(true, at: scheduler.nextDue) }
 
   private func fire() async {
-    guard isServing else { return }
+    guard isLeading else { return }
     await carryOut(decide { $0.due(at: time.now()) })
     planAlarm()
   }
 
   private func handle(_ news: RunNews) async {
-    guard isServing else { return }
+    guard isLeading else { return }
+    // All ends and events are found in one place, those of this program too.
+    if let sharing { return await look(sharing) }
     switch news {
     case .ended(let run):
       let outputs = scheduler.readsOutputs(of: run.recipe) ? await outputs(of: run) : .success(nil)
       await carryOut(decide { $0.runEnded(run, outputs: outputs, at: time.now()) })
-      if let id = run.origin.cause.schedule, crowded.contains(id),
-        scheduler.files(of: id)?.waiting ?? 0 <= Scheduler.mostWaitingFiles / 2
-      {
-        await lookForFiles()
-      }
+      await lookForCrowded(run)
     case .event(let id): if await !offer(id) { tell(.untaken(event: id)) }
     default: return
     }
     planAlarm()
   }
 
+  /// Looks for files that had no place in the queue of the schedule of a run that ended.
+  func lookForCrowded(_ run: RunRecord) async {
+    guard let id = run.origin.cause.schedule, crowded.contains(id),
+      scheduler.files(of: id)?.waiting ?? 0 <= Scheduler.mostWaitingFiles / 2
+    else { return }
+    await lookForFiles()
+  }
+
   /// Offers an event that no run has taken to the schedules that listened for it when it came; false if none takes it.
-  @discardableResult private func offer(_ id: String) async -> Bool {
-    guard let event = await store.event(id), event.consumedBy == nil, isServing else { return true }
+  @discardableResult func offer(_ id: String) async -> Bool {
+    guard let event = await store.event(id), event.consumedBy == nil, isLeading else { return true }
     let data = await data(of: event)
     let headers = await headers(of: event)
     guard let decision = decide({ $0.eventReceived(event, with: data, headers: headers, at: time.now()) }) else {
@@ -454,6 +541,12 @@ package actor ScheduleHost {
     }
     await carryOut([decision])
     return true
+  }
+
+  /// Reads the schedules from the state, for what is decided once where no scheduler keeps up with it.
+  private func readAgain() async {
+    forget()
+    await setEntries()
   }
 
   // MARK: What was decided
@@ -484,8 +577,10 @@ package actor ScheduleHost {
     let events = decisions.flatMap(\.events).map { event in
       if case .runCreated(let run) = event { host.keeper.creation(of: run) } else { event }
     }
-    do throws(StateError) { if !events.isEmpty { try await host.keeper.append(events) } } catch {
-      if error.kind == .invalid { makeAgain(because: error.message) }
+    do throws(StateError) { if !events.isEmpty { try await record(events) } } catch {
+      voiding = error
+      // What isn't known to be kept is read with the rest.
+      if error.kind == .invalid || sharing != nil && error.kind == .unavailable { makeAgain(because: error.message) }
       return
     }
     for event in events {
@@ -508,6 +603,22 @@ package actor ScheduleHost {
     }
   }
 
+  /// Records what was decided, if the scheduler knows all that was before it.
+  private func record(_ events: [StateEvent]) async throws(StateError) {
+    guard let sharing else { return try await host.keeper.append(events) }
+    let generation = generation
+    // What a person asks for is recorded as it is where no scheduler decides on it.
+    let known = if let term { term } else { await sharing.term() }
+    guard let known else { throw StateError(.closed, "the state is closed") }
+    do throws(StateError) {
+      let next = try await sharing.append(events, in: known)
+      if generation == self.generation { term = next }
+    } catch {
+      if host.keeper.isFailure(error) { host.keeper.fail(error) }
+      throw error
+    }
+  }
+
   private func carryOut(_ effect: Decision.Effect) async {
     switch effect {
     // A run that cannot begin is paused with the reason, which the host reports.
@@ -519,14 +630,16 @@ package actor ScheduleHost {
     }
   }
 
-  private func makeAgain(because reason: String) {
+  func makeAgain(because reason: String) {
     tell(.madeAgain(reason: reason))
     generation += 1
     scheduler = Scheduler(newID: newID)
+    (term, offered) = (nil, [])
     // Recorded after the decisions made so far; ends when it is recorded.
     host.activity?.begin()
     Task {
       await setEntries()
+      if let sharing { await look(sharing) }
       host.activity?.end()
     }
   }
@@ -549,7 +662,7 @@ extension ScheduleHost {
     guard let record = await store.schedule(id) else {
       throw RequestRefusedError(.notFound, "the schedule '\(id)' was just removed")
     }
-    let trigger = if let plan = scheduler.plan(of: id) { plan.trigger } else { await inForce(record)?.1 }
+    let trigger = if !isElsewhere, let plan = scheduler.plan(of: id) { plan.trigger } else { await inForce(record)?.1 }
     return KnownSchedule(record, trigger)
   }
 
@@ -558,7 +671,13 @@ extension ScheduleHost {
 
   private func served(_ id: String) async throws(RequestRefusedError) {
     try await known(id)
-    if isServing { return }
+    if isLeading { return }
+    if isServing {
+      throw RequestRefusedError(
+        .notServing,
+        "no machine decides on the schedules now, and only one that does starts their runs; start errand serve without --no-schedules"
+      )
+    }
     let file = await store.schedule(id)?.file ?? "RECIPE"
     throw RequestRefusedError(
       .notServing,
@@ -574,6 +693,11 @@ extension ScheduleHost {
     planAlarm()
     if let failure = await host.failure { throw RequestRefusedError(.state, failure.message) }
     if generation != self.generation {
+      if let voiding, voiding.kind == .unavailable {
+        throw RequestRefusedError(
+          .state,
+          "\(voiding.message); it isn't known whether it was done: see errand schedule list before you ask again")
+      }
       throw RequestRefusedError(.conflict, "the schedule changed meanwhile; try again")
     }
     return decisions.flatMap(\.events).compactMap { if case .slotDecided(let slot) = $0 { slot } else { nil } }
@@ -582,9 +706,10 @@ extension ScheduleHost {
   /// Pauses a schedule: it starts nothing until it is resumed.
   package func pause(_ id: String, note: String?) async throws(RequestRefusedError) -> [SlotRecord] {
     try await known(id)
-    if isServing, let decisions = decide({ $0.pause(id, note: note, at: time.now()) }) {
+    if isLeading, let decisions = decide({ $0.pause(id, note: note, at: time.now()) }) {
       return try await decided(decisions)
     }
+    if !isLeading { term = nil }
     let pause = PauseRecord(at: time.now(), origin: .person, note: note)
     let event = StateEvent.schedulePaused(SchedulePaused(schedule: id, pause: pause))
     return try await decided([Decision(schedule: id, events: [event])])
@@ -595,6 +720,7 @@ extension ScheduleHost {
     try await known(id)
     // Without a serving agent the recipes have not been read yet.
     if !isServing { _ = await look() }
+    if isElsewhere { await readAgain() }
     return try await decided(decide { $0.resume(id, at: time.now()) })
   }
 
@@ -611,10 +737,11 @@ extension ScheduleHost {
     }
     let started = try await startedSlots(of: id, from: now).union(record.started).union(record.buffered.map(\.slot))
     let slots = started.filter { $0 > now }.sorted()
-    if isServing, let decisions = decide({ $0.reset(id, to: now, started: slots, at: now) }) {
+    if isLeading, let decisions = decide({ $0.reset(id, to: now, started: slots, at: now) }) {
       ahead.remove(id)
       return try await decided(decisions)
     }
+    if !isLeading { term = nil }
     return try await decided([
       Decision(
         schedule: id,

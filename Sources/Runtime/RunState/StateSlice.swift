@@ -104,6 +104,10 @@ package struct StateChanges: Sendable {
   package var grown: [SlotRecord] = []
   /// The names of the events that came for any run that waits.
   package var came: Set<String> = []
+  /// Whether a scheduler that was made before doesn't know the schedules any more.
+  package var isSteering = false
+  /// Whether it is about something that a leader of the schedules has to look at.
+  package var concernsSchedules = false
 }
 
 /// What was read of the state, and what batches of events make of it.
@@ -198,7 +202,25 @@ package struct StateSlice: Sendable {
     changes.slots = Array(state.slots.dropFirst(rows))
     changes.grown = zip(before.slots, state.slots).filter { $0 != $1 }.map(\.1)
     rows = state.slots.count
+    let isPausedByEnd = before.schedules.contains { id, schedule in
+      schedule.pause == nil && state.schedules[id]?.pause != nil
+    }
+    changes.isSteering = isPausedByEnd || events.contains(where: \.steersSchedules)
+    changes.concernsSchedules =
+      changes.isSteering || changes.items.contains { $0.name.kind == .schedule }
+      || events.contains { if case .eventReceived = $0 { true } else { false } }
     return changes
+  }
+}
+
+extension StateEvent {
+  /// Whether it changes a schedule otherwise than the end of a run does.
+  fileprivate var steersSchedules: Bool {
+    switch self {
+    case .scheduleSet, .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided, .eventGathered, .filesSeen: true
+    case .runCreated(let event): event.cause.schedule != nil
+    default: false
+    }
   }
 }
 

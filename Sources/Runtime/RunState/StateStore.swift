@@ -50,6 +50,9 @@ package protocol StateStore: Sendable {
   /// How a state is shared by several programs; nil for one that belongs to this program alone.
   var sharing: (any StateSharing)? { get }
 
+  /// How the schedules are decided on where several programs share the state; nil where this program alone decides.
+  var scheduling: (any ScheduleSharing)? { get }
+
   /// The finished runs that match, latest end first.
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary]
   /// The ended run with that id, if it is still in memory.
@@ -101,6 +104,7 @@ package protocol StateStore: Sendable {
 
 extension StateStore {
   package var sharing: (any StateSharing)? { nil }
+  package var scheduling: (any ScheduleSharing)? { nil }
 
   /// The run with exactly that id, open or finished, if there is one.
   package func keptRun(_ id: String) async throws(StateError) -> RunRecord? {

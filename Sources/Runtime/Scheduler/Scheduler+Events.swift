@@ -43,24 +43,38 @@ extension Scheduler {
   package mutating func runEnded(
     _ run: RunRecord, outputs: Result<Value?, StateError> = .success(nil), at now: Timestamp
   ) -> [Decision] {
-    var decisions: [Decision] = []
-    if let id = run.origin.cause.schedule, let index = indexes[id] {
-      decisions += evaluate(index, at: now) { evaluation in
-        evaluation.current.open.removeAll { $0 == run.id }
-        evaluation.current.asked.remove(run.id)
-        // The state's fold has done the same.
-        if evaluation.plan.trigger.pausesOnFailure, evaluation.current.pause == nil {
-          evaluation.current.pause = PauseRecord(onFailureOf: run)
-        }
-        evaluation.startWaiting()
-      }
-    }
+    var decisions = ownRunEnded(run, at: now)
     let end = FollowedEnd(run: run.id, status: run.status, at: run.endedAt ?? run.now)
-    for id in followers[run.recipe] ?? [] {
-      if let index = indexes[id] { decisions += evaluate(index, at: now) { $0.follow(end, outputs) } }
-    }
+    for id in followers[run.recipe] ?? [] { decisions += runEnded(end, outputs: outputs, before: id, at: now) }
     return decisions
   }
+
+  /// Tells a run's own schedule that it ended.
+  package mutating func ownRunEnded(_ run: RunRecord, at now: Timestamp) -> [Decision] {
+    guard let id = run.origin.cause.schedule, let index = indexes[id] else { return [] }
+    return evaluate(index, at: now) { evaluation in
+      evaluation.current.open.removeAll { $0 == run.id }
+      evaluation.current.asked.remove(run.id)
+      // The state's fold has done the same.
+      if evaluation.plan.trigger.pausesOnFailure, evaluation.current.pause == nil {
+        evaluation.current.pause = PauseRecord(onFailureOf: run)
+      }
+      evaluation.startWaiting()
+    }
+  }
+
+  /// Tells one schedule that follows a run's recipe of the run's end.
+  package mutating func runEnded(
+    _ end: FollowedEnd, outputs: Result<Value?, StateError>, before follower: String, at now: Timestamp
+  ) -> [Decision] {
+    guard let index = indexes[follower] else { return [] }
+    return evaluate(index, at: now) { $0.follow(end, outputs) }
+  }
+
+  /// The runs of schedules that haven't ended.
+  package var openRuns: Set<String> { Set(states.values.flatMap(\.open)) }
+  /// The recipes whose runs schedules follow.
+  package var followedRecipes: Set<String> { Set(followers.filter { !$0.value.isEmpty }.keys) }
 
   /// Whether the inputs of a schedule that follows a recipe are computed from what its runs give.
   package func readsOutputs(of recipe: String) -> Bool {

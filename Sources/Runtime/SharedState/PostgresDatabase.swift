@@ -15,6 +15,8 @@ package final class PostgresDatabase: SharedDatabase {
   private let reading: PostgresSource
   package let hints: AsyncStream<Void>
   private let hinting: AsyncStream<Void>.Continuation
+  package let scheduleHints: AsyncStream<ScheduleHint>
+  private let scheduleHinting: AsyncStream<ScheduleHint>.Continuation
   /// The worker whose hints are passed on.
   private let listening = Mutex<Int?>(nil)
 
@@ -22,13 +24,18 @@ package final class PostgresDatabase: SharedDatabase {
     appending = PostgresSource(timeline)
     transacting = PostgresSource(timeline)
     (hints, hinting) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    (scheduleHints, scheduleHinting) = AsyncStream.makeStream(
+      of: ScheduleHint.self, bufferingPolicy: .bufferingNewest(64))
     reading = PostgresSource(timeline)
   }
 
   /// Passes on what is heard from now on that concerns this program, also on connections that are made later.
   private func hear() async {
     await reading.listen(to: "errand") { [weak self] payload in
-      guard let self, payload == "due" || listening.withLock({ $0 }).map({ "\($0)" }) == payload else { return }
+      guard let self else { return }
+      if payload == "schedules" { return _ = scheduleHinting.yield(.changed) }
+      if payload == "lead" { return _ = scheduleHinting.yield(.vacant) }
+      guard payload == "due" || listening.withLock({ $0 }).map({ "\($0)" }) == payload else { return }
       hinting.yield()
     }
   }
@@ -56,6 +63,7 @@ package final class PostgresDatabase: SharedDatabase {
     await transacting.close()
     await reading.close()
     hinting.finish()
+    scheduleHinting.finish()
   }
 
   // MARK: Logs
@@ -324,6 +332,71 @@ package final class PostgresDatabase: SharedDatabase {
     return microseconds.map { TimeSpan.milliseconds($0 / 1000 + 1) }
   }
 
+  // MARK: Who decides on the schedules
+
+  package func lead(
+    _ worker: WorkerIdentity, lease: TimeSpan, clock: Timestamp, isWilling: Bool
+  ) async throws(DatabaseError) -> Int? {
+    try await appending.ask { connection throws(PostgresError) in
+      _ = try await connection.run(SQL.noteClock, .int64(worker.id), .timestamp(clock))
+      guard isWilling else { return nil }
+      return try await connection.run(
+        SQL.lead, .int64(worker.id), .int64(lease.nanoseconds / 1000), .int64(LeaderRow.mostOffset.nanoseconds / 1000)
+      ).first?.int64(0)
+    }
+  }
+
+  package func resign(_ worker: WorkerIdentity) async throws(DatabaseError) {
+    try await appending.ask { connection throws(PostgresError) in
+      _ = try await connection.run(
+        """
+        with vacant as (update leader set worker = null, until = '-infinity' where worker = $1 returning name)
+        select pg_notify('errand', 'lead') from vacant
+        """, .int64(worker.id))
+    }
+  }
+
+  package func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String> {
+    try await reading.ask { connection throws(PostgresError) in
+      var open: Set<String> = []
+      let ids = runs.filter(\.isUUID)
+      for row in try await connection.run("select id from run where id = any($1)", .uuids(Array(ids))).rows {
+        open.insert(try row.uuid(0))
+      }
+      return open
+    }
+  }
+
+  package func freeEvents() async throws(DatabaseError) -> [String] {
+    let (held, taken) = LeaderRow.untilLooked
+    return try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        select i.name from item i where i.kind = 'event' and i.holder is null and not exists (
+          select 1 from run r where r.waits_for @> array[i.reference] and r.waits_for <> '{}'
+            and i.at > clock_timestamp() - case when r.has_news then $1 else $2 end * interval '1 microsecond')
+        order by i.at, i.name
+        """, .int64(taken.nanoseconds / 1000), .int64(held.nanoseconds / 1000)
+      ).rows.map { row throws(PostgresError) in try row.text(0) }
+    }
+  }
+
+  package func leader() async throws(DatabaseError) -> LeaderRow {
+    try await reading.ask { connection throws(PostgresError) in
+      let row = try await connection.run(
+        """
+        select coalesce(l.worker, 0), coalesce(w.name, ''), l.epoch, l.version, l.until > clock_timestamp()
+        from leader l left join worker w on w.id = l.worker
+        """
+      ).first
+      guard let row else { throw PostgresError(.protocolError, "the database has no row for the leader") }
+      let (worker, name) = (try row.int64(0), try row.text(1))
+      return LeaderRow(
+        worker: worker == 0 ? nil : worker, name: try row.bool(4) && !name.isEmpty ? name : nil,
+        epoch: try row.int64(2), version: try row.int64(3))
+    }
+  }
+
   // MARK: What is open
 
   package func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows {
@@ -547,6 +620,12 @@ private struct PostgresStateTransaction: DatabaseTransaction {
     } catch {
       throw DatabaseError(error)
     }
+  }
+
+  func begin(after version: Int) async throws(DatabaseError) -> Bool {
+    do throws(PostgresError) {
+      return try await !transaction.run(SQL.beginVersion, .int64(version)).isEmpty
+    } catch { throw DatabaseError(error) }
   }
 
   func commit(_ changes: DatabaseChanges) async throws(DatabaseError) {

@@ -116,7 +116,7 @@ actor PostgresSource {
     try await connection.listen(to: channel.name)
     let notifications = connection.notifications
     // Notifications sent before this were lost, so the listener has to look.
-    channel.hear("due")
+    for payload in ["due", "schedules"] { channel.hear(payload) }
     // Ends with the connection.
     Task { for await notification in notifications { channel.hear(notification.payload) } }
   }

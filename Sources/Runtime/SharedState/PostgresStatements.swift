@@ -288,8 +288,30 @@ enum SQL {
           select pg_notify('errand', coalesce(owner::text, 'due')) from (select distinct owner from told) as owners
           """, .uuids(Array(changes.told)), .texts(Array(changes.came))))
     }
+    if changes.concernsSchedules { statements.append(PostgresStatement("select pg_notify('errand', 'schedules')")) }
+    // Last, so that all who lock it have their other locks.
+    if changes.isSteering { statements.append(PostgresStatement("update leader set version = version + 1")) }
     return statements
   }
+
+  // MARK: Who decides on the schedules
+
+  /// Notes a worker's clock; apart from what locks the leader's row, because transactions lock the two the other way.
+  static let noteClock = """
+    update worker set clock_offset = (extract(epoch from $2::timestamptz - clock_timestamp()) * 1000000)::int8
+    where id = $1
+    """
+
+  static let lead = """
+    update leader set worker = $1, until = clock_timestamp() + $2 * interval '1 microsecond',
+      epoch = epoch + case when worker is distinct from $1 then 1 else 0 end,
+      version = version + case when worker is distinct from $1 then 1 else 0 end
+    where (worker = $1 or until < clock_timestamp()) and exists (select 1 from worker where id = $1
+      and lease_until > clock_timestamp() and clock_offset between -$3 and $3)
+    returning epoch
+    """
+
+  static let beginVersion = "update leader set version = version + 1 where version = $1 returning version"
 
   // MARK: Queries
 

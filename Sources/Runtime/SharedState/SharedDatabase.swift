@@ -110,6 +110,10 @@ package struct DatabaseChanges: Sendable {
   package var came: Set<String> = []
   /// The runs that have news: they were changed by a program that doesn't hold them, or wait for an event that is there.
   package var told: Set<String> = []
+  /// Whether it begins another version of the schedules.
+  package var isSteering = false
+  /// Whether the leader of the schedules is to look.
+  package var concernsSchedules = false
   /// What the transaction is known by, if its answer is lost.
   package var receipt: String
 
@@ -198,6 +202,35 @@ package enum RunClaim: Sendable {
   case over
 }
 
+/// Who decides on the schedules.
+package struct LeaderRow: Sendable, Equatable {
+  /// The worker that led last; nil if it gave the lead back.
+  package var worker: Int?
+  /// What people call it, while it leads.
+  package var name: String?
+  package var epoch: Int
+  package var version: Int
+
+  package init(worker: Int?, name: String?, epoch: Int, version: Int) {
+    self.worker = worker
+    self.name = name
+    self.epoch = epoch
+    self.version = version
+  }
+
+  /// How long an event that runs wait for is left to them: to one that holds its run, and to one that is to take it up.
+  package static let untilLooked = (held: TimeSpan.seconds(5), taken: TimeSpan.seconds(60))
+  /// How far a leader's clock may be from the database's.
+  package static let mostOffset = TimeSpan.seconds(2)
+}
+
+/// What the workers are told of the schedules.
+package enum ScheduleHint: Sendable {
+  case changed
+  /// The leader gave the lead back.
+  case vacant
+}
+
 /// Rows that were read.
 package struct DatabaseRows: Sendable {
   /// The open runs among those that were asked for.
@@ -217,6 +250,8 @@ package struct DatabaseRows: Sendable {
 package protocol DatabaseTransaction: Sendable {
   /// Locks and reads what is needed; true if the transaction of that receipt was committed before.
   func read(_ needs: StateNeeds, receipt: String) async throws(DatabaseError) -> (rows: DatabaseRows, isDone: Bool)
+  /// Begins the version of the schedules after one, with the commit; false if there is another already.
+  func begin(after version: Int) async throws(DatabaseError) -> Bool
   /// Writes and commits.
   func commit(_ changes: DatabaseChanges) async throws(DatabaseError)
 }
@@ -296,6 +331,29 @@ package protocol SharedDatabase: Sendable {
   func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan?
   /// Told whenever there may be something to take up, or news; a hint, which may be lost. Ends with `close`.
   var hints: AsyncStream<Void> { get }
+
+  // MARK: Who decides on the schedules
+
+  /// Has a worker lead, or lead on, unless another does, its lease is over or its clock is off.
+  ///
+  /// - Parameters:
+  ///   - clock: The worker's instant; how far it is from the database's is noted with the worker.
+  ///   - isWilling: Whether it is to lead; otherwise only its clock is noted.
+  /// - Returns: Its epoch; nil if it doesn't lead.
+  func lead(
+    _ worker: WorkerIdentity, lease: TimeSpan, clock: Timestamp, isWilling: Bool
+  ) async throws(DatabaseError) -> Int?
+  /// Has a worker lead no longer, if it does.
+  func resign(_ worker: WorkerIdentity) async throws(DatabaseError)
+  func leader() async throws(DatabaseError) -> LeaderRow
+  /// Those of some runs that are open.
+  func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String>
+  /// The events that nobody has consumed, in the order in which they came, but for those that a run may be about to look
+  /// at: it waits for the name, and has news or the event has just come.
+  func freeEvents() async throws(DatabaseError) -> [String]
+  /// Told when another transaction than the leader's concerned the schedules, or nobody leads any more; a hint, which may
+  /// be lost. Ends with `close`.
+  var scheduleHints: AsyncStream<ScheduleHint> { get }
 
   // MARK: What is open
 

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// What this program holds of it are the runs that it carries on; everything else is asked for. Queries of what is open
 /// wait as long as the database is away; those that may fail say so.
-package final class SharedStateStore: StateStore, StateSharing {
+package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing {
   package let secrets = SecretBook()
   private let database: any SharedDatabase
   private let held: HeldRuns
@@ -20,6 +20,9 @@ package final class SharedStateStore: StateStore, StateSharing {
   package let news: AsyncStream<SharedNews>
   private let telling: AsyncStream<SharedNews>.Continuation
   private let worker: SharedWorker?
+  package let leading: AsyncStream<Bool>
+  package let scheduleHints: AsyncStream<Void>
+  private let leader: SharedLeader
 
   /// - Parameters:
   ///   - terms: What the program offers, if it is one that holds runs once it has joined.
@@ -49,6 +52,8 @@ package final class SharedStateStore: StateStore, StateSharing {
       }
     }
     printing = SharedPrinting(database)
+    leader = SharedLeader(database, held, time: time)
+    (leading, scheduleHints) = (leader.leading, leader.hints)
     if let holder { held.join(holder) }
   }
 
@@ -118,14 +123,16 @@ package final class SharedStateStore: StateStore, StateSharing {
       .map { String($0, radix: 16) }.joined(separator: "-")
   }
 
-  package func append(_ events: [StateEvent]) async throws(StateError) {
+  package func append(_ events: [StateEvent]) async throws(StateError) { try await append(events, within: nil) }
+
+  private func append(_ events: [StateEvent], within term: ScheduleTerm?) async throws(StateError) {
     if events.isEmpty { return }
     let events = try events.map { event throws(StateError) in
       let event = try event.withoutSecrets(secrets)
       try event.check()
       return event
     }
-    try await writer.append(events).get()
+    try await writer.append(events, in: term).get()
   }
 
   package func run(_ id: String) -> RunRecord? { held[id]?.log.record }
@@ -135,6 +142,7 @@ package final class SharedStateStore: StateStore, StateSharing {
     isClosed.store(true, ordering: .relaxed)
     await writer.close()
     await printing.settle()
+    await leader.stop()
     await worker?.stop()
     telling.finish()
     await database.close()
@@ -226,6 +234,46 @@ package final class SharedStateStore: StateStore, StateSharing {
 
   private func read(_ needs: StateNeeds) async -> DatabaseRows {
     await ask(or: DatabaseRows()) { [database] () async throws(DatabaseError) in try await database.read(needs) }
+  }
+
+  // MARK: Who decides on the schedules
+
+  package var scheduling: (any ScheduleSharing)? { self }
+  package func seekLead(isWilling: Bool) async { await leader.start(isWilling: isWilling) }
+
+  package func append(_ events: [StateEvent], in term: ScheduleTerm) async throws(StateError) -> ScheduleTerm {
+    if events.isEmpty { return term }
+    try await append(events, within: term)
+    return ScheduleTerm(version: term.version + 1, isLeading: term.isLeading)
+  }
+
+  package func term() async -> ScheduleTerm? {
+    let row: LeaderRow? = await ask(or: nil) { [database] () async throws(DatabaseError) in
+      try await database.leader()
+    }
+    return row.map { row in
+      ScheduleTerm(version: row.version, isLeading: row.worker != nil && row.worker == held.worker)
+    }
+  }
+
+  package func openRuns(among runs: Set<String>) async throws(StateError) -> Set<String> {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.openRuns(among: runs) }
+  }
+
+  package func schedules(following recipes: Set<String>) async throws(StateError) -> [ScheduleRecord] {
+    var needs = StateNeeds()
+    needs.followed = recipes
+    let known = needs
+    let items = try await attempt { [database] () async throws(DatabaseError) in try await database.read(known) }.items
+    return items.compactMap { try? ScheduleRecord(text: $0.text) }.sorted { $0.id.precedesByScalars($1.id) }
+  }
+
+  package func freeEvents() async throws(StateError) -> [String] {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.freeEvents() }
+  }
+
+  package func leaderName() async throws(StateError) -> String? {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.leader().name }
   }
 
   // MARK: What is over

@@ -17,7 +17,8 @@ import Synchronization
 actor SharedWriter {
   private struct Request {
     enum Kind {
-      case append([StateEvent])
+      /// With what a scheduler knows, if it decided that.
+      case append([StateEvent], ScheduleTerm?)
       /// Giving a run up, if it rests.
       case release
       /// Giving a run up in any case.
@@ -30,7 +31,7 @@ actor SharedWriter {
     let runs: Set<String>
     let answer: CheckedContinuation<Result<Void, StateError>, Never>
 
-    var events: [StateEvent] { if case .append(let events) = kind { events } else { [] } }
+    var events: [StateEvent] { if case .append(let events, _) = kind { events } else { [] } }
   }
 
   private let database: any SharedDatabase
@@ -71,8 +72,10 @@ actor SharedWriter {
   }
 
   /// Records events, all or none; returns once they are kept.
-  func append(_ events: [StateEvent]) async -> Result<Void, StateError> {
-    await ask(.append(events), of: Set(events.compactMap(\.changedRun)))
+  ///
+  /// - Parameter term: Of what a scheduler decided: what it knows.
+  func append(_ events: [StateEvent], in term: ScheduleTerm? = nil) async -> Result<Void, StateError> {
+    await ask(.append(events, term), of: Set(events.compactMap(\.changedRun)))
   }
 
   /// Gives a run up if it rests, after what is being kept of it; false if it is still held.
@@ -148,7 +151,7 @@ actor SharedWriter {
 
   /// Whether a request changes nothing but the record of one run that is held here.
   private func isPlain(_ request: Request) -> Bool {
-    guard case .append(let events) = request.kind, request.runs.count == 1, let id = request.runs.first,
+    guard case .append(let events, nil) = request.kind, request.runs.count == 1, let id = request.runs.first,
       held[id] != nil
     else { return false }
     return events.allSatisfy(\.isPlain)
@@ -157,7 +160,7 @@ actor SharedWriter {
   private func outcome(of request: Request) async -> Result<Void, StateError> {
     do throws(StateError) {
       switch request.kind {
-      case .append(let events): try await transact(events, request.runs)
+      case .append(let events, let term): try await transact(events, in: term, request.runs)
       case .release: for id in request.runs { try await giveUp(id) }
       case .abandonment: for id in request.runs { await letGo(id) }
       case .look: for id in request.runs { if let run = held[id] { try await refresh(run) } }
@@ -360,7 +363,9 @@ actor SharedWriter {
     case done(created: [HeldRuns.Run], changed: [HeldRuns.Run], ended: [RunRecord])
   }
 
-  private func transact(_ events: [StateEvent], _ ids: Set<String>) async throws(StateError) {
+  private func transact(
+    _ events: [StateEvent], in term: ScheduleTerm?, _ ids: Set<String>
+  ) async throws(StateError) {
     let receipt = newReceipt()
     for _ in 0..<SharedWriter.mostOutrun {
       do throws(StateError) {
@@ -370,7 +375,7 @@ actor SharedWriter {
         let worker = held.worker
         let outcome = try await unlessOutrun { [database, held] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
-            try await SharedWriter.make(events, holding: runs, worker, receipt, transaction) {
+            try await SharedWriter.make(events, in: term, holding: runs, worker, receipt, transaction) {
               held.holds(created: $0)
             }
           }
@@ -417,7 +422,7 @@ actor SharedWriter {
 
   /// Reads what events need, folds them, and writes what changed.
   private static func make(
-    _ events: [StateEvent], holding held: [HeldRuns.Run], _ worker: Int?, _ receipt: String,
+    _ events: [StateEvent], in term: ScheduleTerm?, holding held: [HeldRuns.Run], _ worker: Int?, _ receipt: String,
     _ transaction: any DatabaseTransaction, holds: (OpenRunRow) -> Bool
   ) async throws(DatabaseError) -> Outcome {
     var slice = StateSlice()
@@ -484,6 +489,12 @@ actor SharedWriter {
         if awaitsFree || !isNew && !own.contains(record.id) { writes.told.insert(record.id) }
       }
     } catch { return .refused(error) }
+    if let term {
+      guard try await transaction.begin(after: term.version) else { return .refused(.deposedScheduler) }
+      writes.concernsSchedules = changes.concernsSchedules && !term.isLeading
+    } else {
+      (writes.isSteering, writes.concernsSchedules) = (changes.isSteering, changes.concernsSchedules)
+    }
     try await transaction.commit(writes)
     return .done(created: created, changed: changed, ended: ended)
   }
@@ -586,6 +597,11 @@ extension StateError {
   static func endedMeanwhile(_ run: String) -> StateError {
     StateError(
       .unavailable, "the run \(run) ended while the database was away, so that it isn't known whether this was kept")
+  }
+  static var deposedScheduler: StateError {
+    var error = StateError(.invalid, "another program changed the schedules, or decides on them now")
+    error.isOutrun = true
+    return error
   }
   static var outrun: StateError {
     var error = StateError(.invalid, "other programs changed the same again and again; try it once more")

@@ -35,6 +35,10 @@ package final class SimulatedDatabase: Sendable {
     case forgetsOwn
     /// The row of a run changes although its entry is refused.
     case changesRowsAnyway
+    /// What a scheduler decided is kept whatever else has changed the schedules.
+    case ignoresVersion
+    /// What a scheduler decides begins no version.
+    case keepsVersion
   }
 
   struct Open: Sendable {
@@ -53,6 +57,14 @@ package final class SimulatedDatabase: Sendable {
   struct Worker: Sendable {
     var terms: WorkerTerms
     var leaseUntil: TimeSpan
+    var clockOffset: TimeSpan?
+  }
+
+  struct Leader: Sendable {
+    var worker: Int?
+    var epoch = 0
+    var version = 0
+    var until = TimeSpan.zero - .seconds(1)
   }
 
   struct Tables: Sendable {
@@ -66,6 +78,7 @@ package final class SimulatedDatabase: Sendable {
     var receipts: Set<String> = []
     var workers: [Int: Worker] = [:]
     var lastWorker = 0
+    var leader = Leader()
   }
 
   struct Content {
@@ -100,6 +113,15 @@ package final class SimulatedDatabase: Sendable {
   }
 
   func listen(_ tell: AsyncStream<Void>.Continuation) { listeners.withLock { $0.append(tell) } }
+
+  private let scheduleListeners = Mutex<[AsyncStream<ScheduleHint>.Continuation]>([])
+
+  func hint(_ hint: ScheduleHint) {
+    if losesHints.withLock({ $0 }) { return }
+    for listener in scheduleListeners.withLock({ $0 }) { listener.yield(hint) }
+  }
+
+  func listen(_ tell: AsyncStream<ScheduleHint>.Continuation) { scheduleListeners.withLock { $0.append(tell) } }
 
   /// The worker that holds a run.
   package func holder(of run: String) -> Int? { content.withLock { $0.tables.open[run]?.owner } }
@@ -180,6 +202,7 @@ package final class SimulatedDatabase: Sendable {
       return content.tables.apply(changes, flaw)
     }
     if conflict == nil, !changes.created.isEmpty || !changes.told.isEmpty || !changes.came.isEmpty { hint() }
+    if conflict == nil, changes.concernsSchedules { hint(.changed) }
     if fault == .unanswered || fault == .late { return try lose() }
     if let conflict { throw conflict }
   }
@@ -345,6 +368,7 @@ extension SimulatedDatabase.Tables {
     for slot in changes.grown {
       if let place = slots.lastIndex(where: { $0.isRow(slot) }) { slots[place] = slot }
     }
+    if changes.isSteering { leader.version += 1 }
     for id in changes.told { open[id]?.hasNews = true }
     for id in open.keys where open[id]?.row.waitsFor.contains(where: changes.came.contains) == true {
       open[id]?.hasNews = true
@@ -416,11 +440,16 @@ package final class SimulatedConnection: SharedDatabase {
 
   package let hints: AsyncStream<Void>
   private let hinting: AsyncStream<Void>.Continuation
+  package let scheduleHints: AsyncStream<ScheduleHint>
+  private let scheduleHinting: AsyncStream<ScheduleHint>.Continuation
 
   package init(_ database: SimulatedDatabase) {
     self.database = database
     (hints, hinting) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     database.listen(hinting)
+    (scheduleHints, scheduleHinting) = AsyncStream.makeStream(
+      of: ScheduleHint.self, bufferingPolicy: .bufferingNewest(64))
+    database.listen(scheduleHinting)
   }
 
   /// What is committed when a statement is done.
@@ -569,6 +598,79 @@ package final class SimulatedConnection: SharedDatabase {
   package func close() async {
     isClosed.store(true, ordering: .relaxed)
     hinting.finish()
+    scheduleHinting.finish()
+  }
+
+  // MARK: Who decides on the schedules
+
+  package func lead(
+    _ worker: WorkerIdentity, lease: TimeSpan, clock: Timestamp, isWilling: Bool
+  ) async throws(DatabaseError) -> Int? {
+    _ = try await tables()
+    let offset = clock.span(since: database.time.now()) ?? LeaderRow.mostOffset + .seconds(1)
+    database.write { $0.workers[worker.id]?.clockOffset = offset }
+    let isPunctual = offset <= LeaderRow.mostOffset && offset >= .zero - LeaderRow.mostOffset
+    guard isWilling, isPunctual else { return nil }
+    return try await changeLeader { [database] tables in
+      let now = database.time.elapsed()
+      guard let known = tables.workers[worker.id], known.leaseUntil > now,
+        tables.leader.worker == worker.id || tables.leader.until < now
+      else { return nil }
+      if tables.leader.worker != worker.id {
+        tables.leader.epoch += 1
+        tables.leader.version += 1
+      }
+      (tables.leader.worker, tables.leader.until) = (worker.id, now + lease)
+      return tables.leader.epoch
+    }
+  }
+
+  package func resign(_ worker: WorkerIdentity) async throws(DatabaseError) {
+    _ = try await tables()
+    let isVacant = try await changeLeader { tables in
+      guard tables.leader.worker == worker.id else { return false }
+      (tables.leader.worker, tables.leader.until) = (nil, .zero - .seconds(1))
+      return true
+    }
+    if isVacant { database.hint(.vacant) }
+  }
+
+  /// Waits for the transactions that rely on who leads.
+  private func changeLeader<Answer>(
+    _ body: (inout SimulatedDatabase.Tables) -> Answer
+  ) async throws(DatabaseError) -> Answer {
+    let transaction = database.begin()
+    defer { database.end(transaction) }
+    try await database.lock(["leader"], for: transaction)
+    return database.update(body)
+  }
+
+  package func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String> {
+    let open = try await tables().open
+    return runs.filter { open[$0] != nil }
+  }
+
+  package func freeEvents() async throws(DatabaseError) -> [String] {
+    let tables = try await tables()
+    let now = database.time.now()
+    let (held, taken) = LeaderRow.untilLooked
+    let free = tables.items.values.filter { item in
+      guard item.name.kind == .event, item.holder == nil, let name = item.reference else { return false }
+      return !tables.open.values.contains { run in
+        run.row.waitsFor.contains(name)
+          && (now.span(since: item.at ?? .earliest) ?? taken) < (run.hasNews ? taken : held)
+      }
+    }
+    return free.sorted { ($0.at ?? .earliest, $0.name.name) < ($1.at ?? .earliest, $1.name.name) }.map(\.name.name)
+  }
+
+  package func leader() async throws(DatabaseError) -> LeaderRow {
+    let tables = try await tables()
+    let leader = tables.leader
+    let name = leader.worker.flatMap { tables.workers[$0]?.terms.name }
+    return LeaderRow(
+      worker: leader.worker, name: leader.until > database.time.elapsed() ? name : nil, epoch: leader.epoch,
+      version: leader.version)
   }
 
   // MARK: Workers
@@ -768,6 +870,7 @@ package final class SimulatedConnection: SharedDatabase {
 private final class SimulatedTransaction: DatabaseTransaction {
   private let database: SimulatedDatabase
   private let number: Int
+  private let beginsVersion = Atomic(false)
 
   init(_ database: SimulatedDatabase) {
     self.database = database
@@ -802,10 +905,21 @@ private final class SimulatedTransaction: DatabaseTransaction {
     return try found.get()
   }
 
+  func begin(after version: Int) async throws(DatabaseError) -> Bool {
+    await database.pass()
+    try database.failReading()
+    try await database.lock(["leader"], for: number)
+    beginsVersion.store(database.flaw != .keepsVersion, ordering: .relaxed)
+    return database.flaw == .ignoresVersion || database.look { $0.leader.version } == version
+  }
+
   func commit(_ changes: DatabaseChanges) async throws(DatabaseError) {
     await database.pass()
     // Rows that were not read are locked when they are removed.
     try await database.lock(changes.removed.map(\.lock), for: number)
+    var changes = changes
+    changes.isSteering = changes.isSteering || beginsVersion.load(ordering: .relaxed)
+    if changes.isSteering { try await database.lock(["leader"], for: number) }
     let outcome = Result { () throws(DatabaseError) in try database.commit(changes, of: number) }
     await database.pass()
     try outcome.get()

@@ -1,0 +1,137 @@
+// The schedules of a state that several programs share.
+//
+// One of them leads: it fires slots, and takes events that no run takes. It learns of a run's end by the state, wherever
+// the run was carried on, and of a change by another program by the version of the schedules: what it decides without
+// knowing of one is refused. It looks when it is hinted at, and every few seconds in any case. The others show the
+// schedules as the state has them.
+import Basics
+import Recipes
+import RunState
+import Scheduler
+
+extension ScheduleHost {
+  /// The longest that nothing is looked at.
+  private static let patience = TimeSpan.seconds(4)
+
+  /// Whether another program may decide on the schedules now.
+  var isElsewhere: Bool { sharing != nil && !isLeading }
+
+  /// Fires slots while this program leads, and looks at what happens elsewhere; the tasks are cancelled by `stop`.
+  func watch(_ sharing: any ScheduleSharing) -> [Task<Void, Never>] {
+    [
+      Task {
+        for await leads in sharing.leading where isServing {
+          if leads { await lead(sharing) } else { end() }
+        }
+      },
+      Task { for await _ in sharing.scheduleHints { await look(sharing) } },
+      Task {
+        while !Task.isCancelled {
+          do { try await time.sleep(for: ScheduleHost.patience) } catch { return }
+          await look(sharing)
+        }
+      },
+    ]
+  }
+
+  private func lead(_ sharing: any ScheduleSharing) async {
+    await begin()
+    await look(sharing)
+  }
+
+  /// Fires nothing, because another program leads that this one has not heard of yet.
+  func follow(_ sharing: any ScheduleSharing) async -> Bool {
+    end()
+    return false
+  }
+
+  // MARK: What happened elsewhere
+
+  /// Looks at what happened elsewhere, if this program leads; returns when that is done, or is being done by another call.
+  func look(_ sharing: any ScheduleSharing) async {
+    wantsLook = true
+    if isLooking { return }
+    isLooking = true
+    defer { isLooking = false }
+    while wantsLook {
+      wantsLook = false
+      guard isLeading else { return }
+      // What can't be read now is with the next look.
+      do throws(StateError) { try await lookOnce(sharing) } catch { return }
+      planAlarm()
+    }
+  }
+
+  private func lookOnce(_ sharing: any ScheduleSharing) async throws(StateError) {
+    guard let found = await sharing.term(), found.isLeading else { return }
+    // With it this program's decisions until then are known.
+    await keeping?.value
+    guard let term else { return }
+    if found.version > term.version { return makeAgain(because: "another program changed the schedules") }
+    // The ends that the scheduler was made with come first, so that those in the state are others.
+    await carryOut(decide { $0.due(at: time.now()) })
+    let (generation, settings) = (generation, settings)
+    func isStale() -> Bool { !isLeading || generation != self.generation || settings != self.settings }
+    let open = scheduler.openRuns
+    await keeping?.value
+    if isStale() { return }
+    if !open.isEmpty {
+      let rest = try await sharing.openRuns(among: open)
+      for id in open.subtracting(rest).sorted(by: { $0.precedesByScalars($1) }) {
+        let run = try await store.finishedRun(id)
+        if isStale() { return }
+        // Its data was deleted meanwhile; its schedule knows.
+        guard let run else { return makeAgain(because: "the run \(id) was deleted") }
+        await carryOut(decide { $0.ownRunEnded(run, at: time.now()) })
+        await lookForCrowded(run)
+        if isStale() { return }
+      }
+    }
+    let followed = scheduler.followedRecipes
+    for record in followed.isEmpty ? [] : try await sharing.schedules(following: followed) {
+      for end in record.endsToFollow {
+        var outputs: Result<Value?, StateError> = .success(nil)
+        if let recipe = record.follows, scheduler.readsOutputs(of: recipe) {
+          outputs = await self.outputs(of: try await store.keptRun(end.run))
+        }
+        if isStale() { return }
+        await carryOut(decide { $0.runEnded(end, outputs: outputs, before: record.id, at: time.now()) })
+        if isStale() { return }
+      }
+    }
+    let isFirst = offered.isEmpty
+    let free = try await sharing.freeEvents()
+    offered.formIntersection(free)
+    for id in free where !offered.contains(id) {
+      if isStale() { return }
+      offered.insert(id)
+      if await !offer(id), !isFirst { tell(.untaken(event: id)) }
+    }
+  }
+
+  // MARK: What they are
+
+  /// The schedules as the state has them.
+  func schedulesElsewhere() async -> [KnownSchedule] {
+    var known: [KnownSchedule] = []
+    for record in await store.schedules() { known.append(KnownSchedule(record, await inForce(record)?.1)) }
+    return known
+  }
+
+  func upcomingElsewhere(_ query: SlotQuery, at now: Timestamp) async -> [UpcomingSlot] {
+    let from = max(query.from ?? now, now)
+    let start = from.advanced(by: .zero - TimeSpan(nanoseconds: 1)) ?? from
+    var found: [UpcomingSlot] = []
+    for known in await schedulesElsewhere() where known.record.pause == nil {
+      let record = known.record
+      if let id = query.schedule, !id.hasSameScalars(as: record.id) { continue }
+      if !query.recipes.isEmpty, !query.recipes.contains(where: record.recipe.hasSameScalars) { continue }
+      for slot in known.upcoming(query.isFirst ? 1 : query.limit, after: start) {
+        if let before = query.before, slot >= before { break }
+        found.append(UpcomingSlot(schedule: record.id, slot: slot))
+      }
+    }
+    found.sort { $0.slot == $1.slot ? $0.schedule.precedesByScalars($1.schedule) : $0.slot < $1.slot }
+    return Array(found.prefix(query.limit))
+  }
+}

@@ -1,0 +1,100 @@
+import Basics
+import RunState
+import Synchronization
+
+/// Has a program lead the schedules whenever no other does.
+///
+/// The lead is a lease like a worker's, by the database's clock, and belongs to the worker: with its lease it is over. A
+/// leader that doesn't know yet that it was deposed harms nothing, because its decisions are refused (`ScheduleTerm`).
+/// One whose clock is off doesn't lead, because it would start runs too early or too late.
+actor SharedLeader {
+  nonisolated let leading: AsyncStream<Bool>
+  nonisolated let hints: AsyncStream<Void>
+  private let telling: AsyncStream<Bool>.Continuation
+  private let hinting: AsyncStream<Void>.Continuation
+  private let database: any SharedDatabase
+  private let held: HeldRuns
+  private let time: any TimeSource
+  private var tasks: [Task<Void, Never>] = []
+  private var isWilling = false
+  private var isLooking = false
+  /// As which worker it leads, and the epoch.
+  private var lead: (worker: Int, epoch: Int)?
+  /// Until when, by the program's own clock, no other leads.
+  private var deadline = TimeSpan.zero
+
+  private static let renewal = TimeSpan.seconds(3)
+
+  init(_ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource) {
+    self.database = database
+    self.held = held
+    self.time = time
+    (leading, telling) = AsyncStream.makeStream(of: Bool.self)
+    (hints, hinting) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+  }
+
+  /// Begins to look whether it can lead, if it is willing; its clock is noted in any case.
+  func start(isWilling: Bool) {
+    self.isWilling = isWilling
+    guard tasks.isEmpty else { return }
+    // Both are cancelled by `stop`.
+    tasks = [
+      Task {
+        while !Task.isCancelled {
+          await look()
+          do { try await time.sleep(for: SharedLeader.renewal) } catch { return }
+        }
+      },
+      Task { [hints = database.scheduleHints, hinting] in
+        for await hint in hints {
+          switch hint {
+          case .changed: hinting.yield()
+          case .vacant: await look()
+          }
+        }
+      },
+    ]
+  }
+
+  /// Gives the lead back.
+  func stop() async {
+    isWilling = false
+    for task in tasks { task.cancel() }
+    for task in tasks { await task.value }
+    await resign()
+    telling.finish()
+    hinting.finish()
+  }
+
+  private func look() async {
+    guard !isLooking else { return }
+    isLooking = true
+    defer { isLooking = false }
+    guard let worker = held.worker else { return follow() }
+    let start = time.elapsed()
+    do throws(DatabaseError) {
+      let epoch = try await database.lead(
+        WorkerIdentity(id: worker), lease: SharedWorker.lease, clock: time.now(), isWilling: isWilling)
+      guard let epoch else { return await resign() }
+      deadline = start + SharedWorker.lease
+      if let lead, lead == (worker, epoch) { return }
+      lead = (worker, epoch)
+      telling.yield(true)
+    } catch {
+      if time.elapsed() >= deadline { follow() }
+    }
+  }
+
+  private func follow() {
+    guard lead != nil else { return }
+    lead = nil
+    telling.yield(false)
+  }
+
+  private func resign() async {
+    guard let worker = lead?.worker else { return }
+    follow()
+    // A lead that can't be given back ends by itself.
+    try? await database.resign(WorkerIdentity(id: worker))
+  }
+}

@@ -1,0 +1,212 @@
+import ActionTestKit
+import Basics
+import RunState
+import RunTestKit
+import SharedState
+import Synchronization
+import Testing
+
+@testable import Agent
+
+/// Agents that share a state, of which one decides on the schedules; the clock is that of all, and of the database.
+@Suite(.timeLimit(.minutes(5))) struct SharedScheduleTests {
+  private let time = TestTime()
+  private let database: SimulatedDatabase
+  private let folder: TemporaryFolder
+
+  init() throws {
+    database = SimulatedDatabase(time: time)
+    folder = try ScheduleHostTests.folder([:])
+  }
+
+  private func recipe(_ name: String, _ text: String) throws { try ScheduleHostTests.write(text, name, folder) }
+
+  private func bench(_ name: String) async -> HostBench {
+    let store = SharedStateStore(
+      SimulatedConnection(database), terms: WorkerTerms(name: name), time: time, chance: { 0.5 })
+    let bench = await HostBench(sharing: store, time: time, folder: folder.path)
+    await bench.serve()
+    return bench
+  }
+
+  /// Waits until something holds; time passes meanwhile.
+  private func until(_ what: Comment, by step: TimeSpan = .milliseconds(500), _ isTrue: () async -> Bool) async {
+    for _ in 0..<4000 {
+      if await isTrue() { return }
+      for _ in 0..<20 { await Task.yield() }
+      time.advance(by: step)
+    }
+    Issue.record("it never came that \(what)")
+  }
+
+  private func leads(_ bench: HostBench) async -> Bool {
+    guard await bench.schedules.isLeading else { return false }
+    return await bench.schedules.term?.isLeading == true
+  }
+
+  /// The ledger as people see it, oldest first.
+  private func ledger(_ bench: HostBench) async throws -> [String] {
+    try await bench.agent.store.slots(SlotQuery(limit: .max)).reversed().map { slot in
+      let rows = slot.count > 1 ? " ×\(slot.count)" : ""
+      return "\(slot.schedule) \(slot.slot.description.dropFirst(11).dropLast().prefix(8))\(rows) \(slot.outcome)"
+    }
+  }
+
+  private func has(_ line: String, _ bench: HostBench) async -> Bool {
+    (try? await ledger(bench).contains(line)) ?? false
+  }
+
+  /// The leader, and another.
+  private func pair() async throws -> (leader: HostBench, other: HostBench) {
+    let leader = await bench("lab-1")
+    await until("it leads") { await leads(leader) }
+    let other = await bench("lab-2")
+    #expect(await !other.schedules.isLeading)
+    return (leader, other)
+  }
+
+  private func stop(_ benches: HostBench...) async throws {
+    for bench in benches {
+      await bench.agent.stop()
+      try await bench.agent.store.close()
+    }
+  }
+
+  // MARK: Who decides
+
+  @Test func `one agent fires the slots, and the next when it ends`() async throws {
+    try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    await until("the slot is due", by: .seconds(20)) { await has("tick 10:00:00 started", other) }
+    #expect(await other.schedules.nextAlarm == nil)
+    try await stop(leader)
+    await until("the other leads") { await leads(other) }
+    await until("the next slot is due", by: .seconds(20)) { await has("tick 11:00:00 started", other) }
+    #expect(try await ledger(other) == ["tick 10:00:00 started", "tick 11:00:00 started"])
+    try await stop(other)
+  }
+
+  @Test func `the lead goes to and fro, and each slot is decided once`() async throws {
+    try recipe("tick", "on: [{ cron: \"* * * * *\", overlap: allowAll }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    let connection = SimulatedConnection(database)
+    var leaders: Set<String> = []
+    for minute in 31..<51 {
+      await until("the slot is decided") { await has("tick 09:\(minute):00 started", other) }
+      let row = try await connection.leader()
+      if let name = row.name { leaders.insert(name) }
+      // It is given back though its leader doesn't know.
+      if minute % 3 == 0, let worker = row.worker { try await connection.resign(WorkerIdentity(id: worker)) }
+    }
+    let slots = try await ledger(other)
+    #expect(Set(slots).count == slots.count)
+    #expect(slots.filter { $0.hasSuffix("started") }.count >= 20)
+    for (place, slot) in slots.enumerated() { #expect(slot == "tick 09:\(31 + place):00 started") }
+    try await stop(leader, other)
+  }
+
+  @Test func `an agent that may not lead shows the schedules, and doesn't lead`() async throws {
+    try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
+    let store = SharedStateStore(
+      SimulatedConnection(database), terms: WorkerTerms(name: "lab-0"), time: time, chance: { 0.5 })
+    let idle = await HostBench(sharing: store, time: time, folder: folder.path)
+    _ = await idle.schedules.look()
+    _ = await idle.host.recover()
+    await idle.schedules.serve(mayLead: false)
+    await until("much time has passed") { time.elapsed() > .seconds(60) }
+    #expect(try await store.leaderName() == nil)
+    #expect(
+      try await idle.ask(#"{"ask":"trigger","id":"tick"}"#).first?.contains("there is no schedule 'tick'") == true)
+    let (leader, other) = try await pair()
+    #expect(try await store.leaderName() == "lab-1")
+    let question = #"{"ask":"upcoming","limit":3}"#
+    let wanted = [
+      #"{"slots":[{"schedule":"tick","slot":"2026-11-20T10:00:00Z"},{"schedule":"tick","slot":"2026-11-20T11:00:00Z"},{"schedule":"tick","slot":"2026-11-20T12:00:00Z"}]}"#
+    ]
+    for bench in [idle, leader, other] {
+      #expect(try await bench.ask(question) == wanted)
+      #expect(await bench.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z"))
+      #expect(await bench.schedules.count == 1)
+      #expect(await bench.schedules.words.keys.sorted() == ["tick"])
+    }
+    #expect(
+      try await other.ask(#"{"ask":"explainSchedule","id":"tick"}"#)
+        == leader.ask(#"{"ask":"explainSchedule","id":"tick"}"#))
+    try await stop(idle, leader, other)
+  }
+
+  @Test func `a recipe that changes on the leader's machine changes its schedules for all`() async throws {
+    try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    #expect(await other.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z"))
+    try recipe("tick", "on: [{ cron: \"15 * * * *\" }]\n" + ScheduleHostTests.done)
+    _ = await other.schedules.look()
+    #expect(await other.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z"))
+    _ = await leader.schedules.look()
+    #expect(await other.schedules.nextDue == Timestamp("2026-11-20T10:15:00Z"))
+    try await stop(leader, other)
+  }
+
+  // MARK: What happens elsewhere
+
+  @Test func `the end of a run elsewhere starts what waits for it, and what follows it, once`() async throws {
+    try recipe("first", "on: [{ every: 1h, overlap: bufferOne }]\nsteps: [{ wait: 90m }]\n")
+    try recipe("then", "on: [{ afterRecipe: first }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    await until("a slot waits", by: .seconds(20)) {
+      await other.agent.store.schedule("first")?.buffered.isEmpty == false
+    }
+    // The run that waits is held by nobody, and only the other one takes up what is due.
+    await leader.agent.store.sharing?.drain()
+    let run = try #require(await other.agent.store.schedule("first")?.openRuns.first)
+    await until("the next has started", by: .seconds(20)) { await has("first 11:00:00 started", other) }
+    #expect(try await other.ended(run).claims.last?.worker == "lab-2")
+    await until("what follows it has ended") {
+      await other.agent.store.schedule("then")?.lastStatus == .succeeded
+    }
+    await until("nothing more comes") { time.elapsed() > .seconds(7600) }
+    #expect(try await ledger(other).filter { $0.hasPrefix("then") }.count == 1)
+    #expect(await other.agent.store.schedule("then")?.endsToFollow == [])
+    try await stop(leader, other)
+  }
+
+  @Test func `a run that failed elsewhere pauses its schedule before the next slot`() async throws {
+    try recipe(
+      "risky", "on: [{ every: 1h, pauseOnFailure: true }]\nsteps: [{ wait: 20m }, { fail: it broke }]\n")
+    let (leader, other) = try await pair()
+    await leader.agent.store.sharing?.drain()
+    await until("it is paused", by: .seconds(20)) {
+      await other.agent.store.schedule("risky")?.pause?.origin == .failure
+    }
+    await until("the next slot has passed", by: .seconds(20)) { time.elapsed() > .seconds(3 * 3600) }
+    #expect(try await ledger(other) == ["risky 10:00:00 started"])
+    #expect(await leader.schedules.nextDue == nil)
+    try await stop(leader, other)
+  }
+
+  @Test func `an event that comes elsewhere goes to the run that waits for it, and else to a schedule`() async throws {
+    try recipe("hear", "on: [{ event: { name: e } }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    let run = "0199a3f2-4c00-7abc-8def-100000000001"
+    try await other.start(run, RunHostTests.event)
+    await until("it waits") { database.row(of: run)?.waitsFor == ["e"] }
+    _ = try await other.ask(#"{"ask":"signal","id":"e1","name":"e","data":7}"#)
+    await until("the run has it") { await other.agent.store.event("e1")?.consumedBy == run }
+    _ = try await other.ask(#"{"ask":"signal","id":"e2","name":"e","data":8}"#)
+    await until("the schedule has it") { await other.agent.store.event("e2")?.consumedBy == "hear" }
+    await until("it has ended") { await other.agent.store.schedule("hear")?.lastStatus == .succeeded }
+    #expect(try await ledger(other).count == 1)
+    try await stop(leader, other)
+  }
+
+  @Test func `an event is found where every hint is lost`() async throws {
+    try recipe("hear", "on: [{ event: { name: e } }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    database.loseHints()
+    let before = time.elapsed()
+    _ = try await other.ask(#"{"ask":"signal","id":"e1","name":"e"}"#)
+    await until("the schedule has it") { await other.agent.store.event("e1")?.consumedBy == "hear" }
+    #expect(time.elapsed() - before < .seconds(10))
+    try await stop(leader, other)
+  }
+}
