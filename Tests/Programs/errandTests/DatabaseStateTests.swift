@@ -102,6 +102,37 @@ struct DatabaseStateTests {
     await desk.remove()
   }
 
+  @Test func `a schedule starts runs that another machine carries on, because only that has the secret`() async throws {
+    let (desk, url) = try await DatabaseStateTests.program("worker: { name: desk }\n")
+    let environment = DatabaseStateTests.password
+    #expect(try await desk.call("state", "init", environment: environment).code == 0)
+    let folder = desk.folder.appending(path: "recipes")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try desk.write(
+      "on: [{ every: 1h }]\nsteps: [{ let: { key: \"${{ secrets.ONLY_AT_LAB }}\" } }]\n", to: "recipes/keyed.yaml")
+    let lab = try await Program()
+    try lab.write("state: \(url)\npostgres: { answerWithin: 1m }\nworker: { name: lab }\n", to: "errand.yaml")
+    // The first one leads the schedules.
+    let atDesk = try desk.serve("serve", environment: environment)
+    #expect(await atDesk.line(with: "its state is in \(url)") != nil, "\(atDesk.before)")
+    let atLab = try lab.serve("serve", environment: ["ONLY_AT_LAB": "a secret of the lab"])
+    #expect(await atLab.line(with: "its state is in \(url)") != nil, "\(atLab.before)")
+    let trigger = try await desk.call("schedule", "trigger", "keyed", environment: environment)
+    #expect(trigger.code == 0, "\(trigger.error)")
+    #expect(await atLab.line(with: " succeeded after ") != nil, "\(atLab.before) \(atDesk.before)")
+    for serve in [atDesk, atLab] {
+      serve.signal(SIGTERM)
+      #expect(await serve.line(with: "stopped") != nil)
+      #expect(await serve.end() == 0, "\(serve.before)")
+    }
+    let records = try await DatabaseStateTests.finished("keyed", at: url)
+    #expect(records.map { $0["status"]?.string } == ["succeeded"])
+    #expect(records.first?["origin"]?["needs"]?.list?.contains(.string("secret:ONLY_AT_LAB")) == true)
+    #expect(!JSON.shown(.list(records), .pretty).contains("a secret of the lab"))
+    await desk.remove()
+    await lab.remove()
+  }
+
   @Test func `a run says what it needs, where the state is shared`() async throws {
     let (program, url) = try await DatabaseStateTests.program()
     let environment = DatabaseStateTests.password
