@@ -156,6 +156,15 @@ package final class PostgresDatabase: SharedDatabase {
     return WorkerIdentity(id: id)
   }
 
+  package func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run(
+        "update worker set name = $2, offers = $3, queues = $4, capacity = $5 where id = $1", .int64(worker.id),
+        .text(terms.name), .texts(Array(terms.offers)), .texts(Array(terms.queues)),
+        .int32(Int32(clamping: terms.capacity)))
+    }
+  }
+
   package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {
     // Not behind queries, which may take as long as a lease.
     try await appending.ask { connection throws(PostgresError) in

@@ -238,10 +238,10 @@ enum SQL {
           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from worker where id = $12 for share), $13, $14)
           """, .uuid(row.id), .text(row.recipe), .text(row.status), .timestamp(row.createdAt),
           .timestamp(row.wakeAt ?? .latest), .texts(row.waitsFor), .text(row.group), .text(row.retryOf),
-          .bool(row.needsPerson), .text(row.queue), .texts(row.needs), .int64(changes.holder),
-          .int64(changes.holder == nil ? 0 : 1), .int64(row.groupLimit)))
+          .bool(row.needsPerson), .text(row.queue), .texts(row.needs), .int64(changes.holder(of: row.id)),
+          .int64(changes.holder(of: row.id) == nil ? 0 : 1), .int64(row.groupLimit)))
     }
-    if !changes.created.isEmpty, changes.holder == nil {
+    if changes.created.contains(where: { changes.holder(of: $0.id) == nil }) {
       statements.append(PostgresStatement("select pg_notify('errand', 'due')"))
     }
     if !changes.entries.isEmpty {

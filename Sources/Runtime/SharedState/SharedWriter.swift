@@ -374,9 +374,11 @@ actor SharedWriter {
         if isWorker { try await checkHeld(events) }
         let runs = ids.compactMap { held[$0] }
         let worker = held.worker
-        let outcome = try await unlessOutrun { [database] () async throws(DatabaseError) -> Outcome in
+        let outcome = try await unlessOutrun { [database, held] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
-            try await SharedWriter.make(events, in: term, holding: runs, worker, receipt, transaction)
+            try await SharedWriter.make(events, in: term, holding: runs, worker, receipt, transaction) {
+              held.holds(created: $0)
+            }
           }
         }
         guard let outcome else {
@@ -422,7 +424,7 @@ actor SharedWriter {
   /// Reads what events need, folds them, and writes what changed.
   private static func make(
     _ events: [StateEvent], in term: ScheduleTerm?, holding held: [HeldRuns.Run], _ worker: Int?, _ receipt: String,
-    _ transaction: any DatabaseTransaction
+    _ transaction: any DatabaseTransaction, holds: (OpenRunRow) -> Bool
   ) async throws(DatabaseError) -> Outcome {
     var slice = StateSlice()
     var logs: [String: HeldRuns.Run] = [:]
@@ -462,8 +464,9 @@ actor SharedWriter {
     do throws(StateError) {
       for (record, events) in changes.runs {
         let isNew = changes.created.contains(record.id)
-        // A worker that creates a run holds it.
-        let epoch = isNew ? worker == nil ? 0 : 1 : logs[record.id]?.epoch ?? 0
+        // A worker that creates a run holds it, if it can.
+        let isHeld = worker != nil && holds(OpenRunRow(record))
+        let epoch = isNew ? isHeld ? 1 : 0 : logs[record.id]?.epoch ?? 0
         let log = logs[record.id]?.log ?? LoggedRun(new: record)
         let (next, entry) = try log.next(record, by: events, epoch: epoch)
         writes.entries.append(entry)
@@ -475,7 +478,7 @@ actor SharedWriter {
           let run = HeldRuns.Run(next, epoch: epoch, row: row)
           if isNew {
             writes.created.append(row)
-            created.append(run)
+            if isHeld { created.append(run) } else { writes.unheld.insert(record.id) }
           } else {
             if row != logs[record.id]?.row { writes.changed.append(row) }
             if own.contains(record.id) { changed.append(run) }
@@ -540,7 +543,9 @@ actor SharedWriter {
   /// Holds a run that was created here, by a transaction whose answer was lost.
   private func takeUp(_ id: String, by worker: Int) async throws(StateError) {
     // Another may have taken it up meanwhile.
-    guard let found = try await entries(of: id, after: 0), found.allSatisfy({ $0.epoch <= 1 }) else { return }
+    guard let found = try await entries(of: id, after: 0), found.first?.epoch == 1,
+      found.allSatisfy({ $0.epoch <= 1 })
+    else { return }
     let log = try LoggedRun(id, folded: nil, entries: found)
     held.take(HeldRuns.Run(log, epoch: 1), by: worker)
   }

@@ -352,8 +352,9 @@ extension SimulatedDatabase.Tables {
     for entry in changes.entries { logs[entry.run, default: []].append(entry) }
     for row in changes.created {
       var run = SimulatedDatabase.Open(row: row)
-      run.owner = changes.holder.flatMap { workers[$0] == nil ? nil : $0 }
-      run.epoch = changes.holder == nil ? 0 : 1
+      let holder = changes.holder(of: row.id)
+      run.owner = holder.flatMap { workers[$0] == nil ? nil : $0 }
+      run.epoch = holder == nil ? 0 : 1
       open[row.id] = run
     }
     for row in changes.changed { open[row.id]?.row = row }
@@ -682,6 +683,11 @@ package final class SimulatedConnection: SharedDatabase {
       tables.workers[tables.lastWorker] = SimulatedDatabase.Worker(terms: terms, leaseUntil: until)
       return WorkerIdentity(id: tables.lastWorker)
     }
+  }
+
+  package func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError) {
+    _ = try await tables(forWriting: true)
+    database.update { $0.workers[worker.id]?.terms = terms }
   }
 
   package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {

@@ -91,6 +91,7 @@ import Testing
     let store = SharedStateStore(try await PostgresDatabase.open([worker]), terms: WorkerTerms(name: "test"))
     try await store.join(takingUp: true)
     #expect(try await StoreConformance.faults(of: store) == [])
+    try? await store.close()
     for statement in [
       "create table errand.more (a int)", "drop table errand.run", "alter table errand.run add a int",
       "truncate errand.entry",
