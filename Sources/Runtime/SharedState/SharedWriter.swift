@@ -523,7 +523,7 @@ actor SharedWriter {
     guard let found = try await entries(of: id, after: 0), let worker = held.worker else { return .notHeld(id) }
     let rest = HeldRuns.Run(try LoggedRun(id, folded: nil, entries: found), epoch: run.epoch)
     let lost = run.log.number - rest.log.number
-    let last = rest.log.record.stepsInOrder.last.map { " after '\($0.path.shown)' began" } ?? ""
+    let last = rest.log.record.stepsInOrder.last.map { " after '\($0.path)' began" } ?? ""
     let reason =
       "a database server took over that was behind, and \(lost == 1 ? "an entry" : "\(lost) entries") of the run that were "
       + "kept are lost; look what was done\(last), then: errand runs resume \(id)"
