@@ -74,8 +74,9 @@ final class RunFollowers: Sendable {
     let queue = RunUpdateQueue(signal: signal)
     if let first { queue.append(first) }
     let number = add(to: id, finish: { signal.finish() }) { queue.append($0) }
-    // A follower that goes away is forgotten.
-    signal.onTermination = { [weak self] _ in self?.remove(number, of: id) }
+    // A follower that goes away is forgotten, by another task: a cancellation holds the follower's, which `send` needs while
+    // it holds the lock.
+    signal.onTermination = { [weak self] _ in Task { self?.remove(number, of: id) } }
     return RunUpdates(queue: queue, signals: signals)
   }
 

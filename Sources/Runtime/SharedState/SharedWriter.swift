@@ -307,6 +307,7 @@ actor SharedWriter {
         if wasLost { throw .endedMeanwhile(entry.run) }
         throw .notHeld(entry.run)
       }
+      if found.isEmpty { throw try await pauseCut(draft.run) }
       let isOwn = found.first.map { $0.sum == entry.sum && $0.epoch == entry.epoch } == true
       // What is kept is kept, even if another program has taken the run over after that.
       if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) }
@@ -509,9 +510,34 @@ actor SharedWriter {
 
   /// Reads what others wrote to a run that is held here.
   private func refresh(_ run: HeldRuns.Run) async throws(StateError) {
-    let found = try await entries(of: run.log.record.id, after: run.log.number)
+    let found = try await entries(of: run.log.record.id, after: run.log.number - 1)
     guard let found else { return held.forget(run.log.record.id) }
-    _ = try noting(found[...], of: run)
+    let isThere = found.first.map { $0.number == run.log.number && $0.sum == run.log.sum } == true
+    if !isThere, !found.contains(where: { $0.epoch > run.epoch }) { throw try await pauseCut(run) }
+    _ = try noting(found.dropFirst(isThere ? 1 : 0), of: run)
+  }
+
+  /// Has a run wait for a person whose log ends before what was acknowledged: a server that was behind took over.
+  private func pauseCut(_ run: HeldRuns.Run) async throws(StateError) -> StateError {
+    let id = run.log.record.id
+    guard let found = try await entries(of: id, after: 0), let worker = held.worker else { return .notHeld(id) }
+    let rest = HeldRuns.Run(try LoggedRun(id, folded: nil, entries: found), epoch: run.epoch)
+    let lost = run.log.number - rest.log.number
+    let last = rest.log.record.stepsInOrder.last.map { " after '\($0.path.shown)' began" } ?? ""
+    let reason =
+      "a database server took over that was behind, and \(lost == 1 ? "an entry" : "\(lost) entries") of the run that were "
+      + "kept are lost; look what was done\(last), then: errand runs resume \(id)"
+    let pause = StateEvent.runStatusChanged(
+      RunStatusChanged(run: id, at: time.now(), status: .paused, reason: reason))
+    let record = try rest.log.record.folding([pause])
+    let (next, entry) = try rest.log.next(record, by: [pause], epoch: run.epoch)
+    _ = try await untilKnown { [database] () async throws(DatabaseError) in
+      try await database.append([entry], changing: [OpenRunRow(next.record)])
+    }
+    held.leaveUnreleased(id)
+    if (try? await database.abandon([id], of: WorkerIdentity(id: worker))) != nil { held.noteReleased([id]) }
+    tell(.deposed(id))
+    return .deposed(id)
   }
 
   /// Holds a run that was created here, by a transaction whose answer was lost.
