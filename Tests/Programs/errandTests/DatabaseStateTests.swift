@@ -112,6 +112,12 @@ struct DatabaseStateTests {
       "on: [{ every: 1h }]\nsteps: [{ let: { key: \"${{ secrets.ONLY_AT_LAB }}\" } }]\n", to: "recipes/keyed.yaml")
     let lab = try await Program()
     try lab.write("state: \(url)\npostgres: { answerWithin: 1m }\nworker: { name: lab }\n", to: "errand.yaml")
+    let checked = try await desk.call("check", environment: environment)
+    #expect(checked.code == 0)
+    #expect(
+      checked.error.contains(
+        "warning: the secret 'ONLY_AT_LAB' is not set here; a run would be left to another machine that has it"),
+      "\(checked.error)")
     // The first one leads the schedules.
     let atDesk = try desk.serve("serve", environment: environment)
     #expect(await atDesk.line(with: "its state is in \(url)") != nil, "\(atDesk.before)")
