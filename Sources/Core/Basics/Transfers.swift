@@ -3,8 +3,11 @@
 // The code that moves the bytes knows nothing of the step that needs them. So the step's task names a follower, and the
 // code that moves bytes in that task reports to it. Without a follower nothing is reported.
 
-/// Learns how far the transfers of a task are.
+/// Learns how far the transfers of a task are, and has the last word before something is sent.
 package protocol TransferFollower: Sendable {
+  /// Whether anything may still be sent; asked at the last moment, on any thread, and must not wait.
+  var maySend: Bool { get }
+
   /// Called often, on any thread; it must not wait.
   ///
   /// - Parameters:

@@ -34,7 +34,9 @@ extension KeySet {
   static let worker = KeySet([
     Key("name", .text(), "What people call this machine; the host's name if left out."),
     Key("queues", .texts, "The queues of the runs that it takes up; default if left out."),
-    Key("capacity", .int(1...10_000), "How many runs it holds at once.", default: .int(WorkerSettings().capacity)),
+    Key(
+      "capacity", .int(WorkerSettings.capacities), "How many runs it holds at once.",
+      default: .int(WorkerSettings().capacity)),
   ])
 
   static let secrets = KeySet([

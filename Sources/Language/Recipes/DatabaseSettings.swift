@@ -23,12 +23,16 @@ package struct WorkerSettings: Sendable, Equatable {
   /// How many runs it holds at once.
   package var capacity = 64
 
+  /// How many it may be told to hold.
+  package static let capacities = 1...10_000
+
   package init() {}
 }
 
 /// The names of queues of runs, which `queue` in recipes, `worker` in `errand.yaml` and `errand serve` have.
 package enum QueueName {
   private static let longest = 64
+  static let pattern = "^[A-Za-z0-9._-]{1,\(longest)}$"
 
   /// What is wrong with a name, as the end of a sentence that begins with it; nil if nothing is.
   package static func fault(in name: String) -> String? {

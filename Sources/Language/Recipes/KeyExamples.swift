@@ -53,6 +53,12 @@ package struct KeyExample: Sendable {
         timeout: 10m
       """),
     KeyExample(
+      "Recipe", "queue",
+      """
+      queue: nightly
+      steps: [{ uses: file.write, with: { path: note.txt, text: done } }]
+      """),
+    KeyExample(
       "Recipe", "concurrencyGroup concurrencyGroup.name concurrencyGroup.limit concurrencyGroup.onLimit",
       """
       concurrencyGroup: { name: printer, limit: 1, onLimit: queue }

@@ -12,6 +12,8 @@ package final class Recipe: Sendable {
   package let inputs: [Input]
   package let triggers: [Trigger]
   package let concurrency: ConcurrencyGroup?
+  /// The queue of its runs, where several programs share the state.
+  package let queue: String?
   package let steps: Block
   package let outputs: [NamedTemplate]
   /// Run when a step failed and nothing caught it.
@@ -33,7 +35,8 @@ package final class Recipe: Sendable {
 
   init(
     name: String, summary: String, source: Source, inputs: [Input], triggers: [Trigger],
-    concurrency: ConcurrencyGroup?, steps: Block, outputs: [NamedTemplate], onFailure: Block?, finally: Block?,
+    concurrency: ConcurrencyGroup?, queue: String?, steps: Block, outputs: [NamedTemplate], onFailure: Block?,
+    finally: Block?,
     secrets: [(name: String, location: Diagnostic.Location?)], topLevelNames: Int, called: [Recipe],
     outputType: ValueType, zone: String, folderZone: String?
   ) {
@@ -43,6 +46,7 @@ package final class Recipe: Sendable {
     self.inputs = inputs
     self.triggers = triggers
     self.concurrency = concurrency
+    self.queue = queue
     self.steps = steps
     self.outputs = outputs
     self.onFailure = onFailure

@@ -13,6 +13,10 @@ extension KeySet {
     Key("defaults", .keys(.defaults), "Defaults for steps that don't set their own."),
     Key(
       "concurrencyGroup", .keys(.concurrencyGroup), "Runs of all recipes that name the same group share its limit."),
+    Key(
+      "queue", .text(pattern: QueueName.pattern),
+      "The queue of its runs, where several machines share the state: only machines that take from it run them; default if left out."
+    ),
     Key("steps", .steps, isRequired: true),
     Key("outputs", .values, "The values that the recipe returns."),
     Key("onFailure", .steps, "Run when a step failed and nothing caught it; they see 'error'."),

@@ -40,6 +40,9 @@ package struct RecipeEnvironment: Sendable {
   package var passesOverTriggers = false
   /// The version of the language in which the recipe is read.
   package var language = LanguageVersion.current
+  /// What a program has to offer to carry on a run of a recipe with some inputs; nil where the state is this program's
+  /// alone.
+  package var needs: (@Sendable (_ recipe: Recipe, _ inputs: Value) -> [String])?
   /// Whether the recipe is read to be planned, so that its expressions may meet what is not known yet.
   package var isForPlan = false
   /// Of a run that goes on: whether the step at a path of its records is over.
@@ -203,6 +206,7 @@ struct RecipeReader {
       environment: environment, calls: calls
     ).read(environment.passesOverTriggers ? nil : fields["on"])
     let concurrency = fields["concurrencyGroup"].flatMap(policies.concurrency)
+    let queue = queue(fields)
     let steps = StepReader(
       findings: findings, compiler: compiler, policies: policies, environment: environment, calls: calls,
       defaults: defaults(fields["defaults"]), ids: StepIdentifiers(), called: CalledRecipes())
@@ -234,9 +238,15 @@ struct RecipeReader {
     guard let block, steps.called.areWhole else { return nil }
     return Recipe(
       name: name, summary: summary, source: findings.source, inputs: inputs, triggers: triggers,
-      concurrency: concurrency, steps: block, outputs: outputs, onFailure: onFailure, finally: finally,
+      concurrency: concurrency, queue: queue, steps: block, outputs: outputs, onFailure: onFailure, finally: finally,
       secrets: compiler.secrets, topLevelNames: scope.size - first.size, called: steps.called.recipes,
       outputType: outputType, zone: compiler.zone, folderZone: environment.zone)
+  }
+
+  private func queue(_ fields: Fields) -> String? {
+    guard let value = fields["queue"], let name = fields.text("queue") else { return nil }
+    if let fault = QueueName.fault(in: name) { findings.error("'\(name)' \(fault)", at: value) }
+    return name
   }
 
   private func defaults(_ value: Value?) -> StepDefaults {

@@ -191,7 +191,7 @@ final class CurlTransfer: @unchecked Sendable {
     return transfer.fault == nil ? count : -1
   }
 
-  /// Refuses a second attempt, and an address that a redirect must not lead to.
+  /// Refuses a second attempt, an address that a redirect must not lead to, and what may be sent no more.
   ///
   /// libcurl sends a request again when a kept connection ends without an answer, but the server may have acted on the
   /// first.
@@ -199,6 +199,10 @@ final class CurlTransfer: @unchecked Sendable {
     remoteAddress = address.map { String(cString: $0) }
     if request.staysOutside, remoteAddress.map(NetworkAddress.isPrivate) ?? true {
       fault = failure.redirectedInside(elapsed: elapsed)
+      return false
+    }
+    if follower?.maySend == false {
+      fault = failure.notAllowed(elapsed: elapsed)
       return false
     }
     sendings += 1

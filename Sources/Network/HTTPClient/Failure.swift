@@ -175,6 +175,12 @@ struct Failure {
         + "network. If that is meant, set the URL to it.", sent: .maybe, elapsed: elapsed)
   }
 
+  func notAllowed(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .cancelled, "nothing was sent to \(host), because another program may carry the run on by now", sent: .nothing,
+      elapsed: elapsed)
+  }
+
   func file(_ text: String, sent: HTTPError.Sent, elapsed: TimeSpan = .zero) -> HTTPError {
     error(.file, text, sent: sent, elapsed: elapsed)
   }

@@ -5,6 +5,7 @@ import CommandLineParser
 import Glibc
 import Recipes
 import RunState
+import SharedState
 
 /// `errand doctor`: examines the state and its surroundings, and repairs it.
 struct DoctorCommand: DispatchedCommand {
@@ -18,6 +19,7 @@ struct DoctorCommand: DispatchedCommand {
   }
 
   func run() async throws(RuntimeError) -> ExitCode {
+    if let database = workspace.database { return try await examine(database) }
     let folder = workspace.stateFolder
     let unknown = await workspace.tellEverySecret(to: secrets)
     var repaired: [String] = []
@@ -46,6 +48,32 @@ struct DoctorCommand: DispatchedCommand {
       showJSON(examination, holder, isHeld, repaired)
     } else {
       showText(examination, holder, isHeld, repaired)
+    }
+    return examination.hasFaults ? .failed : .done
+  }
+
+  /// Examines a state in a database, and this machine.
+  private func examine(_ database: DatabaseSettings) async throws(RuntimeError) -> ExitCode {
+    if let name = ["repair", "keep-until-damage"].first(where: { parsed[$0].isGiven }) {
+      throw RuntimeError(
+        .usage,
+        "--\(name) is for a state in a folder, and this one is in \(workspace.stateName); a database is repaired with "
+          + "its own tools")
+    }
+    let servers = try await workspace.servers(of: database, secrets: workspace.secretSources())
+    let found = await PostgresDatabase.examine(servers)
+    var examination = found.state
+    examination.findings += surroundings
+    examination.findings += await failureFindings
+    if let objection = FolderLock.objection(to: workspace.stateFolder) {
+      examination.findings.append(.init(.fault, objection))
+    }
+    let isHeld = FolderLock.isHeld(workspace.stateFolder)
+    let holder = isHeld ? FolderLock.holder(of: workspace.stateFolder) : nil
+    if asJSON {
+      showJSON(examination, holder, isHeld, [], servers: found.servers)
+    } else {
+      showText(examination, holder, isHeld, [], servers: found.servers)
     }
     return examination.hasFaults ? .failed : .done
   }
@@ -79,13 +107,9 @@ struct DoctorCommand: DispatchedCommand {
       case .failure(let error)?: return [.init(.fault, workspace.failureRecipeFault(error).message)]
       case .success(let recipe)?: name = recipe.name
       }
-      guard Files.exists(workspace.stateFolder),
-        // What opening it would repair stays in memory.
-        let store = try? await FileStateStore.open(
-          workspace.stateFolder, program: version, fileSystem: OverlayFileSystem()),
-        let last = try? await store.finishedRuns(HistoryQuery(limit: 1, recipe: name))
+      guard let store = await readStore, let last = try? await store.finishedRuns(HistoryQuery(limit: 1, recipe: name))
       else { return [] }
-      let stuck = store.runs(OpenRunQuery(recipe: name, statuses: [.uncertain, .paused])).first
+      let stuck = await store.openRuns(OpenRunQuery(recipe: name, statuses: [.uncertain, .paused])).first
       try? await store.close()
       if let stuck {
         return [
@@ -106,6 +130,20 @@ struct DoctorCommand: DispatchedCommand {
     }
   }
 
+  /// The state, to be read only; nil if it can't be.
+  private var readStore: (any StateStore)? {
+    get async {
+      if let database = workspace.database {
+        let opened = try? await workspace.opened(database, secrets: workspace.secretSources())
+        return opened.map { SharedStateStore($0) }
+      }
+      guard Files.exists(workspace.stateFolder) else { return nil }
+      // What opening it would repair stays in memory.
+      return try? await FileStateStore.open(
+        workspace.stateFolder, program: version, fileSystem: OverlayFileSystem())
+    }
+  }
+
   /// Checks what else this machine needs.
   private var surroundings: [StateExamination.Finding] {
     let zones = String(environment: "TZDIR") ?? "/usr/share/zoneinfo"
@@ -118,9 +156,17 @@ struct DoctorCommand: DispatchedCommand {
   // MARK: Showing
 
   private func showText(
-    _ examination: StateExamination, _ holder: FolderLock.Holder?, _ isHeld: Bool, _ repaired: [String]
+    _ examination: StateExamination, _ holder: FolderLock.Holder?, _ isHeld: Bool, _ repaired: [String],
+    servers: [PostgresExamination.Server] = []
   ) {
-    var rows = [["state", workspace.stateFolder]]
+    var rows = [["state", workspace.stateName]]
+    rows += servers.map { server in
+      let role = server.isStandby ? "standby" : "takes writes"
+      let encryption = server.encryption ?? "not encrypted, on this machine"
+      return [
+        "server", "\(server.name), \(role), PostgreSQL \(server.version), timeline \(server.timeline), \(encryption)",
+      ]
+    }
     if isHeld { rows.append(["held by", holder.map { "process \($0.pid) (\($0.program))" } ?? "another process"]) }
     rows += examination.counts.map { [$0.name, "\($0.count)"] }
     let width = rows.map { $0[0].count }.max() ?? 0
@@ -151,9 +197,20 @@ struct DoctorCommand: DispatchedCommand {
   }
 
   private func showJSON(
-    _ examination: StateExamination, _ holder: FolderLock.Holder?, _ isHeld: Bool, _ repaired: [String]
+    _ examination: StateExamination, _ holder: FolderLock.Holder?, _ isHeld: Bool, _ repaired: [String],
+    servers: [PostgresExamination.Server] = []
   ) {
     var document = ValueMap()
+    if let database = workspace.database {
+      document["database"] = .string(database.url)
+      document["servers"] = .list(
+        servers.map {
+          .object([
+            "server": .string($0.name), "standby": .bool($0.isStandby), "version": .string($0.version),
+            "timeline": .int($0.timeline), "encryption": $0.encryption.map { .string($0) } ?? .null,
+          ])
+        })
+    }
     document["folder"] = .string(workspace.stateFolder)
     document["held"] = .bool(isHeld)
     document["holder"] = holder.map { .object(["pid": .int($0.pid), "program": .string($0.program)]) }

@@ -133,6 +133,7 @@ struct RunCommand: DispatchedCommand {
       sandbox: isApart, program: version, language: LanguageVersion.current,
       group: request.recipe.group, zone: zone)
     created.base = base
+    if !isApart { request.session.workspace.place(&created, of: request.recipe) }
     return created
   }
 

@@ -27,6 +27,9 @@ struct ServeCommand: DispatchedCommand {
       throw RuntimeError(.usage, "--sandbox has a state that is thrown away; leave out --\(other)")
     }
     if parsed["systemd-unit"].isGiven {
+      if let other = ["queue", "capacity"].first(where: { parsed[$0].isGiven }) {
+        throw RuntimeError(.usage, "leave out --\(other): the unit goes by 'worker' in errand.yaml")
+      }
       console.out(systemdUnit(for: try dispatch.workspace(), isUsers: parsed["user"].isGiven))
       return .done
     }
@@ -53,7 +56,8 @@ struct ServeCommand: DispatchedCommand {
     factory.sandboxes = sandboxes
     factory.folder = sandboxes?.folder
     let current = Current(factory)
-    let session = RunSession(workspace, secrets, console, time: time)
+    var session = RunSession(workspace, secrets, console, time: time)
+    try read(into: &session.access)
     let connection = try await session.access.serve { current.value }
     let log = ServeLog(
       console, format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text, time: time,
@@ -63,6 +67,33 @@ struct ServeCommand: DispatchedCommand {
       dispatch: dispatch, current: current, connection: connection, agent: agent, log: log, time: time,
       schedules: schedules
     ).run()
+  }
+}
+
+extension ServeCommand {
+  /// Reads what this process takes up of a state that several share.
+  private func read(into access: inout AgentAccess) throws(RuntimeError) {
+    if access.workspace.database == nil, let name = ["queue", "capacity"].first(where: { parsed[$0].isGiven }) {
+      throw RuntimeError(
+        .usage,
+        "--\(name) is for a state in PostgreSQL, and this one is in the folder \(access.workspace.stateFolder); leave it out"
+      )
+    }
+    if let text = parsed["queue"].text {
+      let names = text.split(separator: ",", omittingEmptySubsequences: false).map { String($0).trimmed }
+      for name in names {
+        if let fault = QueueName.fault(in: name) { throw RuntimeError(.usage, "--queue: '\(name)' \(fault)") }
+      }
+      access.queues = names
+    }
+    if let text = parsed["capacity"].text {
+      let range = WorkerSettings.capacities
+      guard let number = Int(text), range.contains(number) else {
+        throw RuntimeError(
+          .usage, "--capacity takes a number from \(range.lowerBound) to \(range.upperBound), but is '\(text)'")
+      }
+      access.capacity = number
+    }
   }
 }
 
@@ -129,6 +160,7 @@ private struct Service {
     if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
     let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
+    if let url = current.value.workspace.database?.url { log.say("sharing", "its state is in \(url)") }
     log.advise(
       Signals.shared.endsWithTerminal
         ? "Ctrl-C or closing this terminal ends it cleanly; to have it stay, see: errand serve --systemd-unit"

@@ -109,7 +109,25 @@ final class ServeLog: Sendable {
       say(
         "untold", "onFailure starts nothing for the run \(run.id) of \(run.recipe.safe): \(reason.safe)", .error,
         [("run", run.id), ("recipe", run.recipe)])
+    case .shared(let news): say(news)
     case .failed(let error): say("stateFailed", error.message.safe, .error)
+    }
+  }
+
+  private func say(_ news: SharedNews) {
+    switch news {
+    case .lost:
+      say(
+        "leaseLost", "the state's database didn't answer in time, so other workers may carry on what ran here",
+        .warning)
+    case .back: say("leaseBack", "the state's database answers again; runs are taken up")
+    case .reaped(let names):
+      for name in names {
+        say(
+          "workerGone", "the worker \(name.safe) is gone, and what it ran goes on where it can", .warning,
+          [("worker", name)])
+      }
+    case .claimed, .told, .deposed: break
     }
   }
 

@@ -34,6 +34,8 @@ package struct Explanation: Sendable, Equatable {
     case event
     /// A slot of the schedule.
     case slot
+    /// Which program of several carried it on.
+    case worker
     /// What happens next.
     case next
   }

@@ -23,6 +23,7 @@ extension Explanation {
     formatter.tellLoops(&self)
     formatter.tellBranches(&self)
     formatter.tellAttempts(&self)
+    formatter.tellWorkers(&self)
   }
 }
 
@@ -110,7 +111,11 @@ struct RunFormatter: ~Copyable {
     let places = inner.prefix(3).map { "\(named($0.path)) since \(clock.date($0.startedAt))" }
     let more = inner.count > 3 ? " and \(inner.count - 3) more" : ""
     let place = places.isEmpty ? "between two steps" : "in \(joined(places))\(more)"
-    if isServed || holder != nil {
+    if let here = facts.place {
+      let verb = here.worker == nil ? "was running" : "is running"
+      story.say(.status, "\(run.recipe.safe) \(verb), \(place).", step: inner.first?.path)
+      tellWaker(here.worker == nil ? "takes it up" : "is running it", &story)
+    } else if isServed || holder != nil {
       story.say(.status, "\(run.recipe.safe) is running, \(place).", step: inner.first?.path)
       if let holder { story.say(.wake, "Process \(holder) is running it.") }
     } else {
@@ -136,7 +141,9 @@ struct RunFormatter: ~Copyable {
     }
     tellClock(waiting, &story)
     let needsClock = run.wakeAt != nil
-    if needsClock || !isServed || holder != nil { tellWaker(needsClock ? "wakes it then" : "hears of it", &story) }
+    if needsClock || !isServed || holder != nil || facts.place != nil {
+      tellWaker(needsClock ? "wakes it then" : "hears of it", &story)
+    }
   }
 
   /// Explains that waits that began while the clock was ahead last until it reaches that time again.
@@ -153,7 +160,9 @@ struct RunFormatter: ~Copyable {
   }
 
   private func tellWaker(_ verb: String, _ story: inout Explanation) {
-    if isServed {
+    if let place = facts.place {
+      tellWorker(verb, place, &story)
+    } else if isServed {
       story.say(.wake, "The folder's agent \(verb).")
     } else if let holder {
       story.say(.wake, "Process \(holder) \(verb), as long as it runs.")
@@ -161,6 +170,28 @@ struct RunFormatter: ~Copyable {
       story.say(
         .wake, "No agent is running, so nothing \(verb). Start one, or resume the run:",
         commands: ["errand serve", "errand runs resume \(id)"])
+    }
+  }
+
+  /// Says which of the workers that share the state is at the run, or what none of them has.
+  private func tellWorker(_ verb: String, _ place: RunPlace, _ story: inout Explanation) {
+    if let worker = place.worker {
+      story.say(.wake, "The worker \(worker.safe) \(verb).")
+    } else if place.hasWorker {
+      story.say(.wake, "The first worker that has what it needs \(verb).")
+    } else {
+      let missing = place.missing.isEmpty ? "" : ", because none has \(joined(place.missing.map(\.safe)))"
+      story.say(.wake, "No worker \(verb)\(missing).", commands: ["errand workers"])
+    }
+  }
+
+  /// Which workers took the run over from others.
+  func tellWorkers(_ story: inout Explanation) {
+    for claim in run.claims where claim.isTakeover {
+      story.say(
+        .worker,
+        "The worker \(claim.worker.safe) took it over on \(clock.date(claim.at)), because the one before had ended or lost "
+          + "its lease.", at: claim.at)
     }
   }
 

@@ -17,6 +17,8 @@ package struct RunFacts: Sendable, Equatable {
   package var others: [RunReference]
   /// The events that it consumed, and those whose name it waits for.
   package var events: [EventRecord]
+  /// Where the run is among the programs that share the state; nil if it is over or the state isn't shared.
+  package var place: RunPlace?
   /// The values that its records refer to: `#texts`, and each step's output by its path.
   package var values: [String: Value] = [:]
 
@@ -63,7 +65,7 @@ extension RunFacts {
   package init(_ run: RunRecord, answering answer: Answer) {
     self.init(
       run: run, now: answer.around.now, schedule: answer.around.schedule, slot: answer.around.slot,
-      others: answer.others, events: answer.events)
+      others: answer.others, events: answer.events, place: answer.around.place)
   }
 }
 
@@ -150,9 +152,11 @@ extension RunFacts {
     var now: Timestamp
     var schedule: ScheduleRecord?
     var slot: SlotRecord?
+    var place: RunPlace?
 
     init(of question: Question, in store: any StateStore, now: Timestamp) async throws(StateError) {
       self.now = now
+      place = try await store.sharing?.place(of: question.run)
       guard let id = question.cause.schedule else { return }
       schedule = await store.schedule(id)
       schedule?.texts = nil
@@ -166,6 +170,7 @@ extension RunFacts {
       now = try member("now", record?.now)
       schedule = try member("schedule", record?.schedule)
       slot = try member("slot", record?.slot)
+      place = try member("place", record?.place)
     }
   }
 }

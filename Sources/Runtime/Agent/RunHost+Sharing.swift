@@ -25,8 +25,10 @@ extension RunHost {
       }
     case .told(let id): await told(id)
     case .deposed(let id): lose(id)
-    case .lost: for id in lives.keys.sorted(by: { $0.precedesByScalars($1) }) { lose(id) }
-    case .back, .reaped: break
+    case .lost:
+      keeper.tell(.shared(news))
+      for id in lives.keys.sorted(by: { $0.precedesByScalars($1) }) { lose(id) }
+    case .back, .reaped: keeper.tell(.shared(news))
     }
   }
 
@@ -108,6 +110,7 @@ extension RunRefusedError {
   /// This program can't carry a run on.
   static func lacks(_ needs: [String], run: String) -> RunRefusedError {
     RunRefusedError(
-      "the run \(run) needs \(needs.joined(separator: ", ")), which is not here; ask a machine that has it: errand workers")
+      "the run \(run) needs \(needs.joined(separator: ", ")), which is not here; ask a machine that has it: errand workers"
+    )
   }
 }

@@ -225,8 +225,9 @@ package actor RunHost {
       await attempt(change(id) { $0.walkLeft(run, kept: store.run(id), isStopping: isStopping) }, for: id)
     case .failure(let error):
       change(id) { $0.walkFailed() }
-      if let sharing = store.sharing, error.kind == .unavailable || store.run(id) == nil {
-        // Another program carries it on, or will.
+      if let sharing = store.sharing, !keeper.isFailure(error) || store.run(id) == nil {
+        // Another program carries it on, or will; what the state refuses would be refused again.
+        if error.kind == .invalid { try? await keeper.hold(id, as: .paused, error.message) }
         await sharing.abandon(id)
       } else {
         keeper.fail(error)

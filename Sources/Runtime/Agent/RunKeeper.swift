@@ -13,12 +13,13 @@ final class RunKeeper: Sendable {
 
   let store: any StateStore
   let time: any TimeSource
-  let watchers = RunWatchers()
+  let watchers: RunWatchers
   private let content = Mutex(Content())
 
   init(store: any StateStore, time: any TimeSource, base: String?) {
     self.store = store
     self.time = time
+    watchers = RunWatchers(store.sharing, time: time)
     content.withLock { $0.base = base }
   }
 
@@ -44,10 +45,19 @@ final class RunKeeper: Sendable {
   /// Sets the URL of the agent's pages, which runs accepted from now on are recorded with.
   func setBase(_ base: String?) { content.withLock { $0.base = base } }
 
-  /// The event that creates a run, with the URL of the agent's pages.
+  /// The event that creates a run, with the URL of the agent's pages, and with the secrets among its needs that its
+  /// values refer to.
   func creation(of run: RunCreated) -> StateEvent {
     var run = run
     run.base = run.base ?? content.withLock { $0.base }
+    // Only of a state that is shared.
+    if !run.needs.isEmpty {
+      var values = [run.inputs] + run.overrides.values
+      if case .inline(let texts) = run.texts { values.append(texts) }
+      // What can't be kept is refused with the event.
+      let names = (try? store.secrets.referred(in: .list(values))) ?? []
+      run.needs = Set(run.needs + names.map { "secret:\($0)" }).sorted { $0.precedesByScalars($1) }
+    }
     return .runCreated(run)
   }
 
@@ -55,8 +65,9 @@ final class RunKeeper: Sendable {
   func isFailure(_ error: StateError) -> Bool {
     switch error.kind {
     case .invalid, .deposed: false
-    case .unavailable: store.sharing == nil
-    case .damaged, .newer, .secret, .fatal, .closed: true
+    // In a shared state it is one run's log that is damaged.
+    case .unavailable, .damaged: store.sharing == nil
+    case .newer, .secret, .fatal, .closed: true
     }
   }
 

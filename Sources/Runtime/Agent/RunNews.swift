@@ -10,6 +10,8 @@ package struct PreparedRun: Sendable {
   package var services: Services
   /// The folder that relative paths start from.
   package var folder: String
+  /// What a program has to offer to carry a run of it on, among several that share the state.
+  package var needs: [String] = []
   /// What `now` is of its steps, if it is played again.
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
   /// Told what `now` is of each step, for a recording.
@@ -54,6 +56,8 @@ package indirect enum RunNews: Sendable {
   case event(String)
   /// A run failed, and the run that tells of it can't be made.
   case untold(RunRecord, reason: String)
+  /// What became of the programs that share the state.
+  case shared(SharedNews)
   /// The state takes nothing more; the program has to end.
   case failed(StateError)
 }

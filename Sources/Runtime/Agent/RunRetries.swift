@@ -68,8 +68,10 @@ package final class RunRetries: Sendable {
             : "\(status.isEnded ? "retry" : "resume") that: errand runs \(status.isEnded ? "retry" : "resume") \(later)")
       )
     }
-    let recipe = try await prepare(ended).recipe
+    let prepared = try await prepare(ended)
+    let recipe = prepared.recipe
     var origin = ended.origin
+    origin.needs = prepared.needs
     origin.run = id
     origin.at = keeper.time.now()
     origin.program = program

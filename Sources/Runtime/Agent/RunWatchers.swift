@@ -12,7 +12,8 @@ package struct RunNotice: Record {
     /// It is paused, uncertain, or queued.
     case stands
     case ended
-    /// Notices were left out, because the watcher read too slowly; the lists of runs have what counts.
+    /// Notices were left out, because the watcher read too slowly, or other programs that share the state carried runs
+    /// on; the lists of runs have what counts.
     case missed
   }
 
@@ -41,9 +42,18 @@ final class RunWatchers: Sendable {
   private struct Content {
     var lastNumber = 0
     var watchers: [Int: AsyncStream<RunNotice>.Continuation] = [:]
+    /// Looks what happens to runs elsewhere, while there are watchers.
+    var looking: Task<Void, Never>?
   }
 
   private let content = Mutex(Content())
+  private let sharing: (any StateSharing)?
+  private let time: any TimeSource
+
+  /// How often it is looked what happens to runs elsewhere.
+  private static let pause = TimeSpan.seconds(2)
+
+  init(_ sharing: (any StateSharing)?, time: any TimeSource) { (self.sharing, self.time) = (sharing, time) }
 
   /// What happens to runs from now on; ends when nothing more comes.
   func watch() -> AsyncStream<RunNotice> {
@@ -52,12 +62,34 @@ final class RunWatchers: Sendable {
     let number = content.withLock { content in
       content.lastNumber += 1
       content.watchers[content.lastNumber] = watcher
+      if let sharing, content.looking == nil {
+        // Ends when there are no watchers any more.
+        content.looking = Task { [weak self, time] in
+          var last = try? await sharing.pulse()
+          while (try? await time.sleep(for: RunWatchers.pause)) != nil, let self, hasWatchers() {
+            guard let pulse = try? await sharing.pulse(), pulse != last else { continue }
+            last = pulse
+            tellMissed()
+          }
+        }
+      }
       return content.lastNumber
     }
     // A watcher that goes away is forgotten.
     watcher.onTermination = { [weak self] _ in self?.remove(number) }
     watcher.yield(RunNotice(.watching, nil))
     return notices
+  }
+
+  private func tellMissed() {
+    for watcher in content.withLock({ Array($0.watchers.values) }) { watcher.yield(RunNotice(.missed, nil)) }
+  }
+
+  private func hasWatchers() -> Bool {
+    content.withLock { content in
+      if content.watchers.isEmpty { content.looking = nil }
+      return !content.watchers.isEmpty
+    }
   }
 
   private func remove(_ number: Int) { content.withLock { content in content.watchers[number] = nil } }
@@ -71,7 +103,7 @@ final class RunWatchers: Sendable {
     case .waits(let run): notice = RunNotice(.waits, run)
     case .stands(let run): notice = RunNotice(.stands, run)
     case .ended(let run): notice = RunNotice(.ended, run)
-    case .event, .untold, .failed: return
+    case .event, .untold, .shared, .failed: return
     }
     for watcher in watchers {
       if case .dropped = watcher.yield(notice) { watcher.yield(RunNotice(.missed, nil)) }

@@ -58,12 +58,21 @@ extension ScheduleHost {
         recipe.inputFaults(of: given), in: given, saying: faults.list.map(\.message).joined(separator: "\n"))
     }
     if let reason = await refusal(recipe, .map(inputs)) { throw RequestRefusedError(.configuration, reason) }
-    let run = RunCreated(
+    var run = RunCreated(
       run: id, at: time.now(), recipe: recipe.name, file: item.file, texts: .inline(.map(item.texts)),
       inputs: .map(inputs), program: program, language: item.language, group: recipe.group, zone: recipe.folderZone)
+    (run.needs, run.queue) = (needs(of: recipe, run.inputs), queue(of: recipe))
     let secrets = recipe.inputs.compactMap { $0.isSecret ? inputs[$0.name]?["secret"]?.string : nil }
     return (run, recipe.allSecrets.map(\.name) + secrets)
   }
+
+  // MARK: Among several programs
+
+  /// What a program has to offer to carry on runs of a recipe; nothing where the state is this program's alone.
+  func needs(of recipe: Recipe, _ inputs: Value) -> [String] { registry.environment.needs?(recipe, inputs) ?? [] }
+
+  /// The queue of a recipe's runs, where several programs share the state.
+  func queue(of recipe: Recipe) -> String? { registry.environment.needs == nil ? nil : recipe.queue }
 
   // MARK: What they are
 

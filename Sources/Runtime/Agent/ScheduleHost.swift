@@ -383,7 +383,7 @@ package actor ScheduleHost {
       guard let stored = record.texts, let (recipe, trigger) = await inForce(record) else { continue }
       earlier[record.id] = SchedulePlan(
         recipe: recipe.name, file: record.file, texts: stored, language: record.language, inputs: .null,
-        program: program, trigger: trigger)
+        needs: needs(of: recipe, .null), queue: queue(of: recipe), program: program, trigger: trigger)
     }
     return earlier
   }
@@ -408,7 +408,8 @@ package actor ScheduleHost {
       let plan = SchedulePlan(
         recipe: recipe.name, file: item.file, texts: texts, language: item.language, inputs: inputs,
         starting: StartingInputs(trigger, of: recipe), isSandbox: isSandbox, group: recipe.group,
-        zone: recipe.folderZone, program: program, trigger: trigger, refusal: reason)
+        zone: recipe.folderZone, needs: needs(of: recipe, inputs), queue: queue(of: recipe), program: program,
+        trigger: trigger, refusal: reason)
       if let reason { tell(.refuses(schedule: ScheduleEntry(plan).id, reason: reason)) }
       plans.append(plan)
     }

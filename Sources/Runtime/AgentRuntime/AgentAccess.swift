@@ -203,7 +203,7 @@ package struct AgentAccess: Sendable {
     isServing: Bool, isLocked: Bool, on fileSystem: any FileSystem
   ) async throws(RuntimeError) -> any StateStore {
     if let database = workspace.database {
-      var terms = workspace.workerTerms(program: identity.program)
+      var terms = await workspace.workerTerms(program: identity.program, secrets)
       if let queues { terms.queues = Set(queues) }
       if let capacity { terms.capacity = capacity }
       let store = SharedStateStore(try await workspace.opened(database, secrets: secrets), terms: terms, time: time)

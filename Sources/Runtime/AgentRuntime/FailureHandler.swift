@@ -53,6 +53,7 @@ package struct FailureHandler: Sendable {
       inputs: .map(inputs), program: program, language: LanguageVersion.current, cause: RunCause(.failure, run: run.id),
       group: recipe.group, zone: recipe.folderZone)
     created.base = workspace.configuration.server.base
+    workspace.place(&created, of: recipe)
     return created
   }
 }

@@ -88,6 +88,7 @@ package struct RunFactory: Sendable {
       recorder?.note(folder: folder ?? workspace.root)
       recorder?.hide(store.secrets)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)
+      run.needs = workspace.needs(of: recipe, inputs: inputs, overrides: overrides)
       run.instants = instants?(record)
       if !isApart, interceptor == nil, workspace.configuration.onFailure != nil {
         let handler = FailureHandler(workspace: workspace, time: time, program: record.origin.program)
@@ -134,7 +135,8 @@ package struct RunFactory: Sendable {
   ///
   /// No command is run to find out.
   package func refusal(of recipe: Recipe, inputs: Value) async -> String? {
-    if sandboxes != nil { return nil }
+    // Where the state is shared, a run goes to a machine that has what it needs.
+    if sandboxes != nil || workspace.database != nil { return nil }
     do throws(RuntimeError) {
       _ = try await workspace.secrets(of: recipe, inputs: inputs, overrides: [:], from: secrets, runsCommands: false)
       return nil

@@ -1,8 +1,9 @@
-import Basics
+import ActionKit
+package import Basics
 import Glibc
 package import PostgresClient
 package import Recipes
-import RunState
+package import RunState
 import Runs
 package import SecretSources
 package import SharedState
@@ -63,14 +64,60 @@ extension Workspace {
     do throws(DatabaseError) { return try await PostgresDatabase.open(servers) } catch { throw RuntimeError(error) }
   }
 
-  /// What this machine offers to those that share the state.
+  // MARK: What runs need, and what this machine offers
+
+  /// What a program has to offer to carry on a run of a recipe; nothing where the state isn't shared.
+  ///
+  /// Secrets stay where they are: a run goes to a machine that has them.
+  package func needs(of recipe: Recipe, inputs: Value, overrides: [String: Value] = [:]) -> [String] {
+    if database == nil { return [] }
+    var needs: Set = [Workspace.format(StateFormat.version)]
+    for recipe in recipe.all {
+      for step in recipe.allSteps {
+        if case .action(let call) = step.kind { needs.insert(Workspace.plugin(call.action.plugin)) }
+      }
+    }
+    for name in recipe.connectionNames {
+      // One whose settings all have defaults is everywhere.
+      let fields = catalog.plugin(name)?.configuration.fields ?? []
+      let isBare = fields.contains { $0.isRequired && overrides["connections.\(name).\($0.name)"] == nil }
+      if isBare || configuration.plugins[name] != nil { needs.insert(Workspace.connection(name)) }
+    }
+    for secret in neededSecrets(of: recipe, inputs: inputs) { needs.insert(Workspace.secret(secret.name)) }
+    return needs.sorted { $0.precedesByScalars($1) }
+  }
+
+  /// Says in a run which programs may carry it on, where the state is shared.
+  package func place(_ run: inout RunCreated, of recipe: Recipe) {
+    if database == nil { return }
+    run.needs = needs(of: recipe, inputs: run.inputs, overrides: run.overrides)
+    run.queue = recipe.queue
+  }
+
+  /// What runs find on this machine.
+  package func offers(_ sources: SecretSources) async -> Set<String> {
+    var offers = Set((1...StateFormat.version).map(Workspace.format))
+    offers.formUnion(catalog.plugins.map { Workspace.plugin($0.name) })
+    offers.formUnion(configuration.connections.map { Workspace.connection($0.name) })
+    let secrets = await sources.names().union(knownSecrets(sources).map(\.name))
+    offers.formUnion(secrets.map(Workspace.secret))
+    return offers
+  }
+
+  private static func format(_ version: Int) -> String { "format:\(version)" }
+  private static func plugin(_ name: String) -> String { "plugin:\(name)" }
+  private static func connection(_ name: String) -> String { "connection:\(name)" }
+  private static func secret(_ name: String) -> String { "secret:\(name)" }
+
+  /// What this machine is to those that share the state.
   ///
   /// - Parameter program: The program with its version.
-  func workerTerms(program: String) -> WorkerTerms {
+  func workerTerms(program: String, _ sources: SecretSources) async -> WorkerTerms {
     let settings = configuration.worker
     return WorkerTerms(
       name: settings.name ?? Workspace.hostName, host: Workspace.hostName, pid: Int(getpid()), program: program,
-      queues: Set(settings.queues ?? [OpenRunRow.standardQueue]), home: home, capacity: settings.capacity)
+      offers: await offers(sources), queues: Set(settings.queues ?? [OpenRunRow.standardQueue]), home: home,
+      capacity: settings.capacity)
   }
 
   private static var hostName: String {

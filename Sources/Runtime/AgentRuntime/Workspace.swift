@@ -99,6 +99,7 @@ package struct Workspace: Sendable {
       return Source(name: path, bytes: try Files.read(path, limit: 4 << 20))
     }
     environment.limits = configuration.limits
+    if database != nil { environment.needs = { needs(of: $0, inputs: $1) } }
     if configurationPath != nil {
       let server = configuration.server
       environment.hasServer = server.publicURL != nil || !server.listen.isEmpty

@@ -44,11 +44,14 @@ package struct LoggedRun: Sendable, Equatable {
   package var record: RunRecord
   package private(set) var number: Int
   package private(set) var sum: UInt64
+  /// Why the log can't be read to its end; then the record is that of the entries before, and paused.
+  package private(set) var damage: String?
 
   /// The next entry, by which the run becomes as a record says.
   package func next(_ record: RunRecord, by events: [StateEvent], epoch: Int) throws(StateError)
     -> (run: LoggedRun, entry: LogEntry)
   {
+    if let damage { throw StateError(.damaged, damage) }
     let text = try events.storedText
     var next = self
     next.record = record
@@ -60,7 +63,8 @@ package struct LoggedRun: Sendable, Equatable {
   package func claim(_ epoch: Int, by worker: String, at instant: Timestamp) throws(StateError)
     -> (run: LoggedRun, entry: LogEntry)
   {
-    let event = StateEvent.runClaimed(RunClaimed(run: record.id, at: instant, worker: worker, epoch: epoch))
+    let event = StateEvent.runClaimed(
+      RunClaimed(run: record.id, at: instant, worker: worker, epoch: epoch, isTakeover: record.status == .running))
     return try next(try record.folding([event]), by: [event], epoch: epoch)
   }
 
@@ -74,9 +78,11 @@ package struct LoggedRun: Sendable, Equatable {
   }
 
   /// Reads a log: what it was folded to, if it was, and all entries after that.
+  ///
+  /// - Throws: If there is nothing that can be read.
   package init(_ id: String, folded: FoldedLog?, entries: [LogEntry]) throws(StateError) {
+    var run: LoggedRun?
     do throws(RecordError) {
-      var run: LoggedRun?
       if let folded {
         var read = LoggedRun(new: try RunRecord(text: folded.text))
         (read.number, read.sum) = (folded.number, folded.sum)
@@ -94,7 +100,12 @@ package struct LoggedRun: Sendable, Equatable {
       guard run.record.id == id else { throw RecordError("it is that of the run \(run.record.id)") }
       self = run
     } catch {
-      throw StateError(.damaged, "the log of the run \(id) can't be read: \(error.message)")
+      let damage = "the log of the run \(id) can't be read: \(error.message)"
+      guard var read = run, read.record.id == id else { throw StateError(.damaged, damage) }
+      read.damage = damage
+      read.record.status = .paused
+      read.record.reason = damage
+      self = read
     }
   }
 

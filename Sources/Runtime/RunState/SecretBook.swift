@@ -89,6 +89,16 @@ package final class SecretBook: Sendable {
     }
   }
 
+  /// The names of all secrets that a value is kept by reference to, or would be.
+  package func referred(in value: Value) throws(StateError) -> Set<String> {
+    var names: Set<String> = []
+    _ = try masked(value).replacingMasked {
+      names.formUnion($0.secretNames)
+      return .string($0.shown)
+    }
+    return names
+  }
+
   // MARK: Keeping
 
   /// The value in the form that may be kept.

@@ -141,12 +141,15 @@ package struct RunClaimed: Record, Equatable {
   package var worker: String
   /// Which claim of the run it is, from 1; its entries have that number.
   package var epoch: Int
+  /// Whether the run was under way, so that the program before this one ended or lost its lease.
+  package var isTakeover: Bool
 
-  package init(run: String, at: Timestamp, worker: String, epoch: Int) {
+  package init(run: String, at: Timestamp, worker: String, epoch: Int, isTakeover: Bool = false) {
     self.run = run
     self.at = at
     self.worker = worker
     self.epoch = epoch
+    self.isTakeover = isTakeover
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -154,6 +157,7 @@ package struct RunClaimed: Record, Equatable {
     at = try member("at", record?.at)
     worker = try member("worker", record?.worker)
     epoch = try member("epoch", record?.epoch)
+    isTakeover = try member("isTakeover", record?.isTakeover, default: false)
   }
 }
 

@@ -32,6 +32,8 @@ package struct StateExamination: Sendable {
   /// The counts of what was examined, by name, in order.
   package var counts: [(name: String, count: Int)] = []
 
+  package init() {}
+
   package var hasFaults: Bool { findings.contains { $0.severity == .fault } }
 
   mutating func note(_ severity: Finding.Severity, _ message: String, isRepairable: Bool = false) {

@@ -40,8 +40,34 @@ package protocol StateSharing: Sendable {
   func enter(_ run: RunRecord, in group: RunGroup) async throws(StateError) -> Bool
   /// Has the oldest queued runs of groups taken up for which there is a place.
   func wakeQueued() async
+  /// Where an open run is, for people; nil if it isn't open.
+  func place(of run: String) async throws(StateError) -> RunPlace?
+  /// What changes whenever a run begins, waits, stands or ends anywhere.
+  func pulse() async throws(StateError) -> String
   /// Whether what is done for a run may go out: it is held here, and the lease lasts.
   func isSure(of run: String) -> Bool
+}
+
+/// Where an open run is among the programs that share a state.
+package struct RunPlace: Record, Equatable {
+  /// The worker that carries it on; nil if none does.
+  package var worker: String?
+  /// What it needs that no worker offers.
+  package var missing: [String]
+  /// Whether there is a worker that can take it up.
+  package var hasWorker: Bool
+
+  package init(worker: String?, missing: [String], hasWorker: Bool) {
+    self.worker = worker
+    self.missing = missing
+    self.hasWorker = hasWorker
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    worker = try member("worker", record?.worker)
+    missing = try member("missing", record?.missing, default: [])
+    hasWorker = try member("hasWorker", record?.hasWorker)
+  }
 }
 
 /// Who carries a run on.

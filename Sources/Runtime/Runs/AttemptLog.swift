@@ -53,6 +53,8 @@ final class AttemptLog: TransferFollower {
     set { content.withLock { $0.permit = newValue } }
   }
 
+  var maySend: Bool { run.journal.maySend }
+
   /// Tells the followers that a request waits for the limits of the connection.
   func tellQueued(_ reason: String) { run.report(.reported(path: step, text: "queued: \(reason)")) }
 

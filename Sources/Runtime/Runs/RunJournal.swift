@@ -207,8 +207,16 @@ final class RunJournal: Sendable {
         throw .stateFailed(error)
       }
       journal.shareSteps(endedBy: batch)
+      guard journal.maySend || batch.contains(where: \.endsRun) else {
+        let error = StateError(.deposed, "another program may carry the run \(journal.id) on by now")
+        journal.fail(error)
+        throw .stateFailed(error)
+      }
     }
   }
+
+  /// Whether what is done for the run may go out: in a state that several programs share, while this one holds it.
+  var maySend: Bool { store.sharing?.isSure(of: id) ?? true }
 
   /// Shares the records of steps that have ended with the store, because a run may have very many.
   private func shareSteps(endedBy batch: [StateEvent]) {

@@ -330,6 +330,7 @@ struct ScheduleEvaluation {
       group: plan.group,
       zone: plan.zone)
     created.key = prepared.key
+    (created.needs, created.queue) = (plan.needs, plan.queue)
     events.append(.runCreated(created))
     effects.append(.start(run: run))
     current.open.append(run)

@@ -25,6 +25,9 @@ package final class SchedulePlan: Sendable {
   package let group: RunGroup?
   /// The zone of recipes that name none.
   package let zone: String?
+  /// What a program has to offer to carry its runs on, and their queue, among several that share the state.
+  package let needs: [String]
+  package let queue: String?
   /// The version of Errand that accepts the runs.
   package let program: String
   package let trigger: Trigger
@@ -34,7 +37,7 @@ package final class SchedulePlan: Sendable {
   package init(
     recipe: String, file: String, texts: StoredValue, language: Int = LanguageVersion.current, inputs: Value,
     starting: StartingInputs? = nil, overrides: [String: Value] = [:], isSandbox: Bool = false, group: RunGroup? = nil,
-    zone: String? = nil,
+    zone: String? = nil, needs: [String] = [], queue: String? = nil,
     program: String, trigger: Trigger, refusal: String? = nil
   ) {
     self.recipe = recipe
@@ -46,6 +49,8 @@ package final class SchedulePlan: Sendable {
     self.overrides = overrides
     self.group = group
     self.zone = zone
+    self.needs = needs
+    self.queue = queue
     self.isSandbox = isSandbox
     self.program = program
     self.trigger = trigger

@@ -96,6 +96,21 @@ package actor SecretSources {
     return Found(origin: .environment, value: value)
   }
 
+  /// The names of all secrets that the sources have, as far as they can be read; no command runs but that which decrypts
+  /// files.
+  package func names() async -> Set<String> {
+    if let fixed { return Set(fixed.keys) }
+    var names = Set(settings.commands.keys).union(inFiles().map(\.name))
+    for path in settings.ageFiles { names.formUnion(((try? await membersOfAgeFile(path)) ?? [:]).keys) }
+    if let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") {
+      let found = (try? Files.list(folder)) ?? []
+      for name in found { if case .some(.some) = try? credential(name) { names.insert(name) } }
+    }
+    // The others are no names in expressions.
+    if settings.environment { names.formUnion(environment.keys.filter { SecretSources.isIdentifier($0) }) }
+    return names
+  }
+
   /// Every secret of the unencrypted files, as far as they can be read.
   package func inFiles() -> [(name: String, text: String)] {
     if let fixed { return fixed.map { ($0.key, $0.value) } }
@@ -187,6 +202,13 @@ package actor SecretSources {
       throw SecretError("the systemd credential '\(path)' isn't valid UTF-8")
     }
     return Found(origin: .credential(path), value: text)
+  }
+
+  private static func isIdentifier(_ name: String) -> Bool {
+    name != "_" && name.utf8.first.map(ASCII.digits.contains) == false
+      && name.utf8.allSatisfy {
+        ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) || $0 == ASCII.underscore
+      }
   }
 
   /// Whether the name is that of a visible file in the folder itself.

@@ -197,7 +197,10 @@ package final class PostgresDatabase: SharedDatabase {
     for row in found.rows { epochs[try row.uuid(0)] = try row.int64(8) + 1 }
     var claimed: [ClaimedRun] = []
     var entries: [LogEntry] = []
-    for log in try SQL.logs(found) {
+    let logs = try SQL.logs(found).filter { $0.damage == nil }
+    let damaged = Set(epochs.keys).subtracting(logs.map(\.record.id))
+    if !damaged.isEmpty { try await transaction.run(SQL.park, .uuids(Array(damaged))) }
+    for log in logs {
       guard let epoch = epochs[log.record.id] else { continue }
       do throws(StateError) {
         let (run, entry) = try log.claim(epoch, by: terms.name, at: instant)
@@ -233,6 +236,7 @@ package final class PostgresDatabase: SharedDatabase {
       let isElsewhere = home != nil && home != terms.home
       if !lacking.isEmpty || isElsewhere { return .lacking(lacking + (isElsewhere ? ["home:\(home ?? "")"] : [])) }
       let log = try await transaction.run(SQL.log, .uuid(run))
+      if let damage = try SQL.logs(log).first?.damage { throw PostgresError(.protocolError, damage) }
       let claimed = try await PostgresDatabase.claim(log, worker, terms, at: instant, in: transaction)
       return claimed.first.map { .claimed($0) } ?? .over
     }
@@ -270,6 +274,21 @@ package final class PostgresDatabase: SharedDatabase {
 
   package func wakeQueued() async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in _ = try await connection.run(SQL.wakeQueued) }
+  }
+
+  package func place(of run: String) async throws(DatabaseError) -> RunPlace? {
+    guard run.isUUID else { return nil }
+    return try await reading.ask { connection throws(PostgresError) in
+      guard let row = try await connection.run(SQL.place, .uuid(run)).first else { return nil }
+      return RunPlace(
+        worker: try row.isNull(0) ? nil : try row.text(0), missing: try row.texts(1), hasWorker: try row.bool(2))
+    }
+  }
+
+  package func pulse() async throws(DatabaseError) -> String {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(SQL.pulse).first?.text(0) ?? ""
+    }
   }
 
   package func tell(_ run: String) async throws(DatabaseError) {

@@ -19,8 +19,27 @@ enum SQL {
 
   static let log = logs(where: "r.id = $1")
 
+  /// Has runs wait for a person whose logs can't be read.
+  static let park = """
+    update run set status = 'paused', needs_person = true, has_news = false, wake_at = '9999-12-31T23:59:59Z'
+    where id = any($1)
+    """
+
   /// Whether some worker can run what waits for a place.
   private static let hasWorker = "exists (select 1 from worker w where o.needs <@ w.offers and o.queue = any(w.queues))"
+
+  static let place = """
+    select w.name, array(select n from unnest(o.needs) n
+        where not exists (select 1 from worker x where n = any(x.offers)) order by n), \(hasWorker)
+    from run o left join worker w on w.id = o.owner where o.id = $1
+    """
+
+  /// What is open by its status, and the ends; a run that changes its place in lists changes one of them.
+  static let pulse = """
+    select coalesce((select string_agg(status || ' ' || count || ' ' || last, ',' order by status) from (
+        select status, count(*) as count, max(id::text) as last from run group by status) as open), '')
+      || (select coalesce(max(ended_at)::text, '') from finished)
+    """
 
   static let enter = """
     update run r set has_place = true where id = $1 and (has_place or $3 > (
@@ -79,7 +98,7 @@ enum SQL {
   // MARK: Logs
 
   /// The logs of runs from where they were folded; the fold is sent once each.
-  private static func logs(where condition: String) -> String {
+  static func logs(where condition: String) -> String {
     """
     select r.id, coalesce(e.number, 0), coalesce(e.epoch, 0), coalesce(e.sum, 0), coalesce(e.events, ''), r.fold_number,
       r.fold_sum, case when row_number() over (partition by r.id order by e.number) = 1 then r.fold end, r.epoch
@@ -92,12 +111,9 @@ enum SQL {
     var runs: [LoggedRun] = []
     var next: (id: String, folded: FoldedLog?, entries: [LogEntry])?
     func finish() throws(PostgresError) {
-      guard let next else { return }
-      do throws(StateError) {
-        runs.append(try LoggedRun(next.id, folded: next.folded, entries: next.entries))
-      } catch {
-        throw PostgresError(.protocolError, error.message)
-      }
+      // One of which nothing can be read is as good as gone.
+      guard let next, let run = try? LoggedRun(next.id, folded: next.folded, entries: next.entries) else { return }
+      runs.append(run)
     }
     for row in result.rows {
       let id = try row.uuid(0)

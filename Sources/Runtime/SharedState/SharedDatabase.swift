@@ -307,6 +307,10 @@ package protocol SharedDatabase: Sendable {
   func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool
   /// Has it that there is news for the oldest runs that wait for a place in their group, as far as there are places.
   func wakeQueued() async throws(DatabaseError)
+  /// Where an open run is; nil if it isn't open.
+  func place(of run: String) async throws(DatabaseError) -> RunPlace?
+  /// What changes whenever a run begins, waits, stands or ends.
+  func pulse() async throws(DatabaseError) -> String
   /// Has it that there is news for a run.
   func tell(_ run: String) async throws(DatabaseError)
   /// The runs of a worker for which there is news, which is taken away.

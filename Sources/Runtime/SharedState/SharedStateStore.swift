@@ -93,6 +93,14 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   // Otherwise with one of the next renewals of the lease.
   package func wakeQueued() async { try? await database.wakeQueued() }
 
+  package func place(of run: String) async throws(StateError) -> RunPlace? {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.place(of: run) }
+  }
+
+  package func pulse() async throws(StateError) -> String {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.pulse() }
+  }
+
   package func passOn(_ run: String) async {
     // What is given up with the next renewal of the lease is looked at anyway.
     if held.unreleased.contains(run) { return }

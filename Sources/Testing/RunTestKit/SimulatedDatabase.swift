@@ -779,7 +779,14 @@ package final class SimulatedConnection: SharedDatabase {
     _ run: SimulatedDatabase.Open, in tables: SimulatedDatabase.Tables, _ worker: WorkerIdentity, _ terms: WorkerTerms,
     at instant: Timestamp
   ) throws(DatabaseError) -> ClaimedRun? {
-    guard let log = try tables.run(run.row.id) else { return nil }
+    guard let log = try? tables.run(run.row.id), log.damage == nil else {
+      // It waits for a person.
+      database.write { tables in
+        tables.open[run.row.id]?.hasNews = false
+        tables.open[run.row.id]?.row.wakeAt = nil
+      }
+      return nil
+    }
     let next: (run: LoggedRun, entry: LogEntry)
     do throws(StateError) { next = try log.claim(run.epoch + 1, by: terms.name, at: instant) } catch {
       throw .unusable(error.message)
@@ -808,6 +815,7 @@ package final class SimulatedConnection: SharedDatabase {
     if let owner = open.owner { return .held(by: tables.workers[owner]?.terms.name ?? "", id: owner) }
     let lacking = open.row.needs.filter { !terms.offers.contains($0) }
     if !lacking.isEmpty { return .lacking(lacking) }
+    if let damage = try tables.run(run)?.damage { throw .unusable(damage) }
     guard let claimed = try claim(open, in: tables, worker, terms, at: instant) else {
       throw .conflict("another program claimed the run \(run)")
     }
@@ -860,6 +868,22 @@ package final class SimulatedConnection: SharedDatabase {
       }
     }
     database.hint()
+  }
+
+  package func place(of run: String) async throws(DatabaseError) -> RunPlace? {
+    let tables = try await tables()
+    guard let open = tables.open[run] else { return nil }
+    let workers = tables.workers.values.map(\.terms)
+    return RunPlace(
+      worker: open.owner.flatMap { tables.workers[$0]?.terms.name },
+      missing: open.row.needs.filter { need in !workers.contains { $0.offers.contains(need) } }.sorted(),
+      hasWorker: workers.contains(where: open.canRun))
+  }
+
+  package func pulse() async throws(DatabaseError) -> String {
+    let tables = try await tables()
+    let open = tables.open.values.map { "\($0.row.id) \($0.row.status)" }.sorted()
+    return "\(open) \(tables.finished.count)"
   }
 
   package func tell(_ run: String) async throws(DatabaseError) {

@@ -7,7 +7,10 @@ import Testing
 
 /// Keeps what it is told of transfers.
 final class Follower: TransferFollower {
+  let maySend: Bool
   private let told = Mutex<[(direction: Transfers.Direction, bytes: Int, total: Int?)]>([])
+
+  init(maySend: Bool = true) { self.maySend = maySend }
 
   func transferred(_ direction: Transfers.Direction, _ bytes: Int, of total: Int?) {
     told.withLock { $0.append((direction, bytes, total)) }
@@ -38,6 +41,22 @@ final class Follower: TransferFollower {
     let last = try #require(follower.last(.download))
     #expect(last == (1_000_000, isKnown ? 1_000_000 : nil))
     #expect(follower.last(.upload) == nil)
+    await server.stop()
+  }
+
+  @Test func `nothing is sent where the follower says at the last moment that nothing may be`() async throws {
+    let count = Mutex(0)
+    let server = try HTTPServer { _ in
+      count.withLock { $0 += 1 }
+      return HTTPServerResponse(status: 204)
+    }
+    let error = await #expect(throws: HTTPError.self) {
+      try await Transfers.$follower.withValue(Follower(maySend: false)) {
+        try await HTTPClient().send(HTTPRequest("POST", server.baseURL, body: [7]))
+      }
+    }
+    #expect(error?.sent == .nothing && error?.kind == .cancelled)
+    #expect(count.withLock { $0 } == 0)
     await server.stop()
   }
 

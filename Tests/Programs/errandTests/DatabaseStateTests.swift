@@ -1,6 +1,8 @@
+import Basics
 import Foundation
 import PostgresClient
 import PostgresTestKit
+import RunState
 import Testing
 
 /// A state in PostgreSQL, with the real binary.
@@ -44,10 +46,95 @@ struct DatabaseStateTests {
     let export = try await program.call("state", "export", "all.archive", environment: environment)
     #expect(export.code == 64)
     #expect(export.error.contains("back the database up with pg_dump"), "\(export.error)")
+    let doctor = try await program.call("doctor", environment: environment)
+    #expect(doctor.code == 0, "\(doctor.out)\(doctor.error)")
+    #expect(doctor.out.contains(url) && doctor.out.contains("takes writes, PostgreSQL "), "\(doctor.out)")
+    let examined = try await program.call("doctor", "--json", environment: environment).json
+    #expect(examined["database"]?.string == url)
+    #expect(examined["servers"]?.list?.first?["standby"] == .bool(false))
+    let repair = try await program.call("doctor", "--repair", environment: environment)
+    #expect(repair.code == 64)
+    #expect(repair.error.hasPrefix("error: --repair is for a state in a folder, and this one is in \(url)"))
     // What is on this machine: no journal.
     let names = try FileManager.default.contentsOfDirectory(atPath: program.folder.appending(path: ".errand").path)
     #expect(!names.contains { $0.hasPrefix("journal") || $0.hasPrefix("state") }, "\(names)")
     await program.remove()
+  }
+
+  /// The records of finished runs of a recipe, as the database has them.
+  private static func finished(_ recipe: String, at url: String) async throws -> [Value] {
+    let settings = try #require(try PostgresSettings.hosts(inURL: url).first)
+    let connection = try await PostgresConnection.open(settings)
+    defer { connection.close() }
+    let rows = try await connection.run("select text from errand.finished where recipe = $1", .text(recipe)).rows
+    return try rows.map { try JSON.parse($0.text(0)) }
+  }
+
+  @Test func `a run is carried on by a machine that takes from its queue`() async throws {
+    let (lab, url) = try await DatabaseStateTests.program("worker: { name: lab, queues: [nightly] }\n")
+    let environment = DatabaseStateTests.password
+    #expect(try await lab.call("state", "init", environment: environment).code == 0)
+    // Another machine on the same state.
+    let desk = try await Program()
+    try desk.write("state: \(url)\npostgres: { answerWithin: 1m }\nworker: { name: desk }\n", to: "errand.yaml")
+    try desk.write("queue: nightly\n\(ServeTests.done)", to: "night.yaml")
+    try desk.write(ServeTests.done, to: "day.yaml")
+    let night = try await desk.call("run", "night.yaml", "--detach")
+    #expect(night.code == 4, "\(night.error)")
+    let day = try await desk.call("run", "day.yaml", "--detach")
+    #expect(day.code == 4, "\(day.error)")
+    let atDesk = try desk.serve("serve")
+    #expect(await atDesk.line(with: "its state is in \(url)") != nil, "\(atDesk.before)")
+    let dayID = day.out.trimmingCharacters(in: .newlines)
+    #expect(await atDesk.line(with: "day \(dayID) succeeded") != nil, "\(atDesk.before)")
+    let atLab = try lab.serve("serve", environment: environment)
+    let nightID = night.out.trimmingCharacters(in: .newlines)
+    #expect(await atLab.line(with: "night \(nightID) succeeded") != nil, "\(atLab.before)")
+    for serve in [atDesk, atLab] {
+      serve.signal(SIGTERM)
+      #expect(await serve.line(with: "stopped") != nil)
+      #expect(await serve.end() == 0, "\(serve.before)")
+    }
+    #expect(!atDesk.before.contains("night"), "\(atDesk.before)")
+    let records = try await DatabaseStateTests.finished("night", at: url)
+    #expect(records.map { $0["origin"]?["queue"]?.string } == ["nightly"])
+    await lab.remove()
+    await desk.remove()
+  }
+
+  @Test func `a run says what it needs, where the state is shared`() async throws {
+    let (program, url) = try await DatabaseStateTests.program()
+    let environment = DatabaseStateTests.password
+    #expect(try await program.call("state", "init", environment: environment).code == 0)
+    let averages = Program.root.appending(path: "recipes/markbook-averages.yaml").path
+    let arguments = ["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731"]
+    let shared = try await program.call(arguments, environment: environment)
+    #expect(shared.code == 0, "\(shared.error)")
+    let records = try await DatabaseStateTests.finished("markbook-averages", at: url)
+    let needs = records.first?["origin"]?["needs"]?.list?.compactMap(\.string)
+    #expect(
+      needs == [
+        "connection:markbook", "format:\(StateFormat.version)", "plugin:markbook", "secret:MARKBOOK_API_KEY",
+        "secret:MARKBOOK_PASSWORD", "secret:MARKBOOK_USERNAME",
+      ])
+    await program.remove()
+    // A folder is of one program, which has what there is.
+    let alone = try await Program()
+    #expect(try await alone.call(arguments).code == 0)
+    try alone.write("queue: nightly\n\(ServeTests.done)", to: "night.yaml")
+    #expect(try await alone.call("run", "night.yaml").code == 0)
+    let texts = try await alone.shell("cat .errand/*.json* .errand/history/*.jsonl")
+    #expect(texts.out.contains("queue: nightly") && texts.out.contains("markbook-averages"))
+    #expect(!texts.out.contains("\"needs\"") && !texts.out.contains("\"queue\""))
+    for (arguments, message) in [
+      (["--queue", "nightly"], "--queue is for a state in PostgreSQL, and this one is in the folder "),
+      (["--capacity", "3"], "--capacity is for a state in PostgreSQL, and this one is in the folder "),
+    ] {
+      let refused = try await alone.call(["serve"] + arguments)
+      #expect(refused.code == 64)
+      #expect(refused.error.contains(message), "\(refused.error)")
+    }
+    await alone.remove()
   }
 
   @Test func `only a state in a database is made by a command`() async throws {
@@ -58,6 +145,17 @@ struct DatabaseStateTests {
       #expect(
         refused.error.hasPrefix("error: the state is in the folder ")
           && refused.error.contains("write to errand.yaml: state: postgres://USER@HOST/DATABASE"), "\(refused.error)")
+    }
+    try program.write("state: postgres://errand@localhost/errand\n", to: "errand.yaml")
+    for (arguments, message) in [
+      (
+        ["--queue", "a b"],
+        "--queue: 'a b' isn't the name of a queue: it has letters, digits, '-', '_' and '.', at most 64 in all"
+      ),
+      (["--capacity", "x"], "--capacity takes a number from 1 to 10000, but is 'x'"),
+    ] {
+      let refused = try await program.call(["serve"] + arguments)
+      #expect((refused.code, refused.error) == (64, "error: \(message)\n"))
     }
     let named = try await program.call("--state", "postgres://errand@localhost/errand", "runs", "list")
     #expect(named.code == 64)

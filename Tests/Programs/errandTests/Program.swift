@@ -11,6 +11,7 @@ import Testing
 final class Program: Sendable {
   let folder: URL
   let sandbox: any RunningSandbox
+  private let hasOwnSandbox: Bool
 
   /// The outcome of a call of the program.
   struct Outcome {
@@ -26,17 +27,23 @@ final class Program: Sendable {
     "apiKey": "MARKBOOK_API_KEY", "username": "MARKBOOK_USERNAME", "password": "MARKBOOK_PASSWORD",
   ]
 
-  init() async throws {
+  /// - Parameter other: Another program whose sandbox it uses too.
+  init(beside other: Program? = nil) async throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "errand-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    sandbox = try await MarkbookPlugin.startSandbox(SandboxOptions(time: SystemTime()))
+    if let other {
+      sandbox = other.sandbox
+    } else {
+      sandbox = try await MarkbookPlugin.startSandbox(SandboxOptions(time: SystemTime()))
+    }
+    hasOwnSandbox = other == nil
     var text = "connections:\n  markbook:\n    baseURL: \(sandbox.baseURL)\n"
     for (setting, name) in Program.credentials { text += "    \(setting): ${{ secrets.\(name) }}\n" }
     try write(text, to: "errand.yaml")
   }
 
   func remove() async {
-    await sandbox.stop()
+    if hasOwnSandbox { await sandbox.stop() }
     try? FileManager.default.removeItem(at: folder)
   }
 

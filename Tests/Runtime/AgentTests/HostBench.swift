@@ -28,7 +28,8 @@ final class HostBench: Sendable {
   ///   - shared: The state that the agent shares with others.
   ///   - folder: Where the recipes are; each with an `on` is a schedule.
   init(
-    _ store: MemoryStateStore = MemoryStateStore(), sharing shared: (any StateStore)? = nil, time: TestTime = TestTime(), isServing: Bool = true,
+    _ store: MemoryStateStore = MemoryStateStore(), sharing shared: (any StateStore)? = nil,
+    time: TestTime = TestTime(), isServing: Bool = true,
     folder: String = "/nowhere", watched: WatchedFolder? = nil, plan: RunService.Planner? = nil
   ) async {
     self.store = store
@@ -123,6 +124,7 @@ final class HostBench: Sendable {
     case .ended(let run): "\(run.id) \(run.status.rawValue)"
     case .event(let id): "event \(id)"
     case .untold(let run, let reason): "\(run.id) untold: \(reason)"
+    case .shared(let news): "\(news)"
     case .failed(let error): error.message
     }
   }

@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test func `a watcher that reads slowly is told that it missed something`() async throws {
-    let watchers = RunWatchers()
+    let watchers = RunWatchers(nil, time: SystemTime())
     let notices = watchers.watch()
     let run = RunCreated(
       run: "r1", at: .earliest, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),

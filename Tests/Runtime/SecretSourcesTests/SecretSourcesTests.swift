@@ -60,8 +60,13 @@ private struct Sources {
       "F": "nowhere",
     ]
     for (name, text) in wanted { #expect(await sources.find(name) == text) }
+    sources.environment["not-a-name"] = "set"
+    sources.settings.commands["G"] = SecretSettings.Command(["program-that-is-not-there"])
+    let names: Set = ["A", "B", "C", "D", "E", "G", "PATH", "CREDENTIALS_DIRECTORY"]
+    #expect(await sources.sources.names() == names)
     sources.settings.environment = false
     #expect(await sources.find("E") == "nowhere")
+    #expect(await sources.sources.names() == ["A", "B", "C", "D", "G"])
   }
 
   @Test func `a failing source is reported, and no other replaces it`() async throws {

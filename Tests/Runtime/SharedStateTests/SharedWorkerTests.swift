@@ -166,6 +166,33 @@ import Testing
   }
 
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
+  func `A run whose log was changed by somebody waits for a person, and holds up no other`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    let client = SharedStateStore(try await PostgresDatabase.open([settings]))
+    let now = SystemTime().now()
+    let runs = (1...3).map(Self.id)
+    for run in runs { try await client.append([Self.created(run, at: now)]) }
+    for run in runs { try await client.append([Self.running(run, at: now)]) }
+    let connection = try await PostgresConnection.open(settings)
+    for (run, number) in [(runs[0], 2), (runs[1], 1)] {
+      try await connection.run(
+        "update errand.entry set events = events || ' ' where run = $1 and number = $2", .uuid(run), .int64(number))
+    }
+    connection.close()
+    let worker = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "a"))
+    try await worker.join(takingUp: true)
+    #expect(await Self.first(of: worker, Self.claimed) == [runs[2]])
+    let damaged = try #require(await client.openRun(runs[0]))
+    #expect(damaged.status == .paused)
+    #expect(damaged.reason?.hasPrefix("the log of the run \(runs[0]) can't be read: ") == true)
+    #expect(await client.openRuns(OpenRunQuery()).map(\.id) == [runs[0], runs[2]])
+    await #expect(throws: StateError.self) { try await worker.take(runs[0]) }
+    await #expect(throws: StateError.self) { try await client.append([Self.running(runs[0], at: now)]) }
+    for store in [client, worker] { try await store.close() }
+  }
+
+  @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
   func `Several programs on PostgreSQL take up each run once, and go on with those of one that died`() async throws {
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])

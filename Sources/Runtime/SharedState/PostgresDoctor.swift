@@ -1,0 +1,310 @@
+/// What `errand doctor` finds out about a state in PostgreSQL, without changing anything.
+///
+/// Each server is asked by itself: which of them takes writes, on which timeline, and whether its settings keep what it
+/// acknowledges. The state itself is examined on the server that takes writes: whether this program can use its tables,
+/// whether each open run's log is what was written, and whether some program can carry on what is due.
+package import Basics
+package import PostgresClient
+package import RunState
+
+package struct PostgresExamination: Sendable {
+  /// A server as it was found.
+  package struct Server: Sendable, Equatable {
+    /// Where it is: `db1:5432`.
+    package var name: String
+    /// Whether it is a standby, which takes no writes.
+    package var isStandby: Bool
+    package var timeline: Int
+    package var version: String
+    /// The version of TLS; nil for a connection that isn't encrypted.
+    package var encryption: String?
+    /// How many standbys follow it.
+    package var standbys: Int
+    /// How far this machine's clock is ahead of the server's.
+    package var clockOffset: TimeSpan
+    /// How far that may be from the truth: half the time that the answer took.
+    package var clockDoubt: TimeSpan
+    package var settings: [String: String]
+  }
+
+  package var servers: [Server] = []
+  package var state = StateExamination()
+
+  /// The farthest that clocks may be apart for schedules to be decided by them.
+  static let farthestClock = TimeSpan.seconds(2)
+}
+
+extension PostgresDatabase {
+  /// Examines the servers, and the state on the one that takes writes.
+  package static func examine(
+    _ hosts: [PostgresSettings], time: any TimeSource = SystemTime()
+  ) async -> PostgresExamination {
+    typealias Looked = (index: Int, result: Result<(PostgresExamination.Server, PostgresConnection), PostgresError>)
+    var found: [Looked] = []
+    await withTaskGroup(of: Looked.self) { group in
+      for (index, host) in hosts.enumerated() {
+        group.addTask {
+          do throws(PostgresError) { return (index, .success(try await look(at: host, time))) } catch {
+            return (index, .failure(error))
+          }
+        }
+      }
+      for await looked in group { found.append(looked) }
+    }
+    var result = PostgresExamination()
+    var connections: [PostgresConnection] = []
+    var writing: PostgresConnection?
+    var unreachable: [String] = []
+    for looked in found.sorted(by: { $0.index < $1.index }) {
+      switch looked.result {
+      case .success(let (server, connection)):
+        result.servers.append(server)
+        connections.append(connection)
+        if !server.isStandby { writing = connection }
+      case .failure(let error): unreachable.append(error.message)
+      }
+    }
+    // One that doesn't answer costs nothing while another does.
+    result.state.findings += unreachable.map { .init(result.servers.isEmpty ? .fault : .warning, $0) }
+    result.state.findings += PostgresExamination.findings(on: result.servers)
+    if let writing, result.servers.filter({ !$0.isStandby }).count == 1 {
+      do throws(PostgresError) { try await examine(writing, &result.state) } catch {
+        result.state.findings.append(.init(.fault, error.message))
+      }
+    }
+    for connection in connections { connection.close() }
+    return result
+  }
+
+  private static let settingNames = [
+    "fsync", "full_page_writes", "log_min_duration_sample", "log_min_duration_statement", "log_parameter_max_length",
+    "log_parameter_max_length_on_error", "log_statement", "synchronous_commit", "synchronous_standby_names",
+  ]
+
+  private static func look(
+    at host: PostgresSettings, _ time: any TimeSource
+  ) async throws(PostgresError) -> (PostgresExamination.Server, PostgresConnection) {
+    let connection = try await PostgresConnection.open(host)
+    do throws(PostgresError) {
+      let (start, asked) = (time.elapsed(), time.now())
+      let clock = try await connection.run("select clock_timestamp()").first?.timestamp(0)
+      let doubt = TimeSpan(nanoseconds: (time.elapsed() - start).nanoseconds / 2)
+      let facts = try await connection.run(
+        """
+        select pg_is_in_recovery(), case when pg_is_in_recovery() then (select timeline_id::int8 from pg_control_checkpoint())
+            else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int8 end,
+          split_part(current_setting('server_version'), ' ', 1),
+          coalesce((select version from pg_stat_ssl where pid = pg_backend_pid() and ssl), ''),
+          (select count(*) from pg_stat_replication)
+        """
+      ).first
+      guard let facts, let clock else { throw PostgresError(.protocolError, "\(host) gave no answer") }
+      var settings: [String: String] = [:]
+      for row in try await connection.run(
+        "select name, setting from pg_settings where name = any($1)", .texts(settingNames)
+      ).rows {
+        settings[try row.text(0)] = try row.text(1)
+      }
+      let encryption = try facts.text(3)
+      // It answered in the middle of the time that it took.
+      let offset = (asked.span(since: clock) ?? .zero) + doubt
+      let server = PostgresExamination.Server(
+        name: host.description, isStandby: try facts.bool(0), timeline: try facts.int64(1), version: try facts.text(2),
+        encryption: encryption.isEmpty ? nil : encryption, standbys: try facts.int64(4), clockOffset: offset,
+        clockDoubt: doubt, settings: settings)
+      return (server, connection)
+    } catch {
+      connection.close()
+      throw error
+    }
+  }
+
+  // MARK: The state
+
+  private static func examine(
+    _ connection: PostgresConnection, _ result: inout StateExamination
+  ) async throws(PostgresError) {
+    let version = try await PostgresSchemaVersion.read { statement throws(PostgresError) in
+      try await connection.run(statement)
+    }
+    let known = PostgresSchemaVersion.current.steps
+    if let refusal = version.refusal(knowing: known) { return result.findings.append(.init(.fault, refusal)) }
+    if version.steps > known {
+      result.findings.append(
+        .init(
+          .note,
+          "a newer version of errand changed the tables (\(version.steps) steps, of which this one knows \(known)); it can "
+            + "use them"))
+    }
+    try await connection.run("set search_path to errand")
+    for (name, query) in [
+      ("open runs", "select count(*) from run"), ("schedules", "select count(*) from item where kind = 'schedule'"),
+      ("events", "select count(*) from item where kind = 'event'"), ("finished runs", "select count(*) from finished"),
+      ("slots in the ledger", "select count(*) from slot"), ("blobs", "select count(*) from blob where part = 0"),
+      ("workers", "select count(*) from worker where lease_until > clock_timestamp()"),
+    ] {
+      result.counts.append((name, try await connection.run(query).first?.int64(0) ?? 0))
+    }
+    try await examineLogs(connection, &result)
+    try await examineParked(connection, &result)
+  }
+
+  /// How many logs are read at once.
+  private static let logsAtOnce = 64
+
+  /// Reads the log of each open run, which has a sum.
+  private static func examineLogs(
+    _ connection: PostgresConnection, _ result: inout StateExamination
+  ) async throws(PostgresError) {
+    var last = "00000000-0000-0000-0000-000000000000"
+    while true {
+      let ids = try await connection.run(
+        "select id from run where id > $1 order by id limit $2", .uuid(last), .int64(logsAtOnce)
+      ).rows.map { row throws(PostgresError) in try row.uuid(0) }
+      guard let end = ids.last else { return }
+      last = end
+      if try await damage(in: ids, connection) == nil { continue }
+      for id in ids {
+        guard let damage = try await damage(in: [id], connection) else { continue }
+        result.findings.append(
+          .init(
+            .fault,
+            "the log of the run \(id) isn't what was written: \(damage); restore the database, or cancel the run"))
+      }
+    }
+  }
+
+  /// What is wrong with the logs of runs; nil if nothing is.
+  private static func damage(
+    in ids: [String], _ connection: PostgresConnection
+  ) async throws(PostgresError) -> String? {
+    let rows = try await connection.run([PostgresStatement(SQL.logs(where: "r.id = any($1)"), .uuids(ids))])
+    var unread = Set(ids)
+    for result in rows {
+      for log in try SQL.logs(result) {
+        if let damage = log.damage { return damage }
+        unread.remove(log.record.id)
+      }
+    }
+    return unread.isEmpty ? nil : "nothing of it can be read"
+  }
+
+  /// Finds what has been due for a while and what no program that works now can carry on.
+  private static func examineParked(
+    _ connection: PostgresConnection, _ result: inout StateExamination
+  ) async throws(PostgresError) {
+    let parked = try await connection.run(
+      """
+      select count(*), min(id::text) from run r where owner is null and due_at < clock_timestamp() - interval '1 minute'
+        and not exists (select from worker w where lease_until > clock_timestamp() and r.queue = any(w.queues)
+          and r.needs <@ w.offers and (r.home is null or r.home = w.home))
+      """
+    ).first
+    guard let parked, try parked.int64(0) > 0 else { return }
+    let count = try parked.int64(0)
+    result.findings.append(
+      .init(
+        .warning,
+        "no program that works now can carry on \(count == 1 ? "a run that is" : "\(count) runs that are") due: it takes "
+          + "from another queue, or lacks what the run needs; see: errand why \(try parked.text(1))"))
+  }
+}
+
+// MARK: Servers
+
+extension PostgresExamination {
+  private typealias Finding = StateExamination.Finding
+
+  /// What is wrong with servers.
+  static func findings(on servers: [Server]) -> [StateExamination.Finding] {
+    var findings: [Finding] = []
+    let writing = servers.filter { !$0.isStandby }
+    if writing.isEmpty, !servers.isEmpty {
+      findings.append(.init(.fault, "no server takes writes: \(joined(servers.map(\.name))) is a standby"))
+    }
+    if writing.count > 1 {
+      let highest = writing.map(\.timeline).max() ?? 0
+      let old = writing.filter { $0.timeline < highest }
+      let remedy =
+        old.isEmpty
+        ? "stop all but one of them, and make the others its standbys"
+        : "\(joined(old.map(\.name))) was replaced: stop it, and make it a standby again; what it acknowledged since is lost"
+      findings.append(.init(.fault, "several servers take writes: \(joined(writing.map(\.name))); \(remedy)"))
+    }
+    for server in servers { findings += server.findings }
+    return findings
+  }
+
+  private static func joined(_ names: [String]) -> String { names.joined(separator: ", ") }
+}
+
+extension PostgresExamination.Server {
+  fileprivate var findings: [StateExamination.Finding] {
+    var findings: [StateExamination.Finding] = []
+    func isOff(_ name: String) -> Bool { settings[name] == "off" }
+    for (name, effect) in [
+      ("fsync", "what was acknowledged is lost when the machine fails"),
+      ("full_page_writes", "a failure of the machine damages the tables"),
+      ("synchronous_commit", "what was acknowledged last is lost when the server fails"),
+    ] where isOff(name) {
+      findings.append(.init(.fault, "\(name) is off on \(self.name), so that \(effect); set \(name) = on"))
+    }
+    if !isStandby { findings += standbyFindings }
+    if let log = loggedValues {
+      findings.append(
+        .init(
+          .warning,
+          "\(name) writes the values of statements, with what runs handle, into its log (\(log)); set "
+            + "log_parameter_max_length = 0 and log_parameter_max_length_on_error = 0"))
+    }
+    let apart = TimeSpan(nanoseconds: abs(clockOffset.nanoseconds))
+    if apart - clockDoubt > PostgresExamination.farthestClock {
+      let direction = clockOffset > .zero ? "ahead of" : "behind"
+      findings.append(
+        .init(
+          .warning,
+          "the clock of this machine is \(seconds(apart)) \(direction) that of \(name); set them by NTP, because schedules "
+            + "are decided only by a machine that is off by \(seconds(PostgresExamination.farthestClock)) at most"))
+    }
+    return findings
+  }
+
+  private func seconds(_ span: TimeSpan) -> String { "\((span.inSeconds * 10).rounded() / 10)s" }
+
+  private var standbyFindings: [StateExamination.Finding] {
+    let names = settings["synchronous_standby_names"] ?? ""
+    if standbys > 0, names.isEmpty {
+      return [
+        .init(
+          .warning,
+          "the standbys of \(name) are asynchronous: when one of them takes over, what was acknowledged last is lost; "
+            + "set synchronous_standby_names, such as 'ANY 1 (*)'")
+      ]
+    }
+    if standbys == 0, !names.isEmpty {
+      return [
+        .init(
+          .warning,
+          "no standby follows \(name), and its writes wait for one (synchronous_standby_names = '\(names)')")
+      ]
+    }
+    return []
+  }
+
+  /// The settings by which values get into the server's log.
+  private var loggedValues: String? {
+    var causes: [String] = []
+    if settings["log_parameter_max_length"] ?? "-1" != "0" {
+      if let kind = settings["log_statement"], kind == "mod" || kind == "all" {
+        causes.append("log_statement = \(kind)")
+      }
+      for name in ["log_min_duration_statement", "log_min_duration_sample"] {
+        if let least = settings[name], least != "-1" { causes.append("\(name) = \(least)") }
+      }
+    }
+    if let most = settings["log_parameter_max_length_on_error"], most != "0" {
+      causes.append("log_parameter_max_length_on_error = \(most)")
+    }
+    return causes.isEmpty ? nil : causes.joined(separator: ", ")
+  }
+}
