@@ -566,7 +566,7 @@ extension AgentVerb {
       refusals: [.serving], make: { .yield }, values: { if case .yield = $0 { () } else { nil } }),
   ]
 
-  private static let schedule: Set<RequestRefusedError.Kind> = [.notFound, .conflict]
+  private static let schedule: Set<RequestRefusedError.Kind> = [.notFound, .conflict, .timeout]
 }
 
 /// The words for resolutions in requests.

@@ -58,6 +58,9 @@ package struct RunService: Sendable {
 
   private func answer(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
     do throws(RequestRefusedError) {
+      if request.isForLeader, let answer = try await schedules?.carried(request, from: caller) {
+        return await replies.giveInTurn(answer)
+      }
       switch request {
       case .submit(var run, let secrets, let isDetached, let isAgain, let key):
         run.key = try runKey(key, of: caller)

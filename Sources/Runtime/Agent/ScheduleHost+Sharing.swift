@@ -57,7 +57,11 @@ extension ScheduleHost {
       wantsLook = false
       guard isLeading else { return }
       // What can't be read now is with the next look.
-      do throws(StateError) { try await lookOnce(sharing) } catch { return }
+      do throws(StateError) {
+        try await lookOnce(sharing)
+        // Those that come while the schedules are read again wait until they are.
+        if isLeading, term != nil { for request in try await sharing.takeRequests() { await answer(request, sharing) } }
+      } catch { return }
       planAlarm()
     }
   }

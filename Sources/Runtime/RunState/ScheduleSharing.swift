@@ -1,3 +1,5 @@
+package import Basics
+
 /// What a scheduler knows: the version of the schedules that it was made from, or that its last decision made.
 ///
 /// Every change of the schedules begins the next version, but for the ends of runs, and so does each new leader. A decision
@@ -36,4 +38,45 @@ package protocol ScheduleSharing: Sendable {
   func schedules(following recipes: Set<String>) async throws(StateError) -> [ScheduleRecord]
   /// The events that no run has taken and none is about to look at, in the order in which they came.
   func freeEvents() async throws(StateError) -> [String]
+
+  // MARK: Requests that the leader has to do
+
+  /// Has the leader do what is asked for, and waits for its answer.
+  func carry(_ request: CarriedRequest) async throws(StateError) -> CarriedOutcome
+  /// The requests for the leader that no program has taken, if this one leads; nobody else gets them after that.
+  func takeRequests() async throws(StateError) -> [CarriedRequest]
+  func answer(_ request: String, with answer: Value) async throws(StateError)
+}
+
+/// A request that came to one program, and that another has to do.
+package struct CarriedRequest: Record, Equatable {
+  package var id: String
+  /// The request as it is on the socket, without secrets.
+  package var line: Value
+  /// Who asks: the name, the account, and the recipes that it sees.
+  package var name: String
+  package var account: String
+  package var recipes: [String] = []
+
+  package init(id: String, line: Value, name: String, account: String, recipes: [String]) {
+    (self.id, self.line) = (id, line)
+    (self.name, self.account, self.recipes) = (name, account, recipes)
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    id = try member("id", record?.id)
+    line = try member("line", record?.line)
+    name = try member("name", record?.name)
+    account = try member("account", record?.account)
+    recipes = try member("recipes", record?.recipes, default: [])
+  }
+}
+
+/// What came of a request that another program has to do.
+package enum CarriedOutcome: Sendable, Equatable {
+  case answered(Value)
+  /// None has taken it, and none will.
+  case untaken
+  /// One has taken it, and may have done it.
+  case unanswered
 }

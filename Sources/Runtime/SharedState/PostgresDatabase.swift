@@ -416,6 +416,53 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
+  // MARK: Requests for the leader
+
+  package func ask(_ id: String, _ text: String) async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run([
+        PostgresStatement("delete from request where asked_at < clock_timestamp() - interval '1 hour'"),
+        // It may be kept already, and its answer lost.
+        PostgresStatement(
+          "insert into request (id, recipient, text) values ($1, 'leader', $2) on conflict do nothing", .text(id),
+          .text(text)),
+        PostgresStatement("select pg_notify('errand', 'schedules')"),
+      ])
+    }
+  }
+
+  package func takeRequests(by worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        """
+        with taken as (update request set taken_by = $1 where recipient = 'leader' and taken_by is null
+            and exists (select 1 from leader where worker = $1 and until > clock_timestamp()) returning text, asked_at)
+        select text from taken order by asked_at
+        """, .int64(worker.id)
+      ).rows.map { row throws(PostgresError) in try row.text(0) }
+    }
+  }
+
+  package func answer(_ id: String, _ text: String) async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run("update request set answer = $2 where id = $1", .text(id), .text(text))
+    }
+  }
+
+  package func answer(to id: String) async throws(DatabaseError) -> String? {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run("select answer from request where id = $1 and answer is not null", .text(id)).first?
+        .text(0)
+    }
+  }
+
+  package func forgetRequest(_ id: String) async throws(DatabaseError) -> Bool {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run("delete from request where id = $1 returning taken_by is not null", .text(id)).first?
+        .bool(0) ?? true
+    }
+  }
+
   // MARK: What is open
 
   package func read(_ needs: StateNeeds) async throws(DatabaseError) -> DatabaseRows {

@@ -81,6 +81,11 @@ enum PostgresSchema {
       name text primary key, worker bigint, epoch bigint not null, version bigint not null, until timestamptz not null)
     """,
     "insert into leader values ('schedules', null, 0, 0, '-infinity')",
+    """
+    create table request (
+      id text primary key, recipient text not null, text text not null, answer text, taken_by bigint,
+      asked_at timestamptz not null default clock_timestamp())
+    """,
     "create table receipt (id text primary key, at timestamptz not null default clock_timestamp())",
     partitions,
   ]

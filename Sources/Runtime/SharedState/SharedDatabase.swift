@@ -355,6 +355,17 @@ package protocol SharedDatabase: Sendable {
   /// be lost. Ends with `close`.
   var scheduleHints: AsyncStream<ScheduleHint> { get }
 
+  // MARK: Requests for the leader
+
+  /// Keeps a request, and forgets those that are an hour old.
+  func ask(_ id: String, _ text: String) async throws(DatabaseError)
+  /// Takes the requests that nobody has taken, for a worker that leads; their texts, in the order in which they came.
+  func takeRequests(by worker: WorkerIdentity) async throws(DatabaseError) -> [String]
+  func answer(_ id: String, _ text: String) async throws(DatabaseError)
+  func answer(to id: String) async throws(DatabaseError) -> String?
+  /// Forgets a request; true if somebody has taken it.
+  func forgetRequest(_ id: String) async throws(DatabaseError) -> Bool
+
   // MARK: What is open
 
   /// Reads without locks.

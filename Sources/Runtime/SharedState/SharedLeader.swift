@@ -18,6 +18,7 @@ actor SharedLeader {
   private var tasks: [Task<Void, Never>] = []
   private var isWilling = false
   private var isLooking = false
+  private var wantsLook = false
   /// As which worker it leads, and the epoch.
   private var lead: (worker: Int, epoch: Int)?
   /// Until when, by the program's own clock, no other leads.
@@ -67,9 +68,17 @@ actor SharedLeader {
   }
 
   private func look() async {
-    guard !isLooking else { return }
+    wantsLook = true
+    if isLooking { return }
     isLooking = true
     defer { isLooking = false }
+    while wantsLook {
+      wantsLook = false
+      await lookOnce()
+    }
+  }
+
+  private func lookOnce() async {
     guard let worker = held.worker else { return follow() }
     let start = time.elapsed()
     do throws(DatabaseError) {

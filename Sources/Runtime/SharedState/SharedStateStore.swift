@@ -272,6 +272,53 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     try await attempt { [database] () async throws(DatabaseError) in try await database.freeEvents() }
   }
 
+  /// How long the leader has for a request, and how often its answer is asked for.
+  private static let untilAnswered = TimeSpan.seconds(20)
+  private static let answerPauses = (first: TimeSpan.milliseconds(20), last: TimeSpan.milliseconds(500))
+
+  package func carry(_ request: CarriedRequest) async throws(StateError) -> CarriedOutcome {
+    let (id, text) = (request.id, try request.storedText)
+    let start = time.elapsed()
+    var pause = SharedStateStore.answerPauses.first
+    func answer() async throws(StateError) -> String? {
+      try await attempt { [database] () async throws(DatabaseError) in try await database.answer(to: id) }
+    }
+    func forget() async throws(StateError) -> Bool {
+      try await attempt { [database] () async throws(DatabaseError) in try await database.forgetRequest(id) }
+    }
+    try await attempt { [database] () async throws(DatabaseError) in try await database.ask(id, text) }
+    while true {
+      let answered: String?
+      do throws(StateError) { answered = try await answer() } catch {
+        // The database may be back in a moment.
+        answered = nil
+      }
+      if let answered {
+        _ = try? await forget()
+        do throws(RecordError) { return .answered(try Value(text: answered)) } catch {
+          throw StateError(.damaged, "the answer to the request \(id) can't be read: \(error.message)")
+        }
+      }
+      if time.elapsed() - start >= SharedStateStore.untilAnswered { break }
+      do { try await time.sleep(for: pause) } catch { break }
+      pause = min(pause + pause, SharedStateStore.answerPauses.last)
+    }
+    do throws(StateError) { return try await forget() ? .unanswered : .untaken } catch { return .unanswered }
+  }
+
+  package func takeRequests() async throws(StateError) -> [CarriedRequest] {
+    guard let worker = held.worker else { return [] }
+    let texts = try await attempt { [database] () async throws(DatabaseError) in
+      try await database.takeRequests(by: WorkerIdentity(id: worker))
+    }
+    return texts.compactMap { try? CarriedRequest(text: $0) }
+  }
+
+  package func answer(_ request: String, with answer: Value) async throws(StateError) {
+    let text = try answer.storedText
+    try await attempt { [database] () async throws(DatabaseError) in try await database.answer(request, text) }
+  }
+
   package func leaderName() async throws(StateError) -> String? {
     try await attempt { [database] () async throws(DatabaseError) in try await database.leader().name }
   }

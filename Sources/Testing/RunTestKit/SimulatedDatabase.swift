@@ -39,6 +39,8 @@ package final class SimulatedDatabase: Sendable {
     case ignoresVersion
     /// What a scheduler decides begins no version.
     case keepsVersion
+    /// A request for the leader is taken by each look.
+    case takesRequestsAgain
   }
 
   struct Open: Sendable {
@@ -79,6 +81,7 @@ package final class SimulatedDatabase: Sendable {
     var workers: [Int: Worker] = [:]
     var lastWorker = 0
     var leader = Leader()
+    var requests: [(id: String, text: String, answer: String?, takenBy: Int?)] = []
   }
 
   struct Content {
@@ -122,6 +125,9 @@ package final class SimulatedDatabase: Sendable {
   }
 
   func listen(_ tell: AsyncStream<ScheduleHint>.Continuation) { scheduleListeners.withLock { $0.append(tell) } }
+
+  /// How many requests to the leader are kept.
+  package var requestCount: Int { content.withLock { $0.tables.requests.count } }
 
   /// The worker that holds a run.
   package func holder(of run: String) -> Int? { content.withLock { $0.tables.open[run]?.owner } }
@@ -643,6 +649,47 @@ package final class SimulatedConnection: SharedDatabase {
     defer { database.end(transaction) }
     try await database.lock(["leader"], for: transaction)
     return database.update(body)
+  }
+
+  package func ask(_ id: String, _ text: String) async throws(DatabaseError) {
+    _ = try await tables()
+    database.write { tables in
+      if !tables.requests.contains(where: { $0.id == id }) { tables.requests.append((id, text, nil, nil)) }
+    }
+    database.hint(.changed)
+  }
+
+  package func takeRequests(by worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
+    _ = try await tables()
+    let now = database.time.elapsed()
+    return database.update { [flaw = database.flaw] tables in
+      guard tables.leader.worker == worker.id, tables.leader.until > now else { return [] }
+      var texts: [String] = []
+      for place in tables.requests.indices where tables.requests[place].takenBy == nil {
+        if flaw != .takesRequestsAgain { tables.requests[place].takenBy = worker.id }
+        texts.append(tables.requests[place].text)
+      }
+      return texts
+    }
+  }
+
+  package func answer(_ id: String, _ text: String) async throws(DatabaseError) {
+    _ = try await tables()
+    database.write { tables in
+      if let place = tables.requests.firstIndex(where: { $0.id == id }) { tables.requests[place].answer = text }
+    }
+  }
+
+  package func answer(to id: String) async throws(DatabaseError) -> String? {
+    try await tables().requests.first { $0.id == id }?.answer
+  }
+
+  package func forgetRequest(_ id: String) async throws(DatabaseError) -> Bool {
+    _ = try await tables()
+    return database.update { tables in
+      guard let place = tables.requests.firstIndex(where: { $0.id == id }) else { return true }
+      return tables.requests.remove(at: place).takenBy != nil
+    }
   }
 
   package func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String> {

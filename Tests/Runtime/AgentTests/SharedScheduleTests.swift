@@ -31,7 +31,7 @@ import Testing
 
   /// Waits until something holds; time passes meanwhile.
   private func until(_ what: Comment, by step: TimeSpan = .milliseconds(500), _ isTrue: () async -> Bool) async {
-    for _ in 0..<4000 {
+    for _ in 0..<8000 {
       if await isTrue() { return }
       for _ in 0..<20 { await Task.yield() }
       time.advance(by: step)
@@ -77,11 +77,11 @@ import Testing
   @Test func `one agent fires the slots, and the next when it ends`() async throws {
     try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
     let (leader, other) = try await pair()
-    await until("the slot is due", by: .seconds(20)) { await has("tick 10:00:00 started", other) }
+    await until("the slot is due", by: .seconds(2)) { await has("tick 10:00:00 started", other) }
     #expect(await other.schedules.nextAlarm == nil)
     try await stop(leader)
     await until("the other leads") { await leads(other) }
-    await until("the next slot is due", by: .seconds(20)) { await has("tick 11:00:00 started", other) }
+    await until("the next slot is due", by: .seconds(2)) { await has("tick 11:00:00 started", other) }
     #expect(try await ledger(other) == ["tick 10:00:00 started", "tick 11:00:00 started"])
     try await stop(other)
   }
@@ -153,13 +153,13 @@ import Testing
     try recipe("first", "on: [{ every: 1h, overlap: bufferOne }]\nsteps: [{ wait: 90m }]\n")
     try recipe("then", "on: [{ afterRecipe: first }]\n" + ScheduleHostTests.done)
     let (leader, other) = try await pair()
-    await until("a slot waits", by: .seconds(20)) {
+    await until("a slot waits", by: .seconds(2)) {
       await other.agent.store.schedule("first")?.buffered.isEmpty == false
     }
     // The run that waits is held by nobody, and only the other one takes up what is due.
     await leader.agent.store.sharing?.drain()
     let run = try #require(await other.agent.store.schedule("first")?.openRuns.first)
-    await until("the next has started", by: .seconds(20)) { await has("first 11:00:00 started", other) }
+    await until("the next has started", by: .seconds(2)) { await has("first 11:00:00 started", other) }
     #expect(try await other.ended(run).claims.last?.worker == "lab-2")
     await until("what follows it has ended") {
       await other.agent.store.schedule("then")?.lastStatus == .succeeded
@@ -175,10 +175,10 @@ import Testing
       "risky", "on: [{ every: 1h, pauseOnFailure: true }]\nsteps: [{ wait: 20m }, { fail: it broke }]\n")
     let (leader, other) = try await pair()
     await leader.agent.store.sharing?.drain()
-    await until("it is paused", by: .seconds(20)) {
+    await until("it is paused", by: .seconds(2)) {
       await other.agent.store.schedule("risky")?.pause?.origin == .failure
     }
-    await until("the next slot has passed", by: .seconds(20)) { time.elapsed() > .seconds(3 * 3600) }
+    await until("the next slot has passed", by: .seconds(2)) { time.elapsed() > .seconds(3 * 3600) }
     #expect(try await ledger(other) == ["risky 10:00:00 started"])
     #expect(await leader.schedules.nextDue == nil)
     try await stop(leader, other)
@@ -209,4 +209,177 @@ import Testing
     #expect(time.elapsed() - before < .seconds(10))
     try await stop(leader, other)
   }
+
+  // MARK: What people ask for
+
+  /// The answer to a request, while time passes.
+  private func answer(_ request: String, _ bench: HostBench) async throws -> String {
+    let answers = Answers()
+    // Ends with the answer.
+    Task { answers.take((try? await bench.ask(request)) ?? []) }
+    await until("it is answered", by: .milliseconds(100)) { answers.found != nil }
+    return answers.found?.joined() ?? ""
+  }
+
+  @Test func `requests that steer schedules are done by the leader, whoever is asked`() async throws {
+    try recipe("tick", "on: [{ cron: \"0 * * * *\", overlap: allowAll }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    let started = try await answer(#"{"ask":"trigger","id":"tick","key":"k1"}"#, other)
+    #expect(started.hasPrefix(#"{"slots":[{"schedule":"tick","#))
+    #expect(started.contains(#""outcome":"started""#))
+    // The same key has the same answer, whoever is asked.
+    for bench in [other, leader] {
+      let again = try await answer(#"{"ask":"trigger","id":"tick","key":"k1"}"#, bench)
+      #expect(again.contains(#""outcome":"started""#))
+    }
+    #expect(try await other.agent.store.slots(SlotQuery(limit: .max)).count == 1)
+    #expect(try await answer(#"{"ask":"pauseSchedule","id":"tick","note":"exams"}"#, other) == #"{"slots":[]}"#)
+    #expect(await leader.schedules.nextDue == nil)
+    #expect(await other.agent.store.schedule("tick")?.pause?.note == "exams")
+    await until("slots have passed", by: .seconds(2)) { time.elapsed() > .seconds(2 * 3600) }
+    #expect(try await answer(#"{"ask":"resumeSchedule","id":"tick"}"#, other).contains(#""outcome":"paused""#))
+    #expect(
+      try await ledger(other).map { $0.split(separator: " ").suffix(2).joined(separator: " ") }.last == "×2 paused")
+    let backfill =
+      #"{"ask":"backfill","id":"tick","from":"2026-11-20T10:00:00Z","to":"2026-11-20T11:30:00Z","dryRun":true}"#
+    #expect(
+      try await answer(backfill, other)
+        == #"{"slots":["2026-11-20T10:00:00Z","2026-11-20T11:00:00Z"],"hasMore":false}"#)
+    #expect(
+      try await answer(backfill.replacing("true", with: "false"), other)
+        .components(of: #""outcome":"started""#) == 2)
+    #expect(
+      try await answer(#"{"ask":"resetSchedule","id":"tick"}"#, other).contains("nothing to reset"))
+    #expect(
+      try await answer(#"{"ask":"trigger","id":"tock"}"#, other)
+        == #"{"failed":{"kind":"notFound","message":"there is no schedule 'tock'; did you mean 'tick'?"}}"#)
+    #expect(
+      try await answer(#"{"ask":"trigger","id":"tick","inputs":{"x":1}}"#, other)
+        == answer(#"{"ask":"trigger","id":"tick","inputs":{"x":1}}"#, leader))
+    #expect(database.requestCount == 0)
+    try await stop(leader, other)
+  }
+
+  @Test func `where no program leads, a request is done where it comes in, and the next leader knows`() async throws {
+    try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    await until("a slot has passed", by: .seconds(2)) { await has("tick 10:00:00 started", other) }
+    try await stop(leader, other)
+    // A command, which is no worker and serves nothing.
+    let client = SharedStateStore(SimulatedConnection(database), time: time)
+    let bench = await HostBench(sharing: client, time: time, isServing: false, folder: folder.path)
+    #expect(try await answer(#"{"ask":"pauseSchedule","id":"tick"}"#, bench) == #"{"slots":[]}"#)
+    #expect(
+      try await answer(#"{"ask":"trigger","id":"tick"}"#, bench).contains(
+        "no agent is serving, and only an agent starts runs of schedules"))
+    time.advance(by: .seconds(7200))
+    let next = await self.bench("lab-3")
+    await until("it leads") { await leads(next) }
+    #expect(await next.schedules.nextDue == nil)
+    #expect(try await answer(#"{"ask":"resumeSchedule","id":"tick"}"#, bench).contains(#""outcome":"paused""#))
+    await until("a slot is due again", by: .seconds(2)) { await has("tick 13:00:00 started", next) }
+    try await stop(next)
+    try await bench.agent.store.close()
+  }
+
+  @Test func `a leader that doesn't answer is told of, and whether it may have been done`() async throws {
+    try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
+    // A leader that only has the lead.
+    let connection = SimulatedConnection(database)
+    let worker = try await connection.register(WorkerTerms(name: "lab-0"), lease: .seconds(600))
+    _ = try await connection.lead(worker, lease: .seconds(600), clock: time.now(), isWilling: true)
+    let other = await bench("lab-2")
+    #expect(
+      try await answer(#"{"ask":"pauseSchedule","id":"tick"}"#, other)
+        == #"{"failed":{"kind":"timeout","message":"no leader took the request in time, so nothing was done; try again, and see errand workers"}}"#
+    )
+    let answers = Answers()
+    // Ends with the answer.
+    Task { answers.take((try? await other.ask(#"{"ask":"pauseSchedule","id":"tick"}"#)) ?? []) }
+    await until("it is asked", by: .milliseconds(100)) { database.requestCount == 1 }
+    #expect(try await connection.takeRequests(by: worker).count == 1)
+    // Nobody gets it again.
+    #expect(try await connection.takeRequests(by: worker).isEmpty)
+    await until("it is answered") { answers.found != nil }
+    #expect(
+      answers.found == [
+        #"{"failed":{"kind":"timeout","message":"the worker 'lab-0' didn't answer in time, so it isn't known whether it was done: see errand schedule log before you ask again"}}"#
+      ])
+    #expect(database.requestCount == 0)
+    try await stop(other)
+  }
+
+  @Test func `while the lead goes to and fro, each request is done at most once`() async throws {
+    try recipe("tick", "on: [{ cron: \"0 0 1 1 *\", overlap: allowAll }]\n" + ScheduleHostTests.done)
+    #expect(try await Self.doneTwice(database, folder, time, self) == [])
+  }
+
+  @Test func `a request that is done twice is found`() async throws {
+    try recipe("tick", "on: [{ cron: \"0 0 1 1 *\", overlap: allowAll }]\n" + ScheduleHostTests.done)
+    let flawed = SimulatedDatabase(.takesRequestsAgain, time: time)
+    #expect(try await !Self.doneTwice(flawed, folder, time, self).isEmpty)
+  }
+
+  /// What is wrong with starts out of turn that are asked for while the lead changes.
+  private static func doneTwice(
+    _ database: SimulatedDatabase, _ folder: TemporaryFolder, _ time: TestTime, _ tests: SharedScheduleTests
+  ) async throws -> [String] {
+    var benches: [HostBench] = []
+    for name in ["lab-1", "lab-2", "lab-3"] {
+      let store = SharedStateStore(
+        SimulatedConnection(database), terms: WorkerTerms(name: name), time: time, chance: { 0.5 })
+      let bench = await HostBench(sharing: store, time: time, folder: folder.path)
+      await bench.serve()
+      benches.append(bench)
+    }
+    await tests.until("the schedule is there") { await benches[0].agent.store.schedule("tick") != nil }
+    let connection = SimulatedConnection(database)
+    let count = 24
+    let asking = (0..<count).map { number in
+      let bench = benches[number % 3]
+      // Ends with the answer.
+      return Task { (try? await bench.ask(#"{"ask":"trigger","id":"tick"}"#).joined()) ?? "" }
+    }
+    let all = Task {
+      var answers: [String] = []
+      for task in asking { answers.append(await task.value) }
+      return answers
+    }
+    let answers = Answers()
+    // Ends with the answers.
+    Task { answers.take(await all.value) }
+    var turns = 0
+    await tests.until("all are answered", by: .milliseconds(100)) {
+      turns += 1
+      if turns % 7 == 0, let worker = try? await connection.leader().worker {
+        try? await connection.resign(WorkerIdentity(id: worker))
+      }
+      return answers.found != nil
+    }
+    let given = answers.found ?? []
+    let started = try await benches[0].agent.store.slots(SlotQuery(limit: .max)).filter { $0.outcome == .started }
+    let told = given.count { $0.contains(#""outcome":"started""#) }
+    let open = given.count { $0.contains("it isn't known whether it was done") }
+    var faults: [String] = []
+    if started.count < told || started.count > told + open {
+      faults.append("\(started.count) runs were started; \(told) answers say so, and \(open) don't know")
+    }
+    for bench in benches {
+      await bench.agent.stop()
+      try await bench.agent.store.close()
+    }
+    return faults
+  }
+
+  private final class Answers: Sendable {
+    private let content = Mutex<[String]?>(nil)
+
+    var found: [String]? { content.withLock { $0 } }
+
+    func take(_ answers: [String]) { content.withLock { $0 = answers } }
+  }
+}
+
+extension String {
+  fileprivate func components(of part: String) -> Int { split(separator: part, omittingEmptySubsequences: false).count - 1 }
 }
