@@ -9,6 +9,7 @@ import Recipes
 import RunState
 import Runs
 import SecretSources
+import SharedState
 import Synchronization
 
 /// `errand serve`: the permanent agent.
@@ -383,11 +384,12 @@ private struct Service {
     log.say(event, text, level, [("recipe", item.name), ("file", item.file)])
   }
 
-  /// Has old records and data forgotten also while nothing happens.
+  /// Has old records and data forgotten also while nothing happens, and room made in a database.
   private func maintain() async {
     while !Task.isCancelled {
       try? await time.sleep(for: .seconds(3600))
       (agent.store as? FileStateStore)?.maintainIfDue()
+      await (agent.store as? SharedStateStore)?.makeRoom()
     }
   }
 

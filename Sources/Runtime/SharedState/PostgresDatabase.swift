@@ -667,6 +667,14 @@ package final class PostgresDatabase: SharedDatabase {
       _ = try await connection.run("delete from line where run = $1", .uuid(id))
     }
   }
+
+  // MARK: Upkeep
+
+  package func makePartitions() async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run("select make_partitions()::text")
+    }
+  }
 }
 
 /// A transaction of the state.

@@ -402,5 +402,10 @@ package protocol SharedDatabase: Sendable {
   ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool)
   func removeLines(ofRun id: String) async throws(DatabaseError)
 
+  // MARK: Upkeep
+
+  /// Makes the tables of the weeks and months to come, as far as they are missing.
+  func makePartitions() async throws(DatabaseError)
+
   func close() async
 }

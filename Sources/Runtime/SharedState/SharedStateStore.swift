@@ -148,6 +148,12 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     await database.close()
   }
 
+  /// Makes room for the weeks and months to come; without it they share a table.
+  package func makeRoom() async {
+    // Others do it, too, or the next time does.
+    try? await database.makePartitions()
+  }
+
   /// Nothing, because the database keeps its own files.
   package func compact() async throws(StateError) {}
 

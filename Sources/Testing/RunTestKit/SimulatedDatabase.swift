@@ -601,6 +601,9 @@ package final class SimulatedConnection: SharedDatabase {
     database.write { $0.lines[id] = nil }
   }
 
+  /// Nothing, because its tables have no parts.
+  package func makePartitions() async throws(DatabaseError) {}
+
   package func close() async {
     isClosed.store(true, ordering: .relaxed)
     hinting.finish()
