@@ -389,7 +389,7 @@ private struct Service {
     while !Task.isCancelled {
       try? await time.sleep(for: .seconds(3600))
       (agent.store as? FileStateStore)?.maintainIfDue()
-      await (agent.store as? SharedStateStore)?.makeRoom()
+      await (agent.store as? SharedStateStore)?.tidy(current.value.workspace.retention)
     }
   }
 

@@ -148,10 +148,10 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     await database.close()
   }
 
-  /// Makes room for the weeks and months to come; without it they share a table.
-  package func makeRoom() async {
+  /// Removes what need be kept no longer, and makes room for the weeks and months to come.
+  package func tidy(_ retention: Retention) async {
     // Others do it, too, or the next time does.
-    try? await database.makePartitions()
+    try? await database.tidy(retention)
   }
 
   /// Nothing, because the database keeps its own files.
