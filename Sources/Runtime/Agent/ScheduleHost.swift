@@ -500,7 +500,7 @@ package actor ScheduleHost {
   /// Fires due slots after the clock was moved.
   package func lookAtClock() { clock?.look() }
 
-  func planAlarm() { clock?.set(true, at: scheduler.nextDue) }
+  func planAlarm() { clock?.set(true, at: isLeading ? scheduler.nextDue : nil) }
 
   private func fire() async {
     guard isLeading else { return }

@@ -42,7 +42,7 @@ import Testing
     for _ in 0..<8000 {
       if await isTrue() { return }
       let awaited = serving.load(ordering: .relaxed) * SharedScheduleTests.sleepers
-      for turn in 0..<10_000 {
+      for turn in 0..<1000 {
         if turn >= 20, time.sleeperCount >= awaited { break }
         await Task.yield()
       }
@@ -93,7 +93,8 @@ import Testing
     try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
     let (leader, other) = try await pair()
     await until("the slot is due", by: .seconds(2)) { await has("tick 10:00:00 started", other) }
-    #expect(await other.schedules.nextAlarm == nil)
+    // On a busy machine the lead may have changed already.
+    if await !other.schedules.isLeading { #expect(await other.schedules.nextAlarm == nil) }
     try await stop(leader)
     await until("the other leads") { await leads(other) }
     await until("the next slot is due", by: .seconds(2)) { await has("tick 11:00:00 started", other) }
@@ -201,7 +202,8 @@ import Testing
     try await other.start(run, RunHostTests.event)
     await until("it waits") { database.row(of: run)?.waitsFor == ["e"] }
     _ = try await other.ask(#"{"ask":"signal","id":"e1","name":"e","data":7}"#)
-    await until("the run has it") { await other.agent.store.event("e1")?.consumedBy == run }
+    // It has some seconds before the schedules may take it.
+    await until("the run has it", by: .milliseconds(5)) { await other.agent.store.event("e1")?.consumedBy == run }
     _ = try await other.ask(#"{"ask":"signal","id":"e2","name":"e","data":8}"#)
     await until("the schedule has it") { await other.agent.store.event("e2")?.consumedBy == "hear" }
     await until("it has ended") { await other.agent.store.schedule("hear")?.lastStatus == .succeeded }
