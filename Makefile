@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak fuzz measured bench speed format generate packages
+.PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak cluster-soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
 # What only the tests need: a browser, a database, and Python for clients that others wrote.
@@ -131,6 +131,12 @@ soak: packages clients
 	swift build $(RELEASE) --product errand
 	swift build $(RELEASE) --product Benchmarks
 	MINUTES=$(MINUTES) .build/release/Benchmarks hours
+
+# Four agents on one state in PostgreSQL, which are killed and frozen, and so is the server, for SECONDS:
+# SECONDS=600 make cluster-soak
+cluster-soak: packages clients
+	swift build --build-tests $(CHECKED)
+	ERRAND_CLUSTER=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter ClusterTests
 
 # Saves each page as people see it, light and dark, wide and on a phone, in docs/pictures.
 PICTURES := docs/pictures

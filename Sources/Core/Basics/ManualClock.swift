@@ -64,7 +64,7 @@ public final class ManualClock: TimeSource {
 
   /// Moves both clocks on and wakes the sleepers that are due, in order.
   public func advance(by span: TimeSpan) {
-    queue.state.withLock { state in
+    queue.change { state in
       state.clock.elapsed = state.clock.elapsed + span
       state.clock.now = state.clock.now.advanced(by: span) ?? .latest
       state.wake(at: state.clock.elapsed)

@@ -2,7 +2,8 @@ import Synchronization
 
 /// The tasks that sleep until instants of one clock, behind one lock with what the clock keeps.
 ///
-/// A task that is cancelled leaves the queue at once.
+/// A task that is cancelled leaves the queue at once. Tasks are woken once the lock is let go: a cancellation holds the
+/// task while it waits for this lock, and waking needs the task.
 final class SleepQueue<Clock: Sendable>: Sendable {
   struct Sleeper: Sendable {
     let end: TimeSpan
@@ -14,6 +15,7 @@ final class SleepQueue<Clock: Sendable>: Sendable {
     var clock: Clock
     /// In the order of their ends, and of their coming where these are equal.
     fileprivate(set) var sleepers: [Sleeper] = []
+    fileprivate var woken: [Sleeper] = []
     fileprivate var lastID = 0
     /// Sleepers that were cancelled before they fell asleep.
     fileprivate var cancelled: Set<Int> = []
@@ -30,15 +32,26 @@ final class SleepQueue<Clock: Sendable>: Sendable {
 
     /// Wakes the sleepers whose instant has come, in order.
     mutating func wake(at now: TimeSpan) {
-      let woken = sleepers.prefix { $0.end <= now }
-      sleepers.removeFirst(woken.count)
-      for sleeper in woken { sleeper.continuation.resume() }
+      let due = sleepers.prefix { $0.end <= now }
+      sleepers.removeFirst(due.count)
+      woken += due
     }
   }
 
   let state: Mutex<State>
 
   init(_ clock: Clock) { state = Mutex(State(clock: clock)) }
+
+  /// Changes the state, and then lets those go on that it woke.
+  @discardableResult func change<Output>(_ body: (inout State) -> Output) -> Output {
+    let (output, woken) = state.withLock { state -> (Output, [Sleeper]) in
+      let output = body(&state)
+      defer { state.woken = [] }
+      return (output, state.woken)
+    }
+    for sleeper in woken { sleeper.continuation.resume() }
+    return output
+  }
 
   /// Sleeps until an instant.
   ///
@@ -51,7 +64,7 @@ final class SleepQueue<Clock: Sendable>: Sendable {
     defer { state.withLock { _ = $0.cancelled.remove(id) } }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let isAsleep = state.withLock { state in
+        let isAsleep = self.change { state in
           if state.cancelled.contains(id) { return false }
           state.sleepers.insert(Sleeper(end: end, id: id, continuation: continuation), at: state.place(of: end, id))
           change(&state)

@@ -46,7 +46,7 @@ final class Sleepers: @unchecked Sendable {
   /// Wakes sleepers for as long as the program runs.
   private func run() {
     while true {
-      let next = queue.state.withLock { state in
+      let next = queue.change { state in
         state.wake(at: SystemTime().elapsed())
         state.clock.next = state.sleepers.first?.end
         return state.clock.next

@@ -9,9 +9,9 @@ import SecretSources
 extension Dispatch {
   /// `errand check`: shows every fault of every recipe.
   func checkRecipes() async throws(RuntimeError) -> ExitCode {
-    try await examineRecipes("no faults") { checked, secrets in
+    try await examineRecipes("no faults") { checked, secrets, workspace in
       guard let recipe = checked.recipe else { return checked.diagnostics }
-      return checked.diagnostics + (await missingSecrets(of: recipe, in: secrets))
+      return checked.diagnostics + (await missingSecrets(of: recipe, in: secrets, workspace))
     }.failure ?? .done
   }
 
@@ -19,7 +19,7 @@ extension Dispatch {
   ///
   /// - Returns: All that was found, and the exit code if there is an error among it.
   func examineRecipes(
-    _ nothing: String, _ findings: (CheckedRecipe, SecretSources) async -> [Diagnostic]
+    _ nothing: String, _ findings: (CheckedRecipe, SecretSources, Workspace) async -> [Diagnostic]
   ) async throws(RuntimeError) -> (found: Diagnostics, failure: ExitCode?) {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
@@ -40,7 +40,7 @@ extension Dispatch {
         }
         let checked = Recipe.check(source, in: environment)
         recipes.append(checked.recipe)
-        found += await findings(checked, secrets)
+        found += await findings(checked, secrets, workspace)
       } catch {
         isMissing = isMissing || error.isNotFound
         recipes.append(nil)
@@ -70,9 +70,12 @@ extension Dispatch {
   }
 
   /// A warning, not an error: a secret that is missing here may be set where the recipe runs.
-  private func missingSecrets(of recipe: Recipe, in sources: SecretSources) async -> [Diagnostic] {
+  private func missingSecrets(
+    of recipe: Recipe, in sources: SecretSources, _ workspace: Workspace
+  ) async -> [Diagnostic] {
     var warnings: [Diagnostic] = []
-    let run = "a run would be refused"
+    let run =
+      workspace.database == nil ? "a run would be refused" : "a run would be left to another machine that has it"
     let delivery = "deliveries would be answered with 503"
     for (secret, effect) in recipe.allSecrets.map({ ($0, run) }) + recipe.webhookSecrets.map({ ($0, delivery) }) {
       let message: String

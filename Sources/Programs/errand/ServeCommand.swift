@@ -9,6 +9,7 @@ import Recipes
 import RunState
 import Runs
 import SecretSources
+import SharedState
 import Synchronization
 
 /// `errand serve`: the permanent agent.
@@ -64,7 +65,8 @@ struct ServeCommand: DispatchedCommand {
       zone: LocalZone(of: workspace))
     guard let agent = connection.agent, let schedules = agent.schedules else { return .unavailable }
     return try await Service(
-      dispatch: dispatch, current: current, connection: connection, agent: agent, log: log, time: time,
+      dispatch: dispatch, access: session.access, current: current, connection: connection, agent: agent, log: log,
+      time: time,
       schedules: schedules
     ).run()
   }
@@ -112,6 +114,7 @@ private final class Current: Sendable {
 /// One life of the agent, from its start to its end.
 private struct Service {
   let dispatch: Dispatch
+  let access: AgentAccess
   let current: Current
   let connection: AgentConnection
   let agent: LocalAgent
@@ -340,6 +343,7 @@ private struct Service {
       if sandboxes == nil { agent.host.setBase(workspace.configuration.server.base) }
       log.use(LocalZone(of: workspace))
       agent.store.secrets.learn(await workspace.knownSecrets(new.secrets))
+      await access.offer(workspace, new.secrets, on: agent.store)
       return true
     } catch {
       log.say("reloadFailed", "errand.yaml is not reloaded: \(error.message.safe)", .error)
@@ -380,11 +384,12 @@ private struct Service {
     log.say(event, text, level, [("recipe", item.name), ("file", item.file)])
   }
 
-  /// Has old records and data forgotten also while nothing happens.
+  /// Has old records and data forgotten also while nothing happens, and room made in a database.
   private func maintain() async {
     while !Task.isCancelled {
       try? await time.sleep(for: .seconds(3600))
       (agent.store as? FileStateStore)?.maintainIfDue()
+      await (agent.store as? SharedStateStore)?.makeRoom()
     }
   }
 

@@ -16,6 +16,8 @@ import Synchronization
 final class RunFollowers: Sendable {
   private struct Follower {
     var report: @Sendable (RunUpdate) -> Void
+    /// Has a task read what was reported.
+    var wake: @Sendable () -> Void
     var finish: @Sendable () -> Void
   }
 
@@ -30,13 +32,15 @@ final class RunFollowers: Sendable {
   ///
   /// - Parameters:
   ///   - finish: Called when nothing more comes, but not after a removal.
+  ///   - wake: Called after each report, when the lock is let go.
   ///   - report: Must not wait, nor call the followers.
   private func add(
-    to id: String, finish: @escaping @Sendable () -> Void, report: @escaping @Sendable (RunUpdate) -> Void
+    to id: String, finish: @escaping @Sendable () -> Void, wake: @escaping @Sendable () -> Void = {},
+    report: @escaping @Sendable (RunUpdate) -> Void
   ) -> Int {
     content.withLock { content in
       content.lastNumber += 1
-      content.followers[id, default: [:]][content.lastNumber] = Follower(report: report, finish: finish)
+      content.followers[id, default: [:]][content.lastNumber] = Follower(report: report, wake: wake, finish: finish)
       return content.lastNumber
     }
   }
@@ -71,19 +75,26 @@ final class RunFollowers: Sendable {
   /// - Parameter first: What is told before.
   func updates(of id: String, first: RunUpdate? = nil) -> RunUpdates {
     let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let queue = RunUpdateQueue(signal: signal)
-    if let first { queue.append(first) }
-    let number = add(to: id, finish: { signal.finish() }) { queue.append($0) }
+    let queue = RunUpdateQueue()
+    if let first {
+      queue.append(first)
+      signal.yield()
+    }
+    let number = add(to: id, finish: { signal.finish() }, wake: { signal.yield() }) { queue.append($0) }
     // A follower that goes away is forgotten.
     signal.onTermination = { [weak self] _ in self?.remove(number, of: id) }
     return RunUpdates(queue: queue, signals: signals)
   }
 
   func send(_ update: RunUpdate, to id: String) {
-    // Under the lock, so that all are told in one order.
-    content.withLock { content in
-      for (_, follower) in (content.followers[id] ?? [:]).sorted(by: { $0.key < $1.key }) { follower.report(update) }
+    // Under the lock, so that all are told in one order. Tasks are woken after it: a cancellation holds a follower's task
+    // while it waits for the lock, and waking needs the task.
+    let followers = content.withLock { content in
+      let followers = (content.followers[id] ?? [:]).sorted { $0.key < $1.key }.map(\.value)
+      for follower in followers { follower.report(update) }
+      return followers
     }
+    for follower in followers { follower.wake() }
   }
 
   func isFollowed(_ id: String) -> Bool { content.withLock { $0.followers[id] != nil } }
@@ -110,7 +121,7 @@ package struct RunUpdates: AsyncSequence {
   static var none: RunUpdates {
     let (signals, signal) = AsyncStream.makeStream(of: Void.self)
     signal.finish()
-    return RunUpdates(queue: RunUpdateQueue(signal: signal), signals: signals)
+    return RunUpdates(queue: RunUpdateQueue(), signals: signals)
   }
 
   package struct AsyncIterator: AsyncIteratorProtocol {
@@ -144,9 +155,6 @@ final class RunUpdateQueue: Sendable {
   }
 
   private let content = Mutex(Content())
-  private let signal: AsyncStream<Void>.Continuation
-
-  init(signal: AsyncStream<Void>.Continuation) { self.signal = signal }
 
   func append(_ update: RunUpdate) {
     content.withLock { content in
@@ -161,7 +169,6 @@ final class RunUpdateQueue: Sendable {
       content.printedBytes += update.printedBytes ?? 0
       content.updates.append(update)
     }
-    signal.yield()
   }
 
   func popFirst() -> RunUpdate? {

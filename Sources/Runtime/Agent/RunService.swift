@@ -156,6 +156,8 @@ package struct RunService: Sendable {
     replies.give(.accepted(run: run.run, isServing: agent.isServing))
     if isDetached { return try await carryOnIfServing(run.run) }
     if isAgain { return try await resume(run.run, replies) }
+    // It may be for others to carry on.
+    if store.run(run.run) == nil { return try await follow(run.run, withSnapshot: false, replies) }
     try await carryOn(run.run, replies)
   }
 

@@ -63,7 +63,7 @@ extension RunService {
     do throws(RequestRefusedError) {
       return try await allowed { () async throws(RunRefusedError) in
         let origin = try await host.retries.retry(ended, as: newID(), program: agent.version, given: given, key: key)
-        if agent.isServing { try await host.carryOn(origin.run) }
+        if agent.isServing, store.run(origin.run) != nil { try await host.carryOn(origin.run) }
         return .retried(run: ended.id, as: origin.run)
       }
     } catch {

@@ -3,7 +3,7 @@ package import Basics
 import Glibc
 import Recipes
 package import Recordings
-import RunState
+package import RunState
 import Runs
 package import SecretSources
 import SharedState
@@ -198,14 +198,26 @@ package struct AgentAccess: Sendable {
       database: workspace.database?.url, isSandbox: isSandbox)
   }
 
+  /// What this process is to those that share the state.
+  private func terms(_ workspace: Workspace, _ secrets: SecretSources) async -> WorkerTerms {
+    var terms = await workspace.workerTerms(program: identity.program, secrets)
+    if let queues { terms.queues = Set(queues) }
+    if let capacity { terms.capacity = capacity }
+    return terms
+  }
+
+  /// Tells those that share the state what errand.yaml says of this process now.
+  package func offer(_ workspace: Workspace, _ secrets: SecretSources, on store: any StateStore) async {
+    guard let store = store as? SharedStateStore else { return }
+    await store.work(on: await terms(workspace, secrets))
+  }
+
   /// Opens the state: of the database that errand.yaml names, or of the folder.
   private func opened(
     isServing: Bool, isLocked: Bool, on fileSystem: any FileSystem
   ) async throws(RuntimeError) -> any StateStore {
     if let database = workspace.database {
-      var terms = await workspace.workerTerms(program: identity.program, secrets)
-      if let queues { terms.queues = Set(queues) }
-      if let capacity { terms.capacity = capacity }
+      let terms = await terms(workspace, secrets)
       let store = SharedStateStore(try await workspace.opened(database, secrets: secrets), terms: terms, time: time)
       let tell = tell
       store.observeWaiting { tell(.state("waiting for the state's database: \($0.message)")) }

@@ -21,6 +21,8 @@ final class HeldRuns: Sendable {
     var runs: [String: Run] = [:]
     /// The worker that holds them; nil while this program is none.
     var worker: Int?
+    /// What this program takes up; nil while it takes nothing up.
+    var terms: WorkerTerms?
     /// Until when, by the program's own clock, nobody else takes over what is held here.
     var deadline = TimeSpan.zero
     /// Runs that are held no longer, which the database couldn't be told.
@@ -40,6 +42,13 @@ final class HeldRuns: Sendable {
 
   var count: Int { content.withLock { $0.runs.count } }
   var worker: Int? { content.withLock { $0.worker } }
+
+  /// Says what this program takes up; nil for nothing.
+  func take(on terms: WorkerTerms?) { content.withLock { $0.terms = terms } }
+
+  /// Whether a run that is created here is held here: a program that takes runs up leaves those to others that it
+  /// couldn't take up, and one that doesn't was asked for the run.
+  func holds(created row: OpenRunRow) -> Bool { content.withLock { $0.terms?.take(row) ?? true } }
 
   /// Until when, by the program's own clock, nobody else takes over what is held here.
   var deadline: TimeSpan { content.withLock { $0.deadline } }

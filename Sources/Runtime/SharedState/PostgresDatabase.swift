@@ -17,6 +17,9 @@ package final class PostgresDatabase: SharedDatabase {
   private let hinting: AsyncStream<Void>.Continuation
   package let scheduleHints: AsyncStream<ScheduleHint>
   private let scheduleHinting: AsyncStream<ScheduleHint>.Continuation
+  /// The connection by which entries are appended, and the runs of whose logs it is known that it has all of them.
+  private let known = Mutex<(connection: ObjectIdentifier?, runs: Set<String>)>((nil, []))
+  private static let mostKnown = 10_000
   /// The worker whose hints are passed on.
   private let listening = Mutex<Int?>(nil)
 
@@ -71,18 +74,34 @@ package final class PostgresDatabase: SharedDatabase {
   package func append(
     _ entries: [LogEntry], changing rows: [OpenRunRow]
   ) async throws(DatabaseError) -> Set<String> {
-    var statement = PostgresStatement(rows.isEmpty ? SQL.append : SQL.appendChanging)
-    statement.values = SQL.columns(entries)
+    var values = SQL.columns(entries)
     if !rows.isEmpty {
-      statement.values += [
+      values += [
         .uuids(rows.map(\.id)), .texts(rows.map(\.status)), .timestamps(rows.map { $0.wakeAt ?? .latest }),
         .texts(rows.map(\.waitsForText)), .int32s(rows.map { $0.needsPerson ? 1 : 0 }),
       ]
     }
-    return try await appending.ask { [statement] connection throws(PostgresError) in
+    return try await appending.ask { [self, values] connection throws(PostgresError) in
+      // Another connection may be one to a server that was behind.
+      let isKnown = known.withLock { known in
+        if known.connection != ObjectIdentifier(connection) || known.runs.count > PostgresDatabase.mostKnown {
+          known = (ObjectIdentifier(connection), [])
+        }
+        return entries.allSatisfy { known.runs.contains($0.run) }
+      }
+      var statement = PostgresStatement(
+        isKnown
+          ? rows.isEmpty ? SQL.append : SQL.appendChanging
+          : rows.isEmpty ? SQL.appendNext : SQL.appendNextChanging)
+      statement.values = values
       var kept: Set<String> = []
       for result in try await connection.run([statement]) {
         for row in result.rows { kept.insert(try row.uuid(0)) }
+      }
+      if !isKnown {
+        known.withLock { [kept] known in
+          if known.connection == ObjectIdentifier(connection) { known.runs.formUnion(kept) }
+        }
       }
       return kept
     }
@@ -135,6 +154,15 @@ package final class PostgresDatabase: SharedDatabase {
     guard let id else { throw .unusable("the database gave no id") }
     listening.withLock { $0 = id }
     return WorkerIdentity(id: id)
+  }
+
+  package func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run(
+        "update worker set name = $2, offers = $3, queues = $4, capacity = $5 where id = $1", .int64(worker.id),
+        .text(terms.name), .texts(Array(terms.offers)), .texts(Array(terms.queues)),
+        .int32(Int32(clamping: terms.capacity)))
+    }
   }
 
   package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {
@@ -639,6 +667,14 @@ package final class PostgresDatabase: SharedDatabase {
       _ = try await connection.run("delete from line where run = $1", .uuid(id))
     }
   }
+
+  // MARK: Upkeep
+
+  package func makePartitions() async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run("select make_partitions()::text")
+    }
+  }
 }
 
 /// A transaction of the state.
@@ -667,7 +703,13 @@ private struct PostgresStateTransaction: DatabaseTransaction {
   }
 
   func commit(_ changes: DatabaseChanges) async throws(DatabaseError) {
-    do throws(PostgresError) { _ = try await transaction.run(SQL.writes(changes)) } catch { throw DatabaseError(error) }
+    let statements = SQL.writes(changes)
+    let results: [PostgresResult]
+    do throws(PostgresError) { results = try await transaction.run(statements) } catch { throw DatabaseError(error) }
+    for (statement, result) in zip(statements, results)
+    where statement.text == SQL.insertNext && result.affected < changes.entries.count {
+      throw .conflict("the log of a run has fewer entries than were written")
+    }
   }
 }
 

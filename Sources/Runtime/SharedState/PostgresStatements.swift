@@ -69,10 +69,23 @@ enum SQL {
     select * from unnest($1::uuid[], $2::int8[], $3::int8[], $4::int8[], $5::text[])
     """
 
+  /// The same for entries that follow one that is there, or begin a log.
+  ///
+  /// After a failover to a server that was behind, entries that were acknowledged may be missing.
+  static let insertNext = """
+    insert into entry (run, number, epoch, sum, events)
+    select * from unnest($1::uuid[], $2::int8[], $3::int8[], $4::int8[], $5::text[]) as u(run, number, epoch, sum, events)
+    where number = 1 or exists (select 1 from entry e where e.run = u.run and e.number = u.number - 1)
+    """
+
   static let append = "\(insert) on conflict do nothing returning run"
+  static let appendNext = "\(insertNext) on conflict do nothing returning run"
+  static let appendChanging = changing(append)
+  static let appendNextChanging = changing(appendNext)
 
   /// A run's row changes only with its entry.
-  static let appendChanging = """
+  private static func changing(_ append: String) -> String {
+    """
     with kept as (\(append)), changed as (
       update run r set status = u.status, wake_at = u.wake_at, needs_person = u.needs_person <> 0,
         waits_for = array(select jsonb_array_elements_text(u.waits_for::jsonb))
@@ -81,6 +94,7 @@ enum SQL {
       where r.id = u.id and u.id in (select run from kept))
     select run from kept
     """
+  }
 
   static func columns(_ entries: [LogEntry]) -> [PostgresValue] {
     [
@@ -224,14 +238,14 @@ enum SQL {
           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from worker where id = $12 for share), $13, $14)
           """, .uuid(row.id), .text(row.recipe), .text(row.status), .timestamp(row.createdAt),
           .timestamp(row.wakeAt ?? .latest), .texts(row.waitsFor), .text(row.group), .text(row.retryOf),
-          .bool(row.needsPerson), .text(row.queue), .texts(row.needs), .int64(changes.holder),
-          .int64(changes.holder == nil ? 0 : 1), .int64(row.groupLimit)))
+          .bool(row.needsPerson), .text(row.queue), .texts(row.needs), .int64(changes.holder(of: row.id)),
+          .int64(changes.holder(of: row.id) == nil ? 0 : 1), .int64(row.groupLimit)))
     }
-    if !changes.created.isEmpty, changes.holder == nil {
+    if changes.created.contains(where: { changes.holder(of: $0.id) == nil }) {
       statements.append(PostgresStatement("select pg_notify('errand', 'due')"))
     }
     if !changes.entries.isEmpty {
-      var statement = PostgresStatement(insert)
+      var statement = PostgresStatement(insertNext)
       statement.values = columns(changes.entries)
       statements.append(statement)
     }

@@ -98,6 +98,8 @@ package struct DatabaseChanges: Sendable {
   package var changed: [OpenRunRow] = []
   /// The worker that will hold the created runs, if one will.
   package var holder: Int?
+  /// The created runs that it leaves to others, because it couldn't take them up.
+  package var unheld: Set<String> = []
   /// The runs that ended, with what is left of them.
   package var ended: [FinishedRow] = []
   package var items: [StoredItem] = []
@@ -116,6 +118,9 @@ package struct DatabaseChanges: Sendable {
   package var receipt: String
 
   package init(receipt: String) { self.receipt = receipt }
+
+  /// The worker that will hold a created run, if one will.
+  package func holder(of run: String) -> Int? { unheld.contains(run) ? nil : holder }
 }
 
 /// A finished run in the history.
@@ -160,6 +165,11 @@ package struct WorkerTerms: Sendable, Equatable {
     self.home = home
     self.capacity = capacity
   }
+}
+
+extension WorkerTerms {
+  /// Whether a run may be taken up that has no files elsewhere.
+  func take(_ row: OpenRunRow) -> Bool { queues.contains(row.queue) && offers.isSuperset(of: row.needs) }
 }
 
 /// A worker as the database knows it.
@@ -277,6 +287,8 @@ package protocol SharedDatabase: Sendable {
 
   /// Makes a worker known, whose lease begins now.
   func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity
+  /// Changes what a worker offers and takes up; where it is stays as it is.
+  func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError)
   /// Renews a lease; false if it was over, and others may have the worker's runs.
   func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool
   /// Gives up everything that workers hold whose lease is over, and forgets them; gives their names.
@@ -389,6 +401,11 @@ package protocol SharedDatabase: Sendable {
     ofRun id: String, from position: Int, bytes: Int
   ) async throws(DatabaseError) -> (lines: [String], start: Int, isLast: Bool)
   func removeLines(ofRun id: String) async throws(DatabaseError)
+
+  // MARK: Upkeep
+
+  /// Makes the tables of the weeks and months to come, as far as they are missing.
+  func makePartitions() async throws(DatabaseError)
 
   func close() async
 }

@@ -66,6 +66,9 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     try await attempt { () async throws(DatabaseError) in try await worker.start(takingUp: takingUp) }
   }
 
+  /// Changes what this program offers and takes up, if it is one that holds runs.
+  package func work(on terms: WorkerTerms) async { await worker?.work(on: terms) }
+
   package func drain() async { await worker?.drain() }
 
   package func take(_ run: String) async throws(StateError) -> RunHolder {
@@ -143,6 +146,12 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     await worker?.stop()
     telling.finish()
     await database.close()
+  }
+
+  /// Makes room for the weeks and months to come; without it they share a table.
+  package func makeRoom() async {
+    // Others do it, too, or the next time does.
+    try? await database.makePartitions()
   }
 
   /// Nothing, because the database keeps its own files.

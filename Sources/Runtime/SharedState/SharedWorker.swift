@@ -11,7 +11,9 @@ import Synchronization
 /// What is due is asked for when a hint comes, when the next run is due, and every few seconds in any case, because hints
 /// get lost.
 package actor SharedWorker {
-  package nonisolated let terms: WorkerTerms
+  private var terms: WorkerTerms
+  /// Whether the database has yet to be told the terms.
+  private var hasNewTerms = false
   private let database: any SharedDatabase
   private let held: HeldRuns
   private let time: any TimeSource
@@ -64,8 +66,27 @@ package actor SharedWorker {
     }
     if takingUp, !takesUp {
       takesUp = true
+      held.take(on: terms)
       look()
     }
+  }
+
+  /// Changes what it offers and takes up; what is held stays.
+  func work(on terms: WorkerTerms) async {
+    guard terms != self.terms else { return }
+    self.terms = terms
+    hasNewTerms = true
+    if takesUp { held.take(on: terms) }
+    // What can't be told now is with the next renewal.
+    try? await tellTerms()
+    look()
+  }
+
+  private func tellTerms() async throws(DatabaseError) {
+    guard hasNewTerms, let identity else { return }
+    let told = terms
+    try await database.change(identity, to: told)
+    hasNewTerms = hasNewTerms && told != terms
   }
 
   /// Takes nothing more up.
@@ -127,6 +148,7 @@ package actor SharedWorker {
       if let identity {
         if try await database.renew(identity, lease: SharedWorker.lease) {
           held.extend(to: start + SharedWorker.lease - SharedWorker.margin)
+          try await tellTerms()
           let unreleased = held.unreleased
           if !unreleased.isEmpty {
             try await database.abandon(Array(unreleased), of: identity)

@@ -307,6 +307,7 @@ actor SharedWriter {
         if wasLost { throw .endedMeanwhile(entry.run) }
         throw .notHeld(entry.run)
       }
+      if found.isEmpty { throw try await pauseCut(draft.run) }
       let isOwn = found.first.map { $0.sum == entry.sum && $0.epoch == entry.epoch } == true
       // What is kept is kept, even if another program has taken the run over after that.
       if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) }
@@ -373,9 +374,11 @@ actor SharedWriter {
         if isWorker { try await checkHeld(events) }
         let runs = ids.compactMap { held[$0] }
         let worker = held.worker
-        let outcome = try await unlessOutrun { [database] () async throws(DatabaseError) -> Outcome in
+        let outcome = try await unlessOutrun { [database, held] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
-            try await SharedWriter.make(events, in: term, holding: runs, worker, receipt, transaction)
+            try await SharedWriter.make(events, in: term, holding: runs, worker, receipt, transaction) {
+              held.holds(created: $0)
+            }
           }
         }
         guard let outcome else {
@@ -421,7 +424,7 @@ actor SharedWriter {
   /// Reads what events need, folds them, and writes what changed.
   private static func make(
     _ events: [StateEvent], in term: ScheduleTerm?, holding held: [HeldRuns.Run], _ worker: Int?, _ receipt: String,
-    _ transaction: any DatabaseTransaction
+    _ transaction: any DatabaseTransaction, holds: (OpenRunRow) -> Bool
   ) async throws(DatabaseError) -> Outcome {
     var slice = StateSlice()
     var logs: [String: HeldRuns.Run] = [:]
@@ -461,8 +464,9 @@ actor SharedWriter {
     do throws(StateError) {
       for (record, events) in changes.runs {
         let isNew = changes.created.contains(record.id)
-        // A worker that creates a run holds it.
-        let epoch = isNew ? worker == nil ? 0 : 1 : logs[record.id]?.epoch ?? 0
+        // A worker that creates a run holds it, if it can.
+        let isHeld = worker != nil && holds(OpenRunRow(record))
+        let epoch = isNew ? isHeld ? 1 : 0 : logs[record.id]?.epoch ?? 0
         let log = logs[record.id]?.log ?? LoggedRun(new: record)
         let (next, entry) = try log.next(record, by: events, epoch: epoch)
         writes.entries.append(entry)
@@ -474,7 +478,7 @@ actor SharedWriter {
           let run = HeldRuns.Run(next, epoch: epoch, row: row)
           if isNew {
             writes.created.append(row)
-            created.append(run)
+            if isHeld { created.append(run) } else { writes.unheld.insert(record.id) }
           } else {
             if row != logs[record.id]?.row { writes.changed.append(row) }
             if own.contains(record.id) { changed.append(run) }
@@ -506,15 +510,42 @@ actor SharedWriter {
 
   /// Reads what others wrote to a run that is held here.
   private func refresh(_ run: HeldRuns.Run) async throws(StateError) {
-    let found = try await entries(of: run.log.record.id, after: run.log.number)
+    let found = try await entries(of: run.log.record.id, after: run.log.number - 1)
     guard let found else { return held.forget(run.log.record.id) }
-    _ = try noting(found[...], of: run)
+    let isThere = found.first.map { $0.number == run.log.number && $0.sum == run.log.sum } == true
+    if !isThere, !found.contains(where: { $0.epoch > run.epoch }) { throw try await pauseCut(run) }
+    _ = try noting(found.dropFirst(isThere ? 1 : 0), of: run)
+  }
+
+  /// Has a run wait for a person whose log ends before what was acknowledged: a server that was behind took over.
+  private func pauseCut(_ run: HeldRuns.Run) async throws(StateError) -> StateError {
+    let id = run.log.record.id
+    guard let found = try await entries(of: id, after: 0), let worker = held.worker else { return .notHeld(id) }
+    let rest = HeldRuns.Run(try LoggedRun(id, folded: nil, entries: found), epoch: run.epoch)
+    let lost = run.log.number - rest.log.number
+    let last = rest.log.record.stepsInOrder.last.map { " after '\($0.path)' began" } ?? ""
+    let reason =
+      "a database server took over that was behind, and \(lost == 1 ? "an entry" : "\(lost) entries") of the run that were "
+      + "kept are lost; look what was done\(last), then: errand runs resume \(id)"
+    let pause = StateEvent.runStatusChanged(
+      RunStatusChanged(run: id, at: time.now(), status: .paused, reason: reason))
+    let record = try rest.log.record.folding([pause])
+    let (next, entry) = try rest.log.next(record, by: [pause], epoch: run.epoch)
+    _ = try await untilKnown { [database] () async throws(DatabaseError) in
+      try await database.append([entry], changing: [OpenRunRow(next.record)])
+    }
+    held.leaveUnreleased(id)
+    if (try? await database.abandon([id], of: WorkerIdentity(id: worker))) != nil { held.noteReleased([id]) }
+    tell(.deposed(id))
+    return .deposed(id)
   }
 
   /// Holds a run that was created here, by a transaction whose answer was lost.
   private func takeUp(_ id: String, by worker: Int) async throws(StateError) {
     // Another may have taken it up meanwhile.
-    guard let found = try await entries(of: id, after: 0), found.allSatisfy({ $0.epoch <= 1 }) else { return }
+    guard let found = try await entries(of: id, after: 0), found.first?.epoch == 1,
+      found.allSatisfy({ $0.epoch <= 1 })
+    else { return }
     let log = try LoggedRun(id, folded: nil, entries: found)
     held.take(HeldRuns.Run(log, epoch: 1), by: worker)
   }

@@ -358,8 +358,9 @@ extension SimulatedDatabase.Tables {
     for entry in changes.entries { logs[entry.run, default: []].append(entry) }
     for row in changes.created {
       var run = SimulatedDatabase.Open(row: row)
-      run.owner = changes.holder.flatMap { workers[$0] == nil ? nil : $0 }
-      run.epoch = changes.holder == nil ? 0 : 1
+      let holder = changes.holder(of: row.id)
+      run.owner = holder.flatMap { workers[$0] == nil ? nil : $0 }
+      run.epoch = holder == nil ? 0 : 1
       open[row.id] = run
     }
     for row in changes.changed { open[row.id]?.row = row }
@@ -600,6 +601,9 @@ package final class SimulatedConnection: SharedDatabase {
     database.write { $0.lines[id] = nil }
   }
 
+  /// Nothing, because its tables have no parts.
+  package func makePartitions() async throws(DatabaseError) {}
+
   package func close() async {
     isClosed.store(true, ordering: .relaxed)
     hinting.finish()
@@ -729,6 +733,11 @@ package final class SimulatedConnection: SharedDatabase {
       tables.workers[tables.lastWorker] = SimulatedDatabase.Worker(terms: terms, leaseUntil: until)
       return WorkerIdentity(id: tables.lastWorker)
     }
+  }
+
+  package func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError) {
+    _ = try await tables(forWriting: true)
+    database.update { $0.workers[worker.id]?.terms = terms }
   }
 
   package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {

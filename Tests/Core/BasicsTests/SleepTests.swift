@@ -54,4 +54,20 @@ import Testing
       exit(grown < 4 << 20 ? 0 : 1)
     }
   }
+
+  @Test(.timeLimit(.minutes(1))) func `a sleep may end and be cancelled at the same moment`() async {
+    await withTaskGroup { group in
+      for seed in 0..<4 {
+        group.addTask {
+          for count in 0..<3000 {
+            let sleeping = Task { try? await SystemTime().sleep(for: TimeSpan(nanoseconds: 50_000 + count % 100 * 1000)) }
+            let start = SystemTime().elapsed()
+            while SystemTime().elapsed() - start < TimeSpan(nanoseconds: 50_000 + (count + seed * 25) % 100 * 1000) {}
+            sleeping.cancel()
+            await sleeping.value
+          }
+        }
+      }
+    }
+  }
 }

@@ -4,8 +4,8 @@ import PostgresClient
 import PostgresTestKit
 import Testing
 
-/// Four agents on one state in PostgreSQL, and a school that counts writes: agents are killed and frozen, and so is the
-/// server, until its standby takes over.
+/// Four agents on one state in PostgreSQL, and a school that counts writes: agents are killed and frozen, and the server is
+/// killed, until its standby takes over. All of them have the same schedule, of which each slot starts one run.
 ///
 /// `ERRAND_CLUSTER=600` lets it go on for as many seconds; otherwise there are a few faults.
 @Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"), .timeLimit(.minutes(120)))
@@ -70,6 +70,8 @@ struct ClusterTests {
       let settings = "state: \(url)\npostgres: { answerWithin: 5s }\nworker: { name: lab-\(number) }\n"
       try program.write(settings + program.read("errand.yaml"), to: "errand.yaml")
       try program.write(ClusterTests.handed, to: "recipes/handed.yaml")
+      let each = SoakTests.schedule("each", "every: 2s, overlap: allowAll, catchup: all", wait: nil)
+      try program.write(each, to: "recipes/each.yaml")
       programs.append(program)
     }
     let made = try await programs[0].call("state", "init")
@@ -126,6 +128,12 @@ struct ClusterTests {
     }
 
     // Once nothing fails any more, everything comes to its end.
+    var paused = try await programs[1].call("schedule", "pause", "each")
+    for _ in 0..<20 where paused.code != 0 {
+      try await Task.sleep(for: .milliseconds(500))
+      paused = try await programs[1].call("schedule", "pause", "each")
+    }
+    #expect(paused.code == 0, "seed \(seed): \(paused.error)")
     var open: [Value] = []
     for _ in 0..<600 {
       let runs = try await programs[0].call("runs", "list", "-n", "10000", "--json")
@@ -146,12 +154,25 @@ struct ClusterTests {
         Issue.record("seed \(seed): \(batch) has no \(number)")
       }
     }
+    let log = try await programs[2].call("schedule", "log", "each", "-n", "10000", "--json").json.list ?? []
+    let ledger = Ledger(log, every: 2)
+    #expect(ledger.faults == [], "seed \(seed)")
+    let slots = ledger.outcomes.keys.sorted()
+    for (slot, next) in zip(slots, slots.dropFirst()) where next - slot != 2 {
+      Issue.record("seed \(seed): nothing is said of what was due between \(slot) and \(next)")
+    }
+    #expect(!slots.isEmpty && Set(ledger.runs.values).count == slots.count, "seed \(seed): a run for two slots")
+    for (slot, run) in ledger.runs {
+      #expect(statuses[run] == "succeeded", "seed \(seed): \(run) of the slot \(slot)")
+      let name = "1207755/each-\(Timestamp(seconds: slot)?.description ?? "")"
+      #expect(created[name] == 1, "seed \(seed): \(name)")
+    }
     for number in programs.indices {
       #expect(await agents.end(number, SIGTERM) == 0, "seed \(seed): lab-\(number): \(agents.words(number))")
     }
     print(
       "cluster: seed \(seed): \(counts[.killAgent] ?? 0) agents killed, \(counts[.freezeAgent] ?? 0) frozen, the server"
-        + " killed \(counts[.killServer] ?? 0) times; \(statuses.count) runs, \(created.count) plain writes, each done once"
+        + " killed \(counts[.killServer] ?? 0) times; \(slots.count) slots, \(statuses.count) runs, \(created.count) plain writes, each done once"
     )
     for program in programs.reversed() { await program.remove() }
     for server in [first, standby] { await server.remove() }

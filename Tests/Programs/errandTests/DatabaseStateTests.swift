@@ -102,6 +102,43 @@ struct DatabaseStateTests {
     await desk.remove()
   }
 
+  @Test func `a schedule starts runs that another machine carries on, because only that has the secret`() async throws {
+    let (desk, url) = try await DatabaseStateTests.program("worker: { name: desk }\n")
+    let environment = DatabaseStateTests.password
+    #expect(try await desk.call("state", "init", environment: environment).code == 0)
+    let folder = desk.folder.appending(path: "recipes")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try desk.write(
+      "on: [{ every: 1h }]\nsteps: [{ let: { key: \"${{ secrets.ONLY_AT_LAB }}\" } }]\n", to: "recipes/keyed.yaml")
+    let lab = try await Program()
+    try lab.write("state: \(url)\npostgres: { answerWithin: 1m }\nworker: { name: lab }\n", to: "errand.yaml")
+    let checked = try await desk.call("check", environment: environment)
+    #expect(checked.code == 0)
+    #expect(
+      checked.error.contains(
+        "warning: the secret 'ONLY_AT_LAB' is not set here; a run would be left to another machine that has it"),
+      "\(checked.error)")
+    // The first one leads the schedules.
+    let atDesk = try desk.serve("serve", environment: environment)
+    #expect(await atDesk.line(with: "its state is in \(url)") != nil, "\(atDesk.before)")
+    let atLab = try lab.serve("serve", environment: ["ONLY_AT_LAB": "a secret of the lab"])
+    #expect(await atLab.line(with: "its state is in \(url)") != nil, "\(atLab.before)")
+    let trigger = try await desk.call("schedule", "trigger", "keyed", environment: environment)
+    #expect(trigger.code == 0, "\(trigger.error)")
+    #expect(await atLab.line(with: " succeeded after ") != nil, "\(atLab.before) \(atDesk.before)")
+    for serve in [atDesk, atLab] {
+      serve.signal(SIGTERM)
+      #expect(await serve.line(with: "stopped") != nil)
+      #expect(await serve.end() == 0, "\(serve.before)")
+    }
+    let records = try await DatabaseStateTests.finished("keyed", at: url)
+    #expect(records.map { $0["status"]?.string } == ["succeeded"])
+    #expect(records.first?["origin"]?["needs"]?.list?.contains(.string("secret:ONLY_AT_LAB")) == true)
+    #expect(!JSON.shown(.list(records), .pretty).contains("a secret of the lab"))
+    await desk.remove()
+    await lab.remove()
+  }
+
   @Test func `a run says what it needs, where the state is shared`() async throws {
     let (program, url) = try await DatabaseStateTests.program()
     let environment = DatabaseStateTests.password
@@ -117,6 +154,12 @@ struct DatabaseStateTests {
         "connection:markbook", "format:\(StateFormat.version)", "plugin:markbook", "secret:MARKBOOK_API_KEY",
         "secret:MARKBOOK_PASSWORD", "secret:MARKBOOK_USERNAME",
       ])
+    // A plan reads what is stored.
+    try program.write("steps: [{ uses: store.increment, with: { name: visits } }]\n", to: "count.yaml")
+    for _ in 0..<2 { #expect(try await program.call("run", "count.yaml", environment: environment).code == 0) }
+    let plan = try await program.call("plan", "count.yaml", environment: environment)
+    let change = plan.out.split(separator: "\n").first { $0.contains("The stored value 'visits'") }
+    #expect(change?.split(separator: " ").suffix(2) == ["2", "3"], "\(plan.out)\(plan.error)")
     await program.remove()
     // A folder is of one program, which has what there is.
     let alone = try await Program()
@@ -135,6 +178,46 @@ struct DatabaseStateTests {
       #expect(refused.error.contains(message), "\(refused.error)")
     }
     await alone.remove()
+  }
+
+  @Test func `a configuration that is read again changes what the machine takes up, and not its state`() async throws {
+    let (program, url) = try await DatabaseStateTests.program()
+    let environment = DatabaseStateTests.password
+    #expect(try await program.call("state", "init", environment: environment).code == 0)
+    let text = try program.read("errand.yaml")
+    let settings = try #require(try PostgresSettings.hosts(inURL: url).first)
+    let connection = try await PostgresConnection.open(settings)
+    defer { connection.close() }
+    func worker() async throws -> String {
+      let row = try await connection.run(
+        """
+        select name || ' ' || array_to_string(queues, ',') || ' ' || capacity || ' ' || ('connection:shop' = any(offers))
+        from errand.worker
+        """
+      ).first
+      return try row?.text(0) ?? "none"
+    }
+    let serve = try program.serve("serve", "--capacity", "7", environment: environment)
+    #expect(await serve.line(with: "its state is in \(url)") != nil, "\(serve.before)")
+    #expect(try await worker().hasSuffix(" default 7 false"))
+    let shop = "  shop: { plugin: http, baseURL: \"https://shop.example\" }\n"
+    try program.write("worker: { name: lab, queues: [nightly], capacity: 5 }\n\(text)\(shop)", to: "errand.yaml")
+    serve.signal(SIGHUP)
+    #expect(await serve.line(with: "errand.yaml is read again") != nil, "\(serve.before)")
+    // The command line counts more than the file.
+    #expect(try await worker() == "lab nightly 7 true")
+    for other in ["", "state: postgres://errand@127.0.0.1:1/other\n"] {
+      let rest = text.split(separator: "\n").dropFirst(2).joined(separator: "\n")
+      try program.write("\(other)\(rest)\n", to: "errand.yaml")
+      serve.signal(SIGHUP)
+      let line = await serve.line(with: "errand.yaml is not reloaded")
+      #expect(line?.contains("it names another state, ") == true, "\(line ?? "")")
+    }
+    serve.signal(SIGTERM)
+    #expect(await serve.line(with: "stopped") != nil)
+    #expect(await serve.end() == 0)
+    #expect(try await worker() == "none")
+    await program.remove()
   }
 
   @Test func `only a state in a database is made by a command`() async throws {

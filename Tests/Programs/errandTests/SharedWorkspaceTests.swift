@@ -3,6 +3,7 @@ import AgentRuntime
 import Basics
 import Foundation
 import PluginList
+import PostgresClient
 import Recipes
 import RunState
 import SecretSources
@@ -84,6 +85,27 @@ import Testing
       workspace.place(&run, of: recipe)
       #expect(run.needs == [] && run.queue == nil)
       #expect(workspace.environment.needs == nil)
+    }
+  }
+
+  @Test func `servers are reached with the password and the certificate that errand.yaml names`() async throws {
+    let text = """
+      state: postgres://errand@db1,db2/errand
+      postgres: { password: "${{ secrets.A }}-${{ secrets.B }}", rootCertificate: ca.pem }
+
+      """
+    try await SharedWorkspaceTests.workspace(text, recipe: "") { workspace, _ in
+      let database = try #require(workspace.database)
+      let servers = try await workspace.servers(of: database, secrets: SecretSources(["A": "a", "B": "b"]))
+      #expect(servers.map(\.password) == ["a-b", "a-b"])
+      #expect(servers.map(\.rootCertificate) == ["\(workspace.root)/ca.pem", "\(workspace.root)/ca.pem"])
+      let error = await #expect(throws: RuntimeError.self) {
+        try await workspace.servers(of: database, secrets: SecretSources(["A": "a"]))
+      }
+      #expect(error?.kind == .configuration)
+      #expect(error?.message.hasPrefix("missing secret: B (") == true, "\(error?.message ?? "")")
+      #expect(workspace.stateName == "postgres://errand@db1,db2/errand")
+      #expect(workspace.stateFolder == "\(workspace.root)/.errand")
     }
   }
 

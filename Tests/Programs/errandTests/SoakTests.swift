@@ -9,7 +9,7 @@ import Testing
 /// ledger, and the school's count with the runs.
 @Suite(.timeLimit(.minutes(30))) struct SoakTests {
   /// Creates a class for each slot; `wait` makes runs that are killed while they wait.
-  private static func schedule(_ name: String, _ trigger: String, wait: String?) -> String {
+  static func schedule(_ name: String, _ trigger: String, wait: String?) -> String {
     """
     recipe: \(name)
     on: [{ \(trigger), zone: UTC }]
@@ -168,7 +168,7 @@ import Testing
 }
 
 /// The outcomes of each slot in a schedule's ledger, by the seconds since 1970.
-private struct Ledger {
+struct Ledger {
   var outcomes: [Int: [String]] = [:]
   /// The runs that slots started.
   var runs: [Int: String] = [:]

@@ -71,4 +71,56 @@ import Testing
     try await reader.close()
     await server.remove()
   }
+
+  @Test(arguments: [false, true])
+  func `A run whose last entries a failover has lost waits for a person, and says so`(_ isPlain: Bool) async throws {
+    let primary = try await PostgresServer.start()
+    let standby = try await primary.standby(isSynchronous: false)
+    let hosts = [primary.settings(), standby.settings()]
+    try await PostgresDatabase.migrate(hosts)
+    let store = SharedStateStore(try await PostgresDatabase.open(hosts), terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: false)
+    let now = SystemTime().now()
+    let run = "0199a3f2-4c00-7abc-8def-000000000001"
+    @Sendable func begin(_ step: String) async throws {
+      let begun = StateEvent.stepBegan(StepBegan(run: run, at: now, step: step, now: now))
+      let value = ValueSet(at: now, name: step, value: .inline(.int(1)), condition: ValueState(nil))
+      try await store.append(isPlain ? [begun] : [begun, .valueSet(value)])
+    }
+    try await store.append([
+      .runCreated(
+        RunCreated(
+          run: run, at: now, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
+          program: "test"))
+    ])
+    try await begin("a")
+    let connection = try await PostgresConnection.open(primary.settings())
+    // The standby has what was written until now, and nothing after.
+    var isBehind = true
+    while isBehind {
+      isBehind = try await connection.run(
+        "select from pg_stat_replication where replay_lsn >= pg_current_wal_lsn()"
+      ).isEmpty
+    }
+    connection.close()
+    await standby.stop()
+    for step in ["b", "c"] { try await begin(step) }
+    await primary.kill()
+    try await standby.start()
+    try await standby.promote()
+    await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+      try await begin("d")
+    }
+    #expect(store.run(run) == nil)
+    let record = try #require(await store.openRun(run))
+    #expect(record.status == .paused)
+    #expect(
+      record.reason
+        == "a database server took over that was behind, and 2 entries of the run that were kept are lost; look what was "
+        + "done after 'a' began, then: errand runs resume \(run)")
+    #expect(record.steps.map(\.path) == ["a"])
+    #expect(try await store.take(run) == .here)
+    try await store.close()
+    for server in [primary, standby] { await server.remove() }
+  }
 }

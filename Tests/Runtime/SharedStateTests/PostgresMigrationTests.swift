@@ -90,7 +90,16 @@ import Testing
 
     let store = SharedStateStore(try await PostgresDatabase.open([worker]), terms: WorkerTerms(name: "test"))
     try await store.join(takingUp: true)
+    let parts = "select coalesce(max(relname), '') from pg_class where relname ~ '^entry_[0-9]+$'"
+    let connection = try await PostgresConnection.open(settings)
+    defer { connection.close() }
+    let last = try #require(try await connection.run(parts).first?.text(0))
+    try await connection.run("drop table errand.\(last)")
+    #expect(try await connection.run(parts).first?.text(0) != last)
+    await store.makeRoom()
+    #expect(try await connection.run(parts).first?.text(0) == last)
     #expect(try await StoreConformance.faults(of: store) == [])
+    try? await store.close()
     for statement in [
       "create table errand.more (a int)", "drop table errand.run", "alter table errand.run add a int",
       "truncate errand.entry",

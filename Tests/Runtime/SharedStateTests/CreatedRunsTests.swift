@@ -1,0 +1,147 @@
+import Basics
+import PostgresClient
+import PostgresTestKit
+import RunState
+import RunTestKit
+import SharedState
+import Testing
+
+/// Who holds a run that was just created.
+@Suite(.timeLimit(.minutes(5))) struct CreatedRunsTests {
+  private static func id(_ number: Int) -> String { "0199a3f2-4c00-7abc-8def-\(String(number + 200_000_000_000))" }
+
+  private static func created(_ run: String, needs: [String], queue: String? = nil) -> StateEvent {
+    var event = RunCreated(
+      run: run, at: SystemTime().now(), recipe: "averages", file: "averages.yaml",
+      texts: .inline(.object([:])), inputs: .object([:]), program: "test")
+    (event.needs, event.queue) = (needs, queue)
+    return .runCreated(event)
+  }
+
+  /// Which runs of three a program holds that it creates: one that it can carry on, one that needs what it lacks, and
+  /// one of another queue.
+  private static func held(on database: any SharedDatabase, takingUp: Bool) async throws -> [Bool] {
+    let store = SharedStateStore(database, terms: WorkerTerms(name: "lab", offers: ["plugin:desk"]))
+    try await store.join(takingUp: takingUp)
+    let ids = (1...3).map { id($0 + (takingUp ? 10 : 20)) }
+    try await store.append([
+      created(ids[0], needs: ["plugin:desk"]), created(ids[1], needs: ["plugin:desk", "secret:KEY"]),
+      created(ids[2], needs: [], queue: "nightly"),
+    ])
+    let held = ids.map { store.run($0) != nil }
+    for id in ids { #expect(await store.openRun(id)?.status == .queued) }
+    try await store.close()
+    return held
+  }
+
+  /// The runs that another program takes up, which has everything.
+  private static func takenUp(on database: any SharedDatabase, count: Int) async throws -> [String] {
+    let terms = WorkerTerms(name: "hall", offers: ["plugin:desk", "secret:KEY"], queues: ["default", "nightly"])
+    let store = SharedStateStore(database, terms: terms)
+    try await store.join(takingUp: true)
+    var taken: [String] = []
+    for await news in store.news {
+      if case .claimed(let runs) = news { taken += runs.map(\.id) }
+      if taken.count >= count { break }
+    }
+    try await store.close()
+    return taken.sorted()
+  }
+
+  @Test func `a program that takes runs up leaves those to others that it couldn't take up`() async throws {
+    let database = SimulatedDatabase()
+    #expect(try await CreatedRunsTests.held(on: SimulatedConnection(database), takingUp: true) == [true, false, false])
+    #expect(database.log(of: CreatedRunsTests.id(11)).map(\.epoch) == [1])
+    #expect(database.log(of: CreatedRunsTests.id(12)).map(\.epoch) == [0])
+    // One that was asked for a run, as 'errand run', carries it on itself.
+    #expect(try await CreatedRunsTests.held(on: SimulatedConnection(database), takingUp: false) == [true, true, true])
+    let taken = try await CreatedRunsTests.takenUp(on: SimulatedConnection(database), count: 6)
+    #expect(taken == [11, 12, 13, 21, 22, 23].map(CreatedRunsTests.id))
+  }
+
+  @Test func `what is left to others isn't held when an answer is lost`() async throws {
+    for number in 0..<6 {
+      let faults = await Stage.play(UInt64(number)) { clock in
+        do { return try await CreatedRunsTests.faults(losing: number, clock) } catch { return ["\(error)"] }
+      }
+      #expect(faults == [], "answer \(number) is lost")
+    }
+  }
+
+  /// What is wrong after an append of which one answer was lost.
+  private static func faults(losing lost: Int, _ clock: ManualClock) async throws -> [String] {
+    let database = SimulatedDatabase()
+    let store = SharedStateStore(
+      SimulatedConnection(database), terms: WorkerTerms(name: "lab", offers: ["plugin:desk"]), time: clock,
+      chance: { 0.5 }, newReceipt: Stage.receipts(1))
+    try await store.join(takingUp: true)
+    let (own, other) = (id(1), id(2))
+    let count = Stage.Counter()
+    database.setFaults { count.next() == lost + 1 ? .unanswered : nil }
+    try await store.append([created(own, needs: ["plugin:desk"]), created(other, needs: ["secret:KEY"])])
+    var faults: [String] = []
+    if store.run(own) == nil { faults.append("its own run isn't held") }
+    if store.run(other) != nil { faults.append("the other run is held") }
+    if database.log(of: own).map(\.epoch) != [1] { faults.append("its own run was taken up anew") }
+    if database.log(of: other).map(\.epoch) != [0] || database.holder(of: other) != nil {
+      faults.append("the other run has a holder")
+    }
+    try await store.close()
+    return faults
+  }
+
+  @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
+  func `in PostgreSQL, too, a program leaves to others what it couldn't take up`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    func database() async throws -> PostgresDatabase { try await PostgresDatabase.open([settings]) }
+    #expect(try await CreatedRunsTests.held(on: database(), takingUp: true) == [true, false, false])
+    #expect(try await CreatedRunsTests.held(on: database(), takingUp: false) == [true, true, true])
+    let taken = try await CreatedRunsTests.takenUp(on: database(), count: 6)
+    #expect(taken == [11, 12, 13, 21, 22, 23].map(CreatedRunsTests.id))
+  }
+
+  /// Which of two runs a program takes up: one that it has all for, and one only after it offers more.
+  private static func takenAsOffersGrow(on database: any SharedDatabase, and other: any SharedDatabase) async throws
+    -> [String]
+  {
+    let client = SharedStateStore(other)
+    var terms = WorkerTerms(name: "lab", offers: ["plugin:desk"])
+    let worker = SharedStateStore(database, terms: terms)
+    try await worker.join(takingUp: true)
+    try await client.append([created(id(1), needs: ["secret:KEY"])])
+    try await client.append([created(id(2), needs: ["plugin:desk"])])
+    var taken: [String] = []
+    for await news in worker.news {
+      guard case .claimed(let runs) = news else { continue }
+      taken += runs.map(\.id)
+      if taken == [id(2)] {
+        terms.offers.insert("secret:KEY")
+        terms.queues.insert("nightly")
+        await worker.work(on: terms)
+      }
+      if taken.count == 2 { break }
+    }
+    // What it creates goes by the same.
+    try await worker.append([created(id(3), needs: ["secret:KEY"], queue: "nightly")])
+    if worker.run(id(3)) != nil { taken.append(id(3)) }
+    for store in [client, worker] { try await store.close() }
+    return taken
+  }
+
+  @Test func `a program may offer more while it works`() async throws {
+    let database = SimulatedDatabase()
+    let taken = try await CreatedRunsTests.takenAsOffersGrow(
+      on: SimulatedConnection(database), and: SimulatedConnection(database))
+    #expect(taken == [2, 1, 3].map(CreatedRunsTests.id))
+  }
+
+  @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
+  func `a program may offer more in PostgreSQL while it works`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    let taken = try await CreatedRunsTests.takenAsOffersGrow(
+      on: PostgresDatabase.open([settings]), and: PostgresDatabase.open([settings]))
+    #expect(taken == [2, 1, 3].map(CreatedRunsTests.id))
+  }
+}
