@@ -679,7 +679,7 @@ extension ScheduleHost {
     if isServing {
       throw RequestRefusedError(
         .notServing,
-        "no machine decides on the schedules now, and only one that does starts their runs; start errand serve without --no-schedules"
+        "no machine decides on the schedules now, and only one that does starts their runs; see errand workers, then try again"
       )
     }
     let file = await store.schedule(id)?.file ?? "RECIPE"

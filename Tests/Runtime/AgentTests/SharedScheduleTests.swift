@@ -222,6 +222,22 @@ import Testing
     try await stop(leader, other)
   }
 
+  @Test func `what another program writes of a schedule reaches the leader, though it has nothing to decide`()
+    async throws
+  {
+    try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    let client = SharedStateStore(SimulatedConnection(database), time: time)
+    let pause = PauseRecord(at: time.now(), origin: .person, note: "exams")
+    try await client.append(.schedulePaused(SchedulePaused(schedule: "tick", pause: pause)))
+    await until("the leader pauses it", by: .milliseconds(100)) { await leader.schedules.nextDue == nil }
+    try await client.append(.schedulePaused(SchedulePaused(schedule: "tick", pause: nil)))
+    await until("the leader resumes it", by: .milliseconds(100)) { await leader.schedules.nextDue != nil }
+    #expect(time.elapsed() < .seconds(60))
+    try await stop(leader, other)
+    try await client.close()
+  }
+
   @Test func `a delivery is taken in wherever it comes, once, and starts a run`() async throws {
     let hook = "on: [{ webhook: { path: marks, verify: { none: true }, id: event.data.id } }]\n"
     try recipe("hook", hook + ScheduleHostTests.done)
