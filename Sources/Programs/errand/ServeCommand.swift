@@ -169,7 +169,7 @@ private struct Service {
         ? "Ctrl-C or closing this terminal ends it cleanly; to have it stay, see: errand serve --systemd-unit"
         : "SIGTERM ends it cleanly; SIGHUP reads errand.yaml again")
     for run in left { log.say(.stands(run)) }
-    tellFailureRecipe()
+    tellFaults()
     api.becomeReady()
     try take(handed, api)
     if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }
@@ -288,7 +288,7 @@ private struct Service {
           watch?.stop()
           watch = self.watch(sink)
           log.say("reloaded", "errand.yaml is read again: \(await summary())")
-          tellFailureRecipe()
+          tellFaults()
         }
         notice.ready(await summary())
         Service.giveBackMemory()
@@ -311,8 +311,15 @@ private struct Service {
     if let symbol = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(symbol, to: Trim.self)(0) }
   }
 
-  private func tellFailureRecipe() {
+  /// Tells what of errand.yaml is without effect.
+  private func tellFaults() {
     if current.value.sandboxes != nil { return }
+    let workspace = current.value.workspace
+    if workspace.database != nil, workspace.retention.dataFor != nil {
+      log.say(
+        "keepsData", "'history: keepDataFor' has no effect in a database yet: the data of finished runs stays with them",
+        .warning)
+    }
     if let fault = current.value.workspace.failureRecipeFault { log.show([fault]) }
   }
 

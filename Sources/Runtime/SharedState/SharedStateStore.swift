@@ -125,14 +125,22 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   package func append(_ events: [StateEvent]) async throws(StateError) { try await append(events, within: nil) }
 
-  private func append(_ events: [StateEvent], within term: ScheduleTerm?) async throws(StateError) {
+  package func claim(of run: String) -> Int? { held[run]?.epoch }
+
+  package func append(_ events: [StateEvent], of run: String, inClaim claim: Int) async throws(StateError) {
+    try await append(events, within: nil, claim: claim)
+  }
+
+  private func append(
+    _ events: [StateEvent], within term: ScheduleTerm?, claim: Int? = nil
+  ) async throws(StateError) {
     if events.isEmpty { return }
     let events = try events.map { event throws(StateError) in
       let event = try event.withoutSecrets(secrets)
       try event.check()
       return event
     }
-    try await writer.append(events, in: term).get()
+    try await writer.append(events, in: term, claim: claim).get()
   }
 
   package func run(_ id: String) -> RunRecord? { held[id]?.log.record }
