@@ -149,7 +149,7 @@ import Testing
   @Test func `a recipe that changes on the leader's machine changes its schedules for all`() async throws {
     try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
     let (leader, other) = try await pair()
-    #expect(await other.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z"))
+    await until("it is in the state") { await other.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z") }
     try recipe("tick", "on: [{ cron: \"15 * * * *\" }]\n" + ScheduleHostTests.done)
     _ = await other.schedules.look()
     #expect(await other.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z"))
