@@ -28,8 +28,7 @@ let program = Command(
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
     whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand,
-    tokenCommand, openCommand,
-    stateCommand, doctorCommand, completionsCommand, manualCommand, helpCommand,
+    tokenCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand, manualCommand, helpCommand,
   ], otherWords: .ofProgram)
 
 let inputOptions: [Command.Option] = [
@@ -265,6 +264,32 @@ private let tokenCommand = Command(
       "revoke", "Revokes a token at once.", arguments: [.required("name", "The token's name.", .text)],
       examples: [.init("token revoke phone", "The phone can no longer log in or use the API.")]),
   ])
+
+private let workerArgument = Command.Argument.required(
+  "worker", "The worker: its name, or its id if several have that name.", .text)
+
+private let workersCommand = Command(
+  "workers", "Lists, drains and evicts the agents that share a state in PostgreSQL.",
+  subcommands: [
+    Command(
+      "list", "Lists the workers with what they take up, how many runs they hold and how long their leases last.",
+      options: [.flag("json", "Prints JSON, with what each worker offers.")],
+      examples: [.init("workers", "Shows which machines carry runs on, and which of them leads the schedules.")]),
+    Command(
+      "drain",
+      "Has a worker take up no more runs: it finishes those it is running, and gives up those that wait and the lead "
+        + "of the schedules.",
+      arguments: [workerArgument],
+      options: [.flag("undo", "Has it take up runs again; so does a restart of it.")],
+      examples: [.init("workers drain lab-3", "Empties a machine before it is stopped.")]),
+    Command(
+      "evict",
+      "Ends a worker's lease, so that others take over its runs at once. If it still runs, it may repeat what another "
+        + "does, until it notices within seconds; then it comes back with a new lease.",
+      arguments: [workerArgument],
+      options: [.flag("force", "Evicts it although its lease lasts, because it is known to be gone.")],
+      examples: [.init("workers evict lab-3 --force", "Doesn't wait for the lease of a machine that lost its power.")]),
+  ], defaultSubcommand: "list")
 
 private let secretsCommand = Command(
   "secrets", "Checks secrets without revealing them.",

@@ -47,6 +47,7 @@ struct Dispatch {
         return .done
       case "sandbox": return try await keepSandbox()
       case "state": return try await StateCommand(self).run()
+      case "workers": return try await WorkersCommand(dispatch: self).run()
       case "open": return try await OpenCommand(dispatch: self).run()
       case "token": return try await TokenCommand(dispatch: self).run()
       case "secrets": return try await SecretsCommand(self).run()
@@ -72,8 +73,9 @@ struct Dispatch {
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: state ?? parsed["state"].text,
       besides: recipe,
       show: console.show)
-    let keepsState = ["run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "open"].contains(
-      parsed.command.first)
+    let keepsState = [
+      "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "open", "workers",
+    ].contains(parsed.command.first)
     let isApart =
       ["run", "plan"].contains(parsed.command.first)
       && (parsed["sandbox"].isGiven || parsed.command.first == "run" && parsed["replay"].isGiven)

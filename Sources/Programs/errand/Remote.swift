@@ -49,7 +49,7 @@ extension Dispatch {
     switch command {
     case "run", "runs", "schedule", "why": return
     case "graph" where !isRecipeFile(parsed["subject"].text ?? ""): return
-    case "token", "serve", "state", "doctor":
+    case "token", "serve", "state", "doctor", "workers":
       throw RuntimeError(
         .usage,
         "'errand \(command)' works on the agent's own state; run it on the agent's machine, as the agent's account, without --remote"

@@ -191,7 +191,7 @@ struct RunsCommand: DispatchedCommand {
 extension Dispatch {
   /// A session on the state folder that shows and steers runs.
   func session(format: ProgressDisplay.Format = .text) async throws(RuntimeError) -> RunSession {
-    let asksElsewhere = !["token", "open"].contains(parsed.command.first)
+    let asksElsewhere = !["token", "open", "workers"].contains(parsed.command.first)
     let remote = asksElsewhere ? try await remoteAgent() : nil
     let workspace = remote == nil ? try self.workspace() : Workspace(ofAgentElsewhere: catalog)
     let decides = ["approve", "reject"].contains(parsed.command.last)

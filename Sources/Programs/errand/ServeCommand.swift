@@ -164,6 +164,7 @@ private struct Service {
     let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     if let url = current.value.workspace.database?.url { log.say("sharing", "its state is in \(url)") }
+    await warnOfNamesake()
     log.advise(
       Signals.shared.endsWithTerminal
         ? "Ctrl-C or closing this terminal ends it cleanly; to have it stay, see: errand serve --systemd-unit"
@@ -189,6 +190,22 @@ private struct Service {
         ? "stopped; open runs resume when errand serve is started again"
         : "stopped; its state and its files are removed")
     return .done
+  }
+
+  /// Warns of a live worker elsewhere of the same name, which people couldn't tell from this one.
+  private func warnOfNamesake() async {
+    let workspace = current.value.workspace
+    // Without an answer there is nothing to warn of; the state reports its own failures.
+    guard let workers = try? await agent.store.sharing?.workers() else { return }
+    let name = workspace.workerName
+    let other = workers.first { worker in
+      worker.name.hasSameScalars(as: name) && !worker.isOver && !worker.home.hasSameScalars(as: workspace.home)
+    }
+    guard let other else { return }
+    log.say(
+      "namesake",
+      "another worker is called '\(name.safe)' too, in \(other.home.safe); give each a name in errand.yaml: "
+        + "worker: { name: … }", .warning, [("worker", name)])
   }
 
   /// Listens for requests over HTTP: on `api.sock` always, and on the addresses of errand.yaml, unless systemd holds some.

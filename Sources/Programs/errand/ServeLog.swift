@@ -127,6 +127,9 @@ final class ServeLog: Sendable {
           "workerGone", "the worker \(name.safe) is gone, and what it ran goes on where it can", .warning,
           [("worker", name)])
       }
+    case .draining(true):
+      say("draining", "draining, as 'errand workers drain' asked: takes up nothing more, and finishes what is running")
+    case .draining(false): say("drainingUndone", "no longer draining; runs are taken up again")
     case .claimed, .told, .deposed: break
     }
   }

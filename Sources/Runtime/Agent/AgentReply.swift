@@ -51,6 +51,7 @@ package indirect enum AgentReply: Sendable {
   case recipe(RecipeRecord)
   case plan(PlanRecord)
   case tokens([TokenIssued])
+  case workers([WorkerRecord])
   /// A link by which a browser logs in once.
   case link(String)
   case connections([ConnectionRecord], secrets: [SecretRecord])

@@ -17,6 +17,7 @@
 ///     {"recipes":[recipe…]}                     {"recipe":recipe}
 ///     {"plan":plan}                             {"connections":[connection…],"secrets":[secret…]}
 ///     {"tokens":[token…]}                       {"link":URL}
+///     {"workers":[worker…]}
 ///     {"yielded":true}                          {"failed":{"kind":…,"message":…}}
 ///     the members of `AgentReport`
 ///
@@ -258,6 +259,7 @@ extension AgentReply {
     case .plan(let plan): return object(["plan": plan.encoded()])
     case .link(let url): return object(["link": .string(url)])
     case .tokens(let tokens): return (ValueMap(), [List("tokens", tokens)])
+    case .workers(let workers): return (ValueMap(), [List("workers", workers)])
     case .connections(let connections, let secrets):
       return (ValueMap(), [List("connections", connections), List("secrets", secrets)])
     case .status(let report): return (report.encoded().map ?? ValueMap(), [])
@@ -336,6 +338,7 @@ extension AgentReply {
     case "plan", "showPlan": self = .plan(try PlanRecord(reading: answer["plan"] ?? .null))
     case "issueLink": self = .link(try text("link"))
     case "tokens", "issueToken", "revokeToken": self = .tokens(try list("tokens"))
+    case "workers", "drainWorker", "evictWorker": self = .workers(try list("workers"))
     case "connections": self = .connections(try list("connections"), secrets: try list("secrets"))
     case "status": self = .status(try AgentReport(reading: answer))
     case "yield": self = .yielded

@@ -73,6 +73,11 @@ package indirect enum AgentRequest: Sendable {
   case issueToken(TokenIssued)
   case revokeToken(name: String)
   case tokens
+  case workers
+  /// - Parameter isUndone: Whether the worker is to take up again what is due.
+  case drainWorker(name: String, isUndone: Bool = false)
+  /// - Parameter isForced: Whether a worker whose lease lasts is evicted too.
+  case evictWorker(name: String, isForced: Bool = false)
   case issueLink
   case connections
   case status

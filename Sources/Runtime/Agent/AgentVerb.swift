@@ -214,6 +214,7 @@ extension AgentVerb {
   private static let decisionKey = Member<String?>.optional(
     "key", "A key that the caller chooses. The same decision with the same key gets the same answer.")
   private static let scheduleID = Member<String>.required("id", "The schedule's id.")
+  private static let worker = Member<String>.required("name", "The worker's name, or its id.")
   private static let recipe = Member<String>.required("recipe", "The recipe's name.")
   private static let inputs = Member<PlainMap?>.optional("inputs", "The values of the inputs, by name.")
   private static let texts = Member<[String: String]>.optional(
@@ -557,6 +558,21 @@ extension AgentVerb {
     AgentVerb(
       "tokens", "Lists the tokens.", .own, by: "token list",
       make: { .tokens }, values: { if case .tokens = $0 { () } else { nil } }),
+    AgentVerb(
+      "workers", "Lists the programs that share the state, with what they take up.", .own, by: "workers list",
+      refusals: [.configuration], make: { .workers }, values: { if case .workers = $0 { () } else { nil } }),
+    AgentVerb(
+      "drainWorker", "Has a worker take up no more runs, and finish those it is running.", .own, by: "workers drain",
+      refusals: [.configuration, .notFound, .ambiguous], worker,
+      Member<Bool>.optional("undo", or: false, "Whether the worker takes up runs again."),
+      make: { .drainWorker(name: $0, isUndone: $1) },
+      values: { if case .drainWorker(let name, let isUndone) = $0 { (name, isUndone) } else { nil } }),
+    AgentVerb(
+      "evictWorker", "Ends the lease of a worker, so that others take over what it holds.", .own, by: "workers evict",
+      refusals: [.configuration, .notFound, .ambiguous, .conflict], worker,
+      Member<Bool>.optional("force", or: false, "Whether to evict a worker whose lease lasts."),
+      make: { .evictWorker(name: $0, isForced: $1) },
+      values: { if case .evictWorker(let name, let isForced) = $0 { (name, isForced) } else { nil } }),
     AgentVerb(
       "issueLink", "Makes a link that logs a browser in, once and within a minute.", .own, by: "open",
       refusals: [.notServing], make: { .issueLink }, values: { if case .issueLink = $0 { () } else { nil } }),

@@ -29,6 +29,15 @@ extension RunHost {
       keeper.tell(.shared(news))
       for id in lives.keys.sorted(by: { $0.precedesByScalars($1) }) { lose(id) }
     case .back, .reaped: keeper.tell(.shared(news))
+    case .draining(let isDraining):
+      self.isDraining = isDraining
+      keeper.tell(.shared(news))
+      // Those that somebody follows here are followed from afar.
+      if isDraining {
+        for id in lives.keys.sorted(by: { $0.precedesByScalars($1) }) where store.run(id)?.rests == true {
+          await giveUp(id)
+        }
+      }
     }
   }
 
@@ -63,10 +72,10 @@ extension RunHost {
     Task { await walk.engine.force(after: .zero) }
   }
 
-  /// Gives a run up that rests, unless somebody follows it here.
+  /// Gives a run up that rests, unless somebody follows it here and this program takes runs up.
   func giveUp(_ id: String) async {
     guard ownsAll, !isStopping, let sharing = store.sharing, store.run(id) != nil, !isWalked(id),
-      !followers.isFollowed(id)
+      isDraining || !followers.isFollowed(id)
     else { return }
     if await sharing.release(id) {
       if store.run(id) == nil, !isWalked(id) { release(id) }

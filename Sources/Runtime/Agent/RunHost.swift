@@ -28,6 +28,8 @@ package actor RunHost {
   private(set) var failureRuns: [String] = []
   /// Whether every open run is this program's to carry on.
   private(set) var ownsAll = false
+  /// Whether this program takes nothing more up, as a person asked.
+  var isDraining = false
   /// Has the host heed what it learns of a shared state; ends with the store.
   private var heeding: Task<Void, Never>?
   private(set) var isStopping = false

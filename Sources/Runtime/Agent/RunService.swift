@@ -121,6 +121,9 @@ package struct RunService: Sendable {
       case .issueToken(let token): replies.give(try await issue(token))
       case .revokeToken(let name): replies.give(try await revoke(tokenNamed: name))
       case .tokens: await replies.giveInTurn(.tokens(await store.tokens()))
+      case .workers: await replies.giveInTurn(.workers(try await workers()))
+      case .drainWorker(let name, let isUndone): replies.give(try await drain(name, isUndone: isUndone))
+      case .evictWorker(let name, let isForced): replies.give(try await evict(name, isForced: isForced))
       case .issueLink:
         guard let base = sessions.base else {
           throw RequestRefusedError(

@@ -60,7 +60,8 @@ extension APIServer {
       if let schedule = question.subject.schedule { try check(schedule: schedule) }
       return .why(question.alone)
     // It may call the recipes that are served, and what is found says what they take.
-    case .check, .connections, .submit, .value, .issueToken, .revokeToken, .tokens, .issueLink, .yield:
+    case .check, .connections, .submit, .value, .issueToken, .revokeToken, .tokens, .workers, .drainWorker,
+      .evictWorker, .issueLink, .yield:
       throw Problem(
         .forbidden, "'\(asked.verb.name)' is about all recipes, and the token is limited to \(joined(caller.recipes))")
     }

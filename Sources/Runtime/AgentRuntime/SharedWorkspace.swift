@@ -109,13 +109,16 @@ extension Workspace {
   private static func connection(_ name: String) -> String { "connection:\(name)" }
   private static func secret(_ name: String) -> String { "secret:\(name)" }
 
+  /// What people call this program among those that share the state.
+  package var workerName: String { configuration.worker.name ?? Workspace.hostName }
+
   /// What this machine is to those that share the state.
   ///
   /// - Parameter program: The program with its version.
   func workerTerms(program: String, _ sources: SecretSources) async -> WorkerTerms {
     let settings = configuration.worker
     return WorkerTerms(
-      name: settings.name ?? Workspace.hostName, host: Workspace.hostName, pid: Int(getpid()), program: program,
+      name: workerName, host: Workspace.hostName, pid: Int(getpid()), program: program,
       offers: await offers(sources), queues: Set(settings.queues ?? [OpenRunRow.standardQueue]), home: home,
       capacity: settings.capacity)
   }

@@ -12,6 +12,8 @@ package enum SharedNews: Sendable {
   case back
   /// Workers whose lease was over, and whose runs can be taken up.
   case reaped([String])
+  /// Whether this program is to take nothing more up from now on, as a person asked.
+  case draining(Bool)
 }
 
 /// What a host has to know of a state that several programs share.
@@ -49,6 +51,13 @@ package protocol StateSharing: Sendable {
   func place(of run: String) async throws(StateError) -> RunPlace?
   /// What changes whenever a run begins, waits, stands or ends anywhere.
   func pulse() async throws(StateError) -> String
+  /// The programs that take up runs, by their names.
+  func workers() async throws(StateError) -> [WorkerRecord]
+  /// Has a worker take nothing more up, or take up again what is due; false if there is no such worker.
+  func setDraining(_ isDraining: Bool, worker: Int) async throws(StateError) -> Bool
+  /// Ends a worker's lease, so that others take over what it holds. If the worker lives, it notices with its next
+  /// renewal.
+  func evict(worker: Int) async throws(StateError)
   /// Whether what is done for a run may go out: it is held here, and the lease lasts.
   func isSure(of run: String) -> Bool
 }

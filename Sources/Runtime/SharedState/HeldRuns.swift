@@ -23,6 +23,8 @@ final class HeldRuns: Sendable {
     var worker: Int?
     /// What this program takes up; nil while it takes nothing up.
     var terms: WorkerTerms?
+    /// Whether a person asked that it take nothing more up.
+    var isDraining = false
     /// Until when, by the program's own clock, nobody else takes over what is held here.
     var deadline = TimeSpan.zero
     /// Runs that are held no longer, which the database couldn't be told.
@@ -48,7 +50,13 @@ final class HeldRuns: Sendable {
 
   /// Whether a run that is created here is held here: a program that takes runs up leaves those to others that it
   /// couldn't take up, and one that doesn't was asked for the run.
-  func holds(created row: OpenRunRow) -> Bool { content.withLock { $0.terms?.take(row) ?? true } }
+  func holds(created row: OpenRunRow) -> Bool {
+    content.withLock { !$0.isDraining && $0.terms?.take(row) ?? true }
+  }
+
+  var isDraining: Bool { content.withLock { $0.isDraining } }
+
+  func drain(_ isDraining: Bool) { content.withLock { $0.isDraining = isDraining } }
 
   /// Until when, by the program's own clock, nobody else takes over what is held here.
   var deadline: TimeSpan { content.withLock { $0.deadline } }

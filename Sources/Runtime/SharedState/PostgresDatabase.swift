@@ -165,15 +165,12 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {
+  package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> LeaseRenewal {
     // Not behind queries, which may take as long as a lease.
     try await appending.ask { connection throws(PostgresError) in
-      try await connection.run(
-        """
-        update worker set lease_until = clock_timestamp() + $2 * interval '1 microsecond'
-        where id = $1 and lease_until > clock_timestamp() returning id
-        """, .int64(worker.id), .int64(lease.nanoseconds / 1000)
-      ).isEmpty == false
+      let row = try await connection.run(SQL.renew, .int64(worker.id), .int64(lease.nanoseconds / 1000)).first
+      guard let row else { return .over }
+      return .renewed(isDraining: try row.bool(0))
     }
   }
 
@@ -211,7 +208,7 @@ package final class PostgresDatabase: SharedDatabase {
         PostgresStatement(
           SQL.due, .texts(Array(terms.queues)), .texts(Array(terms.offers)), .text(terms.home), .int64(most)),
       ])
-      guard found.count == 2, !found[0].isEmpty, !found[1].isEmpty else { return [] }
+      guard found.count == 2, let lease = found[0].first, try !lease.bool(0), !found[1].isEmpty else { return [] }
       return try await PostgresDatabase.claim(found[1], worker, terms, at: instant, in: transaction)
     }
   }
@@ -254,8 +251,9 @@ package final class PostgresDatabase: SharedDatabase {
   ) async throws(DatabaseError) -> RunClaim {
     guard run.isUUID else { return .over }
     return try await transacting.transact { transaction throws(PostgresError) in
-      let lease = try await transaction.run([SQL.lease(of: worker)])
-      guard lease.first?.isEmpty == false else { throw PostgresError(.unreachable, "the lease on runs is over") }
+      let lease = try await transaction.run([SQL.lease(of: worker)]).first?.first
+      guard let lease else { throw PostgresError(.unreachable, "the lease on runs is over") }
+      if try lease.bool(0) { return .draining }
       let found = try await transaction.run(SQL.locked, .uuid(run))
       guard let row = found.first else { return .over }
       if let owner = try row.isNull(0) ? nil : row.int64(0) { return .held(by: try row.text(1), id: owner) }
@@ -349,6 +347,22 @@ package final class PostgresDatabase: SharedDatabase {
       ).first?.int64(0)
     }
     return microseconds.map { TimeSpan.milliseconds($0 / 1000 + 1) }
+  }
+
+  // MARK: Looking at workers and steering them
+
+  package func workers() async throws(DatabaseError) -> [WorkerRecord] {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(SQL.workers).rows.map { row throws(PostgresError) in try SQL.worker(row) }
+    }
+  }
+
+  package func setDraining(_ isDraining: Bool, _ worker: WorkerIdentity) async throws(DatabaseError) -> Bool {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run(
+        "update worker set is_draining = $2 where id = $1 returning id", .int64(worker.id), .bool(isDraining)
+      ).isEmpty == false
+    }
   }
 
   // MARK: Who decides on the schedules

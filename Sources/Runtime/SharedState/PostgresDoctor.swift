@@ -196,8 +196,8 @@ extension PostgresDatabase {
     let parked = try await connection.run(
       """
       select count(*), min(id::text) from run r where owner is null and due_at < clock_timestamp() - interval '1 minute'
-        and not exists (select from worker w where lease_until > clock_timestamp() and r.queue = any(w.queues)
-          and r.needs <@ w.offers and (r.home is null or r.home = w.home))
+        and not exists (select from worker w where lease_until > clock_timestamp() and not w.is_draining
+          and r.queue = any(w.queues) and r.needs <@ w.offers and (r.home is null or r.home = w.home))
       """
     ).first
     guard let parked, try parked.int64(0) > 0 else { return }

@@ -26,11 +26,12 @@ enum SQL {
     """
 
   /// Whether some worker can run what waits for a place.
-  private static let hasWorker = "exists (select 1 from worker w where o.needs <@ w.offers and o.queue = any(w.queues))"
+  private static let hasWorker = 
+    "exists (select 1 from worker w where o.needs <@ w.offers and o.queue = any(w.queues) and not w.is_draining)"
 
   static let place = """
     select w.name, array(select n from unnest(o.needs) n
-        where not exists (select 1 from worker x where n = any(x.offers)) order by n), \(hasWorker)
+        where not exists (select 1 from worker x where n = any(x.offers) and not x.is_draining) order by n), \(hasWorker)
     from run o left join worker w on w.id = o.owner where o.id = $1
     """
 
@@ -58,11 +59,16 @@ enum SQL {
     select pg_notify('errand', coalesce(owner::text, 'due')) from (select distinct owner from told) as owners
     """
 
-  /// Finds a worker's lease, and keeps others from ending it meanwhile.
+  /// Finds a worker's lease, and whether it is draining; keeps others from changing either meanwhile.
   static func lease(of worker: WorkerIdentity) -> PostgresStatement {
     PostgresStatement(
-      "select id from worker where id = $1 and lease_until > clock_timestamp() for share", .int64(worker.id))
+      "select is_draining from worker where id = $1 and lease_until > clock_timestamp() for share", .int64(worker.id))
   }
+
+  static let renew = """
+    update worker set lease_until = clock_timestamp() + $2 * interval '1 microsecond'
+    where id = $1 and lease_until > clock_timestamp() returning is_draining
+    """
 
   static let insert = """
     insert into entry (run, number, epoch, sum, events)
@@ -321,7 +327,7 @@ enum SQL {
       epoch = epoch + case when worker is distinct from $1 then 1 else 0 end,
       version = version + case when worker is distinct from $1 then 1 else 0 end
     where (worker = $1 or until < clock_timestamp()) and exists (select 1 from worker where id = $1
-      and lease_until > clock_timestamp() and clock_offset between -$3 and $3)
+      and lease_until > clock_timestamp() and not is_draining and clock_offset between -$3 and $3)
     returning epoch
     """
 
@@ -372,6 +378,25 @@ enum SQL {
           """, .int64(age.nanoseconds / 1000), .int64(most)))
     }
     return statements
+  }
+
+  // MARK: Looking at workers and steering them
+
+  static let workers = """
+    select w.id, w.name, w.host, w.pid, w.program, w.home, w.queues, w.offers, w.capacity,
+      (select count(*) from run where owner = w.id), w.since, w.lease_until, w.lease_until <= clock_timestamp(),
+      w.is_draining, exists (select 1 from leader where worker = w.id and until > clock_timestamp()), w.clock_offset
+    from worker w order by w.name, w.id
+    """
+
+  static func worker(_ row: PostgresRow) throws(PostgresError) -> WorkerRecord {
+    WorkerRecord(
+      id: try row.int64(0), name: try row.text(1), host: try row.text(2), pid: Int(try row.int32(3)),
+      program: try row.text(4), home: try row.text(5), queues: try row.texts(6).sorted { $0.precedesByScalars($1) },
+      offers: try row.texts(7).sorted { $0.precedesByScalars($1) }, capacity: Int(try row.int32(8)),
+      runs: try row.int64(9), since: try row.timestamp(10), until: try row.timestamp(11), isOver: try row.bool(12),
+      isDraining: try row.bool(13), isLeading: try row.bool(14),
+      clockOffset: try row.isNull(15) ? nil : .milliseconds(try row.int64(15) / 1000))
   }
 
   // MARK: Queries

@@ -179,6 +179,13 @@ package struct WorkerIdentity: Sendable, Hashable {
   package init(id: Int) { self.id = id }
 }
 
+/// What became of a lease that was to be renewed.
+package enum LeaseRenewal: Sendable, Equatable {
+  case renewed(isDraining: Bool)
+  /// It was over, and others may have the worker's runs.
+  case over
+}
+
 /// A run that was taken up.
 package struct ClaimedRun: Sendable, Equatable {
   /// With the entry of the claim.
@@ -200,6 +207,8 @@ package enum RunClaim: Sendable {
   case lacking([String])
   /// It isn't open.
   case over
+  /// The worker takes nothing more up.
+  case draining
 }
 
 /// Who decides on the schedules.
@@ -289,8 +298,7 @@ package protocol SharedDatabase: Sendable {
   func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity
   /// Changes what a worker offers and takes up; where it is stays as it is.
   func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError)
-  /// Renews a lease; false if it was over, and others may have the worker's runs.
-  func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool
+  func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> LeaseRenewal
   /// Gives up everything that workers hold whose lease is over, and forgets them; gives their names.
   ///
   /// There is news for all of it, because the news that they took may not have been heeded.
@@ -332,9 +340,16 @@ package protocol SharedDatabase: Sendable {
   /// Told whenever there may be something to take up, or news; a hint, which may be lost. Ends with `close`.
   var hints: AsyncStream<Void> { get }
 
+  // MARK: Looking at workers and steering them
+
+  /// The workers, by their names.
+  func workers() async throws(DatabaseError) -> [WorkerRecord]
+  /// Has a worker take nothing more up, or take up again what is due; false if there is no such worker.
+  func setDraining(_ isDraining: Bool, _ worker: WorkerIdentity) async throws(DatabaseError) -> Bool
+
   // MARK: Who decides on the schedules
 
-  /// Has a worker lead, or lead on, unless another does, its lease is over or its clock is off.
+  /// Has a worker lead, or lead on, unless another does, its lease is over, it is draining or its clock is off.
   ///
   /// - Parameters:
   ///   - clock: The worker's instant; how far it is from the database's is noted with the worker.

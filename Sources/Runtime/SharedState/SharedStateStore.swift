@@ -104,6 +104,24 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     try await attempt { [database] () async throws(DatabaseError) in try await database.pulse() }
   }
 
+  package func workers() async throws(StateError) -> [WorkerRecord] {
+    try await attempt { [database] () async throws(DatabaseError) in try await database.workers() }
+  }
+
+  package func setDraining(_ isDraining: Bool, worker: Int) async throws(StateError) -> Bool {
+    try await attempt { [database] () async throws(DatabaseError) in
+      try await database.setDraining(isDraining, WorkerIdentity(id: worker))
+    }
+  }
+
+  package func evict(worker: Int) async throws(StateError) {
+    try await attempt { [database] () async throws(DatabaseError) in
+      try await database.leave(WorkerIdentity(id: worker))
+      // After that, so that the worker can't lead again.
+      try await database.resign(WorkerIdentity(id: worker))
+    }
+  }
+
   package func passOn(_ run: String) async {
     // What is given up with the next renewal of the lease is looked at anyway.
     if held.unreleased.contains(run) { return }

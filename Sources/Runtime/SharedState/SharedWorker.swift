@@ -25,6 +25,8 @@ package actor SharedWorker {
   /// Whether what is due is taken up.
   private var takesUp = false
   private var isWanted = true
+  /// Whether the database has yet to be told that a worker that registered anew is draining.
+  private var isDrainingUntold = false
   private var renewals = 0
   private var tasks: [Task<Void, Never>] = []
   private var sleeping: Task<Void, Never>?
@@ -117,6 +119,11 @@ package actor SharedWorker {
     case .held(let name, let worker): return worker == identity.id && held[run] != nil ? .here : .elsewhere(name)
     case .lacking(let needs): return .nobody(lacking: needs)
     case .over: return .over
+    case .draining:
+      let name = terms.name
+      throw .unavailable(
+        "the worker '\(name.safe)' is draining and takes up no run; ask another, or first: "
+          + "errand workers drain \(name.shellQuoted) --undo")
     }
   }
 
@@ -146,7 +153,8 @@ package actor SharedWorker {
     let start = time.elapsed()
     do throws(DatabaseError) {
       if let identity {
-        if try await database.renew(identity, lease: SharedWorker.lease) {
+        if case .renewed(let isDraining) = try await database.renew(identity, lease: SharedWorker.lease) {
+          if !isDrainingUntold { drain(isDraining) }
           held.extend(to: start + SharedWorker.lease - SharedWorker.margin)
           try await tellTerms()
           let unreleased = held.unreleased
@@ -160,8 +168,14 @@ package actor SharedWorker {
       }
       if identity == nil {
         try await register()
+        // What a person asked of this program outlasts the lease.
+        isDrainingUntold = held.isDraining
         tell(.back)
         look()
+      }
+      if isDrainingUntold, let identity {
+        _ = try await database.setDraining(true, identity)
+        isDrainingUntold = false
       }
       let dead = try await database.reap()
       if !dead.isEmpty { tell(.reaped(dead)) }
@@ -170,6 +184,13 @@ package actor SharedWorker {
     } catch {
       if time.elapsed() >= held.deadline { lose() }
     }
+  }
+
+  private func drain(_ isDraining: Bool) {
+    guard isDraining != held.isDraining else { return }
+    held.drain(isDraining)
+    tell(.draining(isDraining))
+    if !isDraining { look() }
   }
 
   /// Lets everything go.
@@ -205,7 +226,7 @@ package actor SharedWorker {
   private func untilNext() async -> TimeSpan {
     // Spread, so that workers don't all ask at once.
     let patience = TimeSpan.milliseconds(Int((0.8 + 0.4 * chance()) * SharedWorker.patience.inSeconds * 1000))
-    guard takesUp, held.count < terms.capacity, let span = try? await database.untilDue(terms) else {
+    guard takesUp, !held.isDraining, held.count < terms.capacity, let span = try? await database.untilDue(terms) else {
       return patience
     }
     return min(max(span, .milliseconds(10)), patience)
@@ -223,7 +244,7 @@ package actor SharedWorker {
   private func claim() async {
     guard let identity else { return }
     do throws(DatabaseError) {
-      while takesUp, time.elapsed() < held.deadline, self.identity == identity {
+      while takesUp, !held.isDraining, time.elapsed() < held.deadline, self.identity == identity {
         let room = min(terms.capacity - held.count, SharedWorker.batch)
         if room <= 0 { return }
         let claimed = try await database.claim(identity, terms, most: room, at: time.now())

@@ -59,6 +59,8 @@ package final class SimulatedDatabase: Sendable {
   struct Worker: Sendable {
     var terms: WorkerTerms
     var leaseUntil: TimeSpan
+    var since: Timestamp
+    var isDraining = false
     var clockOffset: TimeSpan?
   }
 
@@ -391,7 +393,7 @@ extension SimulatedDatabase.Tables {
   /// Whether a run waits for a place in its group, and some worker can run it.
   func waitsForPlace(_ run: SimulatedDatabase.Open) -> Bool {
     run.row.group != nil && run.row.status == RunStatus.queued.rawValue && !run.hasPlace
-      && workers.values.contains { run.canRun($0.terms) }
+      && workers.values.contains { !$0.isDraining && run.canRun($0.terms) }
   }
 
   /// Lets go of a run, which has to be looked at again.
@@ -622,7 +624,7 @@ package final class SimulatedConnection: SharedDatabase {
     guard isWilling, isPunctual else { return nil }
     return try await changeLeader { [database] tables in
       let now = database.time.elapsed()
-      guard let known = tables.workers[worker.id], known.leaseUntil > now,
+      guard let known = tables.workers[worker.id], known.leaseUntil > now, !known.isDraining,
         tables.leader.worker == worker.id || tables.leader.until < now
       else { return nil }
       if tables.leader.worker != worker.id {
@@ -727,10 +729,10 @@ package final class SimulatedConnection: SharedDatabase {
 
   package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
     _ = try await tables(forWriting: true)
-    let until = database.time.elapsed() + lease
+    let (until, since) = (database.time.elapsed() + lease, database.time.now())
     return database.update { tables in
       tables.lastWorker += 1
-      tables.workers[tables.lastWorker] = SimulatedDatabase.Worker(terms: terms, leaseUntil: until)
+      tables.workers[tables.lastWorker] = SimulatedDatabase.Worker(terms: terms, leaseUntil: until, since: since)
       return WorkerIdentity(id: tables.lastWorker)
     }
   }
@@ -740,13 +742,37 @@ package final class SimulatedConnection: SharedDatabase {
     database.update { $0.workers[worker.id]?.terms = terms }
   }
 
-  package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> Bool {
+  package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> LeaseRenewal {
     _ = try await tables(forWriting: true)
     let now = database.time.elapsed()
     return database.update { tables in
-      guard let known = tables.workers[worker.id], known.leaseUntil > now else { return false }
+      guard let known = tables.workers[worker.id], known.leaseUntil > now else { return .over }
       tables.workers[worker.id]?.leaseUntil = now + lease
-      return true
+      return .renewed(isDraining: known.isDraining)
+    }
+  }
+
+  package func workers() async throws(DatabaseError) -> [WorkerRecord] {
+    let tables = try await tables()
+    let (now, instant) = (database.time.elapsed(), database.time.now())
+    return tables.workers.map { id, worker in
+      let terms = worker.terms
+      return WorkerRecord(
+        id: id, name: terms.name, host: terms.host, pid: terms.pid, program: terms.program, home: terms.home,
+        queues: terms.queues.sorted { $0.precedesByScalars($1) },
+        offers: terms.offers.sorted { $0.precedesByScalars($1) }, capacity: terms.capacity,
+        runs: tables.open.values.count { $0.owner == id }, since: worker.since,
+        until: instant.advanced(by: worker.leaseUntil - now) ?? .latest, isOver: worker.leaseUntil <= now,
+        isDraining: worker.isDraining, isLeading: tables.leader.worker == id && tables.leader.until > now,
+        clockOffset: worker.clockOffset)
+    }.sorted { ($0.name, $0.id) < ($1.name, $1.id) }
+  }
+
+  package func setDraining(_ isDraining: Bool, _ worker: WorkerIdentity) async throws(DatabaseError) -> Bool {
+    _ = try await tables(forWriting: true)
+    return database.update { tables in
+      tables.workers[worker.id]?.isDraining = isDraining
+      return tables.workers[worker.id] != nil
     }
   }
 
@@ -772,7 +798,9 @@ package final class SimulatedConnection: SharedDatabase {
     _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
   ) async throws(DatabaseError) -> [ClaimedRun] {
     let tables = try await tables()
-    guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed() else { return [] }
+    guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed(), !known.isDraining else {
+      return []
+    }
     let now = database.time.now()
     let due = tables.open.values.filter { $0.owner == nil && $0.canRun(terms) && $0.dueAt.map { $0 <= now } == true }
       .sorted { ($0.dueAt ?? .latest, $0.row.id) < ($1.dueAt ?? .latest, $1.row.id) }
@@ -820,6 +848,7 @@ package final class SimulatedConnection: SharedDatabase {
     guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed() else {
       throw .unavailable("the lease on runs is over")
     }
+    if known.isDraining { return .draining }
     guard let open = tables.open[run] else { return .over }
     if let owner = open.owner { return .held(by: tables.workers[owner]?.terms.name ?? "", id: owner) }
     let lacking = open.row.needs.filter { !terms.offers.contains($0) }
@@ -882,7 +911,7 @@ package final class SimulatedConnection: SharedDatabase {
   package func place(of run: String) async throws(DatabaseError) -> RunPlace? {
     let tables = try await tables()
     guard let open = tables.open[run] else { return nil }
-    let workers = tables.workers.values.map(\.terms)
+    let workers = tables.workers.values.filter { !$0.isDraining }.map(\.terms)
     return RunPlace(
       worker: open.owner.flatMap { tables.workers[$0]?.terms.name },
       missing: open.row.needs.filter { need in !workers.contains { $0.offers.contains(need) } }.sorted(),

@@ -220,6 +220,83 @@ struct DatabaseStateTests {
     await program.remove()
   }
 
+  @Test func `workers are listed, drained and evicted, and what one holds is free when it ends`() async throws {
+    let (desk, url) = try await DatabaseStateTests.program("worker: { name: lab }\n")
+    let environment = DatabaseStateTests.password
+    #expect(try await desk.call("state", "init", environment: environment).code == 0)
+    let none = try await desk.call("workers", environment: environment)
+    #expect(
+      (none.code, none.error) == (
+        0, "no workers on \(url); open runs wait for one; start it with: errand serve\n"
+      ))
+    let steps = "recipe: slow\nsteps: [{ wait: 50s }, { let: { x: 1 } }]\n"
+    try desk.write(steps, to: "slow.yaml")
+    let atDesk = try desk.serve("serve", environment: environment)
+    #expect(await atDesk.line(with: "its state is in \(url)") != nil, "\(atDesk.before)")
+    let slow = try await desk.call("run", "slow.yaml", "--detach", environment: environment)
+    #expect(slow.code == 0, "\(slow.error)")
+    let run = slow.out.trimmingCharacters(in: .newlines)
+    // Of the same name by mistake.
+    let lab = try await Program()
+    try lab.write("state: \(url)\npostgres: { answerWithin: 1m }\nworker: { name: lab }\n", to: "errand.yaml")
+    let atLab = try lab.serve("serve")
+    #expect(await atLab.line(with: "another worker is called 'lab' too, in ") != nil, "\(atLab.before)")
+    let twins = try await desk.call("workers", "--json", environment: environment).json.list ?? []
+    #expect(twins.map { $0["name"] } == [.string("lab"), .string("lab")])
+    #expect(twins.map { $0["runs"] } == [.int(1), .int(0)])
+    #expect(twins.first?["offers"]?.list?.contains(.string("plugin:markbook")) == true)
+    let ids = twins.compactMap { $0["id"].map { JSON.shown($0) } }
+    try #require(ids.count == 2)
+    let ambiguous = try await desk.call("workers", "drain", "lab", environment: environment)
+    #expect(
+      ambiguous.error.hasPrefix("error: several workers are called 'lab'; name one by its id: \(ids[0]) ("),
+      "\(ambiguous.error)")
+    let drained = try await desk.call("workers", "drain", ids[0], environment: environment)
+    #expect(
+      (drained.code, drained.error) == (
+        0, "the worker 'lab' takes up no more runs, and holds 1; see when it is done with: errand workers\n"
+      ))
+    #expect(await atDesk.line(with: "draining, as 'errand workers drain' asked") != nil, "\(atDesk.before)")
+    var table = try await desk.call("workers", environment: environment)
+    #expect(table.out.contains(" draining"), "\(table.out)")
+    #expect(table.out.contains("WORKER") && table.out.contains("1/64"), "\(table.out)")
+    let undone = try await desk.call("workers", "drain", "--undo", ids[0], environment: environment)
+    #expect((undone.code, undone.error) == (0, "the worker 'lab' takes up runs again\n"))
+    #expect(await atDesk.line(with: "no longer draining") != nil, "\(atDesk.before)")
+    let refused = try await desk.call("workers", "evict", ids[1], environment: environment)
+    #expect(refused.code != 0 && refused.error.hasPrefix("error: the lease of the worker '"), "\(refused.error)")
+    let evicted = try await desk.call("workers", "evict", ids[1], "--force", environment: environment)
+    #expect((evicted.code, evicted.error) == (0, "the worker 'lab' is evicted; 0 runs can be taken up by others\n"))
+    #expect(await atLab.line(with: "runs are taken up") != nil, "\(atLab.before)")
+    // It ends while it holds the run, which the other has at once, and not after the lease of 15 seconds.
+    let begin = ContinuousClock.now
+    atDesk.signal(SIGTERM)
+    #expect(await atDesk.end() == 0, "\(atDesk.before)")
+    let ended = begin.duration(to: .now)
+    #expect(await atLab.line(with: "slow \(run) resumes") != nil, "\(atLab.before)")
+    #expect(begin.duration(to: .now) - ended < .seconds(8))
+    table = try await lab.call("workers")
+    #expect(table.out.split(separator: "\n").count == 2, "\(table.out)")
+    atLab.signal(SIGTERM)
+    #expect(await atLab.end() == 0, "\(atLab.before)")
+    await desk.remove()
+    await lab.remove()
+  }
+
+  @Test func `a state in a folder has no workers`() async throws {
+    let program = try await Program()
+    for arguments in [
+      ["workers"], ["workers", "list"], ["workers", "drain", "a"], ["workers", "evict", "a", "--force"],
+    ] {
+      let refused = try await program.call(arguments)
+      #expect(refused.code == 78)
+      #expect(
+        refused.error.hasPrefix("error: the state is in the folder ")
+          && refused.error.contains("errand.yaml names: state: postgres://USER@HOST/DATABASE"), "\(refused.error)")
+    }
+    await program.remove()
+  }
+
   @Test func `only a state in a database is made by a command`() async throws {
     let program = try await Program()
     for command in ["init", "migrate"] {

@@ -132,7 +132,7 @@ import Testing
     )
     // What only the agent's account may ask isn't there, whatever the token.
     let all = try await bench.token("all", RemoteTests.all)
-    for verb in ["tokens", "issueLink", "yield", "submit"] {
+    for verb in ["tokens", "workers", "issueLink", "yield", "submit"] {
       let answer = try await bench.send("POST", "/api/v1/requests", all, #"{"ask":"\#(verb)"}"#)
       #expect(answer.status == 403, "\(verb): \(answer)")
     }

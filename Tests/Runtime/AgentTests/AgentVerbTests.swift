@@ -35,7 +35,8 @@ import Testing
     .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r"),
     .explainSchedule(id: "tick", at: instant), .recipes,
     .recipe(name: "r"), .check(text: "steps: []", file: "r.yaml"), .actions, .tokens, .issueLink,
-    .revokeToken(name: "phone"),
+    .revokeToken(name: "phone"), .workers, .drainWorker(name: "lab", isUndone: true),
+    .evictWorker(name: "lab", isForced: true),
     .issueToken(
       TokenIssued(
         at: instant, name: "phone", sha256: "00", scopes: [.read], recipes: ["r"], expiresAt: instant)),

@@ -101,6 +101,46 @@ import Testing
     try await stop(first, second)
   }
 
+  @Test func `an agent that drains gives up what rests although it is followed, and finishes what it runs`()
+    async throws
+  {
+    let first = await bench("lab-1")
+    let (night, short) = (SharedHostTests.id(1), SharedHostTests.id(2))
+    try await first.start(night, RunHostTests.night)
+    // Ends with the run.
+    let lines = Mutex<[String]>([])
+    let follower = Task {
+      try await first.ask(#"{"ask":"follow","run":"\#(night)"}"#) { answer in
+        lines.withLock { $0.append((try? JSON.text(answer)) ?? "") }
+      }
+    }
+    await first.until("\(night) waits")
+    try await first.start(short, SharedHostTests.short)
+    await until("it waits") { first.agent.store.run(short)?.steps["w"]?.status == .waiting }
+    let second = await bench("lab-2")
+    let drained = try await second.ask(#"{"ask":"drainWorker","name":"lab-1"}"#)
+    #expect(drained.first?.contains(#""name":"lab-1""#) == true, "\(drained)")
+    await until("it drains") { await first.host.isDraining }
+    await until("it is given up") { database.holder(of: night) == nil }
+    await until("it has ended") { await status(short, second) == .succeeded }
+    #expect(try await second.ended(short).claims == [])
+    time.advance(by: .seconds(9 * 3600))
+    await until("it has ended") { await status(night, second) == .succeeded }
+    #expect(try await second.ended(night).claims.map(\.worker) == ["lab-2"])
+    await until("its end is told") { lines.withLock { $0.last?.hasPrefix(#"{"ended":{"#) } == true }
+    try await follower.value
+    let unknown = try await second.ask(#"{"ask":"drainWorker","name":"lab-3"}"#)
+    #expect(
+      unknown == [
+        #"{"failed":{"kind":"notFound","message":"there is no worker 'lab-3' (did you mean 'lab-1'?); see: errand workers"}}"#
+      ])
+    let evicted = try await second.ask(#"{"ask":"evictWorker","name":"lab-1"}"#)
+    #expect(
+      evicted.first?.hasPrefix(#"{"failed":{"kind":"conflict","message":"the lease of the worker 'lab-1' lasts"#)
+        == true)
+    try await stop(first, second)
+  }
+
   @Test func `a run that is held elsewhere is paused there, and resumed here`() async throws {
     let (first, second, run) = (await bench("lab-1"), await bench("lab-2"), SharedHostTests.id(1))
     try await first.start(run, SharedHostTests.short)

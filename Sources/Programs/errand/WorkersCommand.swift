@@ -1,0 +1,71 @@
+import Agent
+import AgentRuntime
+import Basics
+import CommandLineParser
+import RunState
+
+/// `errand workers`: lists, drains and evicts the programs that share a state.
+struct WorkersCommand: DispatchedCommand {
+  let dispatch: Dispatch
+
+  func run() async throws(RuntimeError) -> ExitCode {
+    let session = try await dispatch.session()
+    let request: AgentRequest =
+      switch parsed.command.last {
+      case "drain": .drainWorker(name: parsed["worker"].text ?? "", isUndone: parsed["undo"].isGiven)
+      case "evict": .evictWorker(name: parsed["worker"].text ?? "", isForced: parsed["force"].isGiven)
+      default: .workers
+      }
+    let workers = try await session.access.asking { requests throws(RuntimeError) in
+      try await requests.ask(request) { if case .workers(let workers) = $0 { workers } else { nil } }
+    }
+    switch parsed.command.last {
+    case "drain":
+      for worker in workers { tellDrained(worker, isUndone: parsed["undo"].isGiven) }
+    case "evict":
+      for worker in workers {
+        console.say(
+          "the worker '\(worker.name.safe)' is evicted; \(counted(worker.runs, "run")) can be taken up by others")
+      }
+    default: list(workers, session)
+    }
+    return .done
+  }
+
+  private func tellDrained(_ worker: WorkerRecord, isUndone: Bool) {
+    if isUndone { return console.say("the worker '\(worker.name.safe)' takes up runs again") }
+    console.say(
+      "the worker '\(worker.name.safe)' takes up no more runs, and holds \(worker.runs); see when it is done with: "
+        + "errand workers")
+  }
+
+  private func list(_ workers: [WorkerRecord], _ session: RunSession) {
+    if asJSON { return console.out(JSON.shown(.list(workers.map { $0.encoded() }), .pretty)) }
+    guard !workers.isEmpty else {
+      return console.say(
+        "no workers on \(session.workspace.stateName); open runs wait for one; start it with: errand serve")
+    }
+    let clock = session.workspace.wallClock(session.time.now())
+    let rows = workers.map { worker in
+      [
+        worker.name.safe, "\(worker.id)", worker.host.safe, "\(worker.pid)", worker.program.safe,
+        worker.queues.map(\.safe).joined(separator: ", "), "\(worker.runs)/\(worker.capacity)",
+        clock.date(worker.since), worker.isOver ? "over since \(clock.date(worker.until))" : clock.date(worker.until),
+        worker.clockOffset?.description ?? "", worker.state,
+      ]
+    }
+    console.out(
+      console.table(
+        ["WORKER", "ID", "HOST", "PID", "PROGRAM", "QUEUES", "RUNS", "SINCE", "LEASE UNTIL", "CLOCK", "STATE"], rows,
+        cutFirst: ["PROGRAM", "PID", "CLOCK", "SINCE", "ID", "HOST", "QUEUES"]))
+  }
+}
+
+extension WorkerRecord {
+  /// What it does, in a word or two.
+  fileprivate var state: String {
+    if isOver { return "gone" }
+    let words = [isDraining ? "draining" : nil, isLeading ? "leads the schedules" : nil].compactMap(\.self)
+    return words.isEmpty ? "working" : words.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,58 @@
+// What people ask of the programs that share a state.
+import Basics
+import RunState
+
+extension RunService {
+  /// The state that programs share.
+  private func shared() throws(RequestRefusedError) -> any StateSharing {
+    if let sharing = store.sharing { return sharing }
+    throw RequestRefusedError(
+      .configuration,
+      "the state is in the folder \(agent.folder), which one agent has for itself; workers share a state in PostgreSQL, "
+        + "which errand.yaml names: state: postgres://USER@HOST/DATABASE")
+  }
+
+  func workers() async throws(RequestRefusedError) -> [WorkerRecord] {
+    let sharing = try shared()
+    return try await kept { () async throws(StateError) in try await sharing.workers() }
+  }
+
+  /// The worker of a name or an id.
+  private func worker(_ name: String) async throws(RequestRefusedError) -> WorkerRecord {
+    let workers = try await workers()
+    let found = workers.filter { $0.name.hasSameScalars(as: name) }
+    if found.count > 1 {
+      let ids = found.map { "\($0.id) (\($0.home.safe), process \($0.pid))" }
+      throw RequestRefusedError(
+        .ambiguous,
+        "several workers are called '\(name.safe)'; name one by its id: \(ids.joined(separator: ", "))")
+    }
+    if let worker = found.first ?? workers.first(where: { "\($0.id)".hasSameScalars(as: name) }) { return worker }
+    let guess = name.nearest(among: workers.map(\.name)).map { " (did you mean '\($0.safe)'?)" } ?? ""
+    throw RequestRefusedError(.notFound, "there is no worker '\(name.safe)'\(guess); see: errand workers")
+  }
+
+  func drain(_ name: String, isUndone: Bool) async throws(RequestRefusedError) -> AgentReply {
+    let (sharing, worker) = (try shared(), try await worker(name))
+    let isKnown = try await kept { () async throws(StateError) in
+      try await sharing.setDraining(!isUndone, worker: worker.id)
+    }
+    guard isKnown else {
+      throw RequestRefusedError(.notFound, "the worker '\(name.safe)' has just gone; see: errand workers")
+    }
+    return .workers([worker])
+  }
+
+  func evict(_ name: String, isForced: Bool) async throws(RequestRefusedError) -> AgentReply {
+    let (sharing, worker) = (try shared(), try await worker(name))
+    guard worker.isOver || isForced else {
+      throw RequestRefusedError(
+        .conflict,
+        "the lease of the worker '\(name.safe)' lasts, so it may be at work, and what it is sending would be sent once "
+          + "more by another; stop it with SIGTERM, or have it finish first: errand workers drain "
+          + "\(name.shellQuoted). If it is gone for good: errand workers evict \(name.shellQuoted) --force")
+    }
+    try await kept { () async throws(StateError) in try await sharing.evict(worker: worker.id) }
+    return .workers([worker])
+  }
+}
