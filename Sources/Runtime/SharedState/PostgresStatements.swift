@@ -26,7 +26,7 @@ enum SQL {
     """
 
   /// Whether some worker can run what waits for a place.
-  private static let hasWorker = 
+  private static let hasWorker =
     "exists (select 1 from worker w where o.needs <@ w.offers and o.queue = any(w.queues) and not w.is_draining)"
 
   static let place = """
