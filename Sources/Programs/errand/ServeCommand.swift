@@ -170,7 +170,7 @@ private struct Service {
         ? "Ctrl-C or closing this terminal ends it cleanly; to have it stay, see: errand serve --systemd-unit"
         : "SIGTERM ends it cleanly; SIGHUP reads errand.yaml again")
     for run in left { log.say(.stands(run)) }
-    tellFailureRecipe()
+    tellFaults()
     api.becomeReady()
     try take(handed, api)
     if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }
@@ -305,7 +305,7 @@ private struct Service {
           watch?.stop()
           watch = self.watch(sink)
           log.say("reloaded", "errand.yaml is read again: \(await summary())")
-          tellFailureRecipe()
+          tellFaults()
         }
         notice.ready(await summary())
         Service.giveBackMemory()
@@ -328,8 +328,15 @@ private struct Service {
     if let symbol = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(symbol, to: Trim.self)(0) }
   }
 
-  private func tellFailureRecipe() {
+  /// Tells what of errand.yaml is without effect.
+  private func tellFaults() {
     if current.value.sandboxes != nil { return }
+    let workspace = current.value.workspace
+    if workspace.database != nil, workspace.retention.dataFor != nil {
+      log.say(
+        "keepsData", "'history: keepDataFor' has no effect in a database yet: the data of finished runs stays with them",
+        .warning)
+    }
     if let fault = current.value.workspace.failureRecipeFault { log.show([fault]) }
   }
 
@@ -406,7 +413,7 @@ private struct Service {
     while !Task.isCancelled {
       try? await time.sleep(for: .seconds(3600))
       (agent.store as? FileStateStore)?.maintainIfDue()
-      await (agent.store as? SharedStateStore)?.makeRoom()
+      await (agent.store as? SharedStateStore)?.tidy(current.value.workspace.retention)
     }
   }
 

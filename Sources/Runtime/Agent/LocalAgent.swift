@@ -71,15 +71,16 @@ package struct LocalAgent: Sendable {
   ///
   /// - Parameters:
   ///   - folder: Where an agent that crashed left its mark.
+  ///   - mayLead: Whether it may decide on the schedules where several programs share the state.
   ///   - news: Called with what was found in the recipes.
   /// - Returns: The runs that stay suspended until a person acts.
   @discardableResult
-  package func serve(in folder: String? = nil, telling news: ([RecipeRegistry.News]) -> Void = { _ in }) async
-    -> [RunRecord]
-  {
+  package func serve(
+    in folder: String? = nil, mayLead: Bool = true, telling news: ([RecipeRegistry.News]) -> Void = { _ in }
+  ) async -> [RunRecord] {
     if let schedules { news(await schedules.look()) }
     let left = await host.recover(in: folder)
-    await schedules?.serve()
+    await schedules?.serve(mayLead: mayLead)
     return left
   }
 

@@ -69,7 +69,7 @@ extension ScheduleHost {
   private func lookOnce(_ sharing: any ScheduleSharing) async throws(StateError) {
     guard let found = await sharing.term(), found.isLeading else { return }
     // With it this program's decisions until then are known.
-    await keeping?.value
+    _ = await keeping?.value
     guard let term else { return }
     if found.version > term.version { return makeAgain(because: "another program changed the schedules") }
     // The ends that the scheduler was made with come first, so that those in the state are others.
@@ -77,7 +77,7 @@ extension ScheduleHost {
     let (generation, settings) = (generation, settings)
     func isStale() -> Bool { !isLeading || generation != self.generation || settings != self.settings }
     let open = scheduler.openRuns
-    await keeping?.value
+    _ = await keeping?.value
     if isStale() { return }
     if !open.isEmpty {
       let rest = try await sharing.openRuns(among: open)

@@ -53,7 +53,7 @@ package actor ScheduleHost {
   private var news: Task<Void, Never>?
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
   /// Records the latest decisions; ends when they are on disk.
-  private(set) var keeping: Task<Void, Never>?
+  private(set) var keeping: Task<Result<Void, StateError>, Never>?
   /// Counts how often the scheduler was given entries, for which the state is read.
   private(set) var settings = 0
   /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
@@ -86,8 +86,6 @@ package actor ScheduleHost {
   nonisolated let sharing: (any ScheduleSharing)?
   /// What the scheduler knows of schedules that are shared; nil for one that is to be read from the state.
   var term: ScheduleTerm?
-  /// Why the last decisions that are void are.
-  private var voiding: StateError?
   /// Watch who leads, and look at what happens elsewhere; cancelled by `stop`.
   private var watching: [Task<Void, Never>] = []
   /// Whether a look at what happened elsewhere is under way, and whether another is wanted.
@@ -209,7 +207,7 @@ package actor ScheduleHost {
     tellAstray(entries)
     let before = settings
     // A schedule that has just been removed must not come back with what it had.
-    await keeping?.value
+    _ = await keeping?.value
     // Before the state is read, so that what is changed meanwhile is found to be.
     let term = if let term { term } else { await sharing?.term() }
     if let sharing, isLeading, term?.isLeading != true { return await follow(sharing) }
@@ -492,7 +490,9 @@ package actor ScheduleHost {
     clock?.stop()
     news?.cancel()
     for task in watching { task.cancel() }
-    await keeping?.value
+    _ = await keeping?.value
+    // Another leads while this program finishes what is in flight.
+    if let sharing, !watching.isEmpty { await sharing.seekLead(isWilling: false) }
   }
 
   /// When the alarm for the first slot is due.
@@ -500,7 +500,7 @@ package actor ScheduleHost {
   /// Fires due slots after the clock was moved.
   package func lookAtClock() { clock?.look() }
 
-  func planAlarm() { clock?.set(true, at: scheduler.nextDue) }
+  func planAlarm() { clock?.set(true, at: isLeading ? scheduler.nextDue : nil) }
 
   private func fire() async {
     guard isLeading else { return }
@@ -558,30 +558,33 @@ package actor ScheduleHost {
     return OutsideText.redactedAtOnce(by: { finder.redact($0, isCut: $1) }) { body(&scheduler) }
   }
 
-  /// Records decisions, after all earlier ones, and carries out their effects; returns when they are recorded.
-  func carryOut(_ decisions: [Decision]) async {
+  /// Records decisions, after all earlier ones, and carries out their effects; returns when they are recorded, or why
+  /// they are void.
+  @discardableResult func carryOut(_ decisions: [Decision]) async -> Result<Void, StateError> {
     let decisions = decisions.filter { !$0.events.isEmpty || !$0.effects.isEmpty }
-    if decisions.isEmpty { return }
+    if decisions.isEmpty { return .success(()) }
     let (before, generation) = (keeping, generation)
     // Ends when the decisions are recorded; it is never cancelled.
-    let task = Task {
-      await before?.value
-      if generation == self.generation { await keep(decisions) }
+    let task = Task { () -> Result<Void, StateError> in
+      _ = await before?.value
+      guard generation == self.generation else {
+        return .failure(StateError(.invalid, "the schedules were read from the state again meanwhile"))
+      }
+      return await keep(decisions)
     }
     keeping = task
-    await task.value
+    return await task.value
   }
 
-  private func keep(_ decisions: [Decision]) async {
-    guard host.keeper.failure == nil else { return }
+  private func keep(_ decisions: [Decision]) async -> Result<Void, StateError> {
+    if let failure = host.keeper.failure { return .failure(failure) }
     let events = decisions.flatMap(\.events).map { event in
       if case .runCreated(let run) = event { host.keeper.creation(of: run) } else { event }
     }
     do throws(StateError) { if !events.isEmpty { try await record(events) } } catch {
-      voiding = error
       // What isn't known to be kept is read with the rest.
       if error.kind == .invalid || sharing != nil && error.kind == .unavailable { makeAgain(because: error.message) }
-      return
+      return .failure(error)
     }
     for event in events {
       switch event {
@@ -595,12 +598,13 @@ package actor ScheduleHost {
     // A run that is created while no agent serves is left for the next agent.
     let effects = isServing ? decisions.flatMap(\.effects) : []
     // Ends when the runs have begun or were told to end; nothing that it begins outlives the host's `stop`.
-    guard !effects.isEmpty else { return }
+    guard !effects.isEmpty else { return .success(()) }
     host.activity?.begin()
     Task {
       for effect in effects { await carryOut(effect) }
       host.activity?.end()
     }
+    return .success(())
   }
 
   /// Records what was decided, if the scheduler knows all that was before it.
@@ -675,7 +679,7 @@ extension ScheduleHost {
     if isServing {
       throw RequestRefusedError(
         .notServing,
-        "no machine decides on the schedules now, and only one that does starts their runs; start errand serve without --no-schedules"
+        "no machine decides on the schedules now, and only one that does starts their runs; see errand workers, then try again"
       )
     }
     let file = await store.schedule(id)?.file ?? "RECIPE"
@@ -688,17 +692,15 @@ extension ScheduleHost {
     guard let decisions else {
       throw RequestRefusedError(.notFound, "the recipe of the schedule cannot be read now; errand serve says why")
     }
-    let generation = generation
-    await carryOut(decisions)
+    let outcome = await carryOut(decisions)
     planAlarm()
     if let failure = await host.failure { throw RequestRefusedError(.state, failure.message) }
-    if generation != self.generation {
-      if let voiding, voiding.kind == .unavailable {
-        throw RequestRefusedError(
-          .state,
-          "\(voiding.message); it isn't known whether it was done: see errand schedule list before you ask again")
-      }
-      throw RequestRefusedError(.conflict, "the schedule changed meanwhile; try again")
+    switch outcome {
+    case .success: break
+    case .failure(let error) where error.kind == .unavailable:
+      throw RequestRefusedError(
+        .state, "\(error.message); it isn't known whether it was done: see errand schedule list before you ask again")
+    case .failure: throw RequestRefusedError(.conflict, "the schedule changed meanwhile; try again")
     }
     return decisions.flatMap(\.events).compactMap { if case .slotDecided(let slot) = $0 { slot } else { nil } }
   }

@@ -30,6 +30,11 @@ package protocol StateSharing: Sendable {
   func join(takingUp: Bool) async throws(StateError)
   /// Takes nothing more up.
   func drain() async
+  /// Which claim of a run this program has; nil if it doesn't hold it.
+  func claim(of run: String) -> Int?
+  /// Records events of a run as `StateStore.append`, if it is still held by that claim; refused as deposed otherwise, also
+  /// if this program has lost the run meanwhile and taken it up again.
+  func append(_ events: [StateEvent], of run: String, inClaim claim: Int) async throws(StateError)
   /// Holds an open run if nobody does, so that it is carried on here, whether it is due or not.
   func take(_ run: String) async throws(StateError) -> RunHolder
   /// Gives a run up that rests (`RunRecord.rests`); false if something came for it meanwhile, so that it is still held.

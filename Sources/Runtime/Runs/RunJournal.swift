@@ -57,6 +57,8 @@ final class RunJournal: Sendable {
   private let notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
   /// Ends when the state refuses more events, so that nothing more begins or waits.
   private let scope: CancelScope?
+  /// By which claim this program holds the run, in a state that several share; what is done by an earlier one is void.
+  private let claim: Int
 
   /// - Parameters:
   ///   - instants: The recorded `now` of each step in a replay.
@@ -68,6 +70,7 @@ final class RunJournal: Sendable {
     notingInstants: (@Sendable (StepPath, Timestamp) -> Void)? = nil, ending scope: CancelScope? = nil
   ) {
     id = record.id
+    claim = store.sharing?.claim(of: record.id) ?? 0
     self.instants = instants
     self.notingInstants = notingInstants
     self.scope = scope
@@ -202,7 +205,7 @@ final class RunJournal: Sendable {
         return batch
       }
       if batch.isEmpty { return }
-      do throws(StateError) { try await journal.store.append(batch) } catch {
+      do throws(StateError) { try await journal.append(batch) } catch {
         journal.fail(error)
         throw .stateFailed(error)
       }
@@ -215,8 +218,17 @@ final class RunJournal: Sendable {
     }
   }
 
-  /// Whether what is done for the run may go out: in a state that several programs share, while this one holds it.
-  var maySend: Bool { store.sharing?.isSure(of: id) ?? true }
+  private func append(_ events: [StateEvent]) async throws(StateError) {
+    guard let sharing = store.sharing else { return try await store.append(events) }
+    try await sharing.append(events, of: id, inClaim: claim)
+  }
+
+  /// Whether what is done for the run may go out: in a state that several programs share, while this one holds it by the
+  /// same claim.
+  var maySend: Bool {
+    guard let sharing = store.sharing else { return true }
+    return sharing.claim(of: id) == claim && sharing.isSure(of: id)
+  }
 
   /// Shares the records of steps that have ended with the store, because a run may have very many.
   private func shareSteps(endedBy batch: [StateEvent]) {

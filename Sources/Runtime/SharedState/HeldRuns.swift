@@ -115,8 +115,10 @@ final class HeldRuns: Sendable {
     }
   }
 
-  /// Holds a run no longer, which is still open.
-  func letGo(_ id: String) { content.withLock { $0.runs[id] = nil } }
+  /// Holds a run no longer by a claim, which is still open.
+  func letGo(_ id: String, claim: Int) {
+    content.withLock { content in if content.runs[id]?.epoch == claim { content.runs[id] = nil } }
+  }
 
   /// Forgets a run that is over.
   func forget(_ id: String) {

@@ -684,9 +684,20 @@ package final class PostgresDatabase: SharedDatabase {
 
   // MARK: Upkeep
 
-  package func makePartitions() async throws(DatabaseError) {
+  /// How many rows one statement removes, so that it takes no longer than an answer may.
+  private static let mostRemoved = 1000
+  private static let mostRemovals = 200
+
+  package func tidy(_ retention: Retention) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run("select make_partitions()::text")
+      for statement in SQL.expired { _ = try await connection.run(statement) }
+      for statement in SQL.forgotten(retention, most: PostgresDatabase.mostRemoved) {
+        for _ in 0..<PostgresDatabase.mostRemovals {
+          let removed = try await connection.run([statement]).first?.first?.int64(0) ?? 0
+          if removed < PostgresDatabase.mostRemoved { break }
+        }
+      }
     }
   }
 }

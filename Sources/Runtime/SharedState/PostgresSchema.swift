@@ -91,8 +91,8 @@ enum PostgresSchema {
     partitions,
   ]
 
-  /// Makes the tables of the months and weeks around now that are missing; one that can't be made is left to the
-  /// table of the others.
+  /// Makes the tables of the months and weeks around now that are missing, and drops those of weeks whose runs are all
+  /// over; one that can't be made is left to the table of the others, and one that is in use to the next time.
   private static let partitions = """
     create function make_partitions() returns void language plpgsql security definer set search_path = errand as $$
     declare
@@ -100,14 +100,16 @@ enum PostgresSchema {
       week bigint := floor(extract(epoch from now()) / 604800);
       first timestamptz;
       kind text;
+      old bigint;
     begin
+      perform set_config('lock_timeout', '2s', true);
       for i in 0..2 loop
         first := month + make_interval(months => i);
         foreach kind in array array['finished', 'slot'] loop
           begin
             execute format('create table if not exists %I partition of %I for values from (%L) to (%L)',
               kind || '_' || to_char(first at time zone 'UTC', 'YYYY_MM'), kind, first, first + interval '1 month');
-          exception when check_violation or duplicate_table or invalid_object_definition then null;
+          exception when check_violation or duplicate_table or invalid_object_definition or lock_not_available then null;
           end;
         end loop;
         begin
@@ -115,7 +117,20 @@ enum PostgresSchema {
             'entry_' || (week + i),
             lpad(to_hex((week + i) * 604800000), 12, '0') || repeat('0', 20),
             lpad(to_hex((week + i + 1) * 604800000), 12, '0') || repeat('0', 20));
-        exception when check_violation or duplicate_table or invalid_object_definition then null;
+        exception when check_violation or duplicate_table or invalid_object_definition or lock_not_available then null;
+        end;
+      end loop;
+      for kind in select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = 'entry'::regclass and c.relname ~ '^entry_[0-9]+$'
+      loop
+        old := substr(kind, 7)::bigint;
+        continue when old >= week - 1;
+        continue when exists (select 1 from run where id
+          >= (lpad(to_hex(old * 604800000), 12, '0') || repeat('0', 20))::uuid
+          and id < (lpad(to_hex((old + 1) * 604800000), 12, '0') || repeat('0', 20))::uuid);
+        begin
+          execute format('drop table %I', kind);
+        exception when lock_not_available then null;
         end;
       end loop;
     end $$

@@ -333,6 +333,53 @@ enum SQL {
 
   static let beginVersion = "update leader set version = version + 1 where version = $1 returning version"
 
+  // MARK: What is no longer needed
+
+  /// Removes what is known only for a while: of a transaction whether it was done, for as long as it may be tried again.
+  static let expired = [
+    "delete from receipt where at < clock_timestamp() - interval '1 day'",
+    "delete from item where kind = 'delivery' and at < clock_timestamp()",
+    """
+    delete from item where kind = 'key' and at < clock_timestamp() - interval '\(RunKey.lifetime.nanoseconds / 1_000_000_000) s'
+      and (holder is null or not exists (select 1 from run where id = holder::uuid))
+    """,
+  ]
+
+  /// Removes some of the finished runs and slots that need be kept no longer, by whole months where an age decides; each
+  /// tells how many it removed.
+  static func forgotten(_ retention: Retention, most: Int) -> [PostgresStatement] {
+    func month(_ number: Int) -> String {
+      "date_trunc('month', (clock_timestamp() - $\(number) * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC'"
+    }
+    func runs(_ condition: String) -> String {
+      """
+      with gone as (delete from finished where (id, ended_at) in (
+            select id, ended_at from finished where \(condition) order by ended_at, id limit $2) returning id),
+        printed as (delete from line where run in (select id from gone))
+      select count(*) from gone
+      """
+    }
+    var statements: [PostgresStatement] = []
+    if let age = retention.runsFor {
+      statements.append(
+        PostgresStatement(runs("ended_at < \(month(1))"), .int64(age.nanoseconds / 1000), .int64(most)))
+    }
+    if let count = retention.runs {
+      let last = "select ended_at, id from finished order by ended_at desc, id desc offset $1 limit 1"
+      statements.append(PostgresStatement(runs("(ended_at, id) <= (\(last))"), .int64(count), .int64(most)))
+    }
+    if let age = retention.slotsFor {
+      statements.append(
+        PostgresStatement(
+          """
+          with gone as (delete from slot where (id, settled_at) in (
+            select id, settled_at from slot where settled_at < \(month(1)) order by settled_at limit $2) returning 1)
+          select count(*) from gone
+          """, .int64(age.nanoseconds / 1000), .int64(most)))
+    }
+    return statements
+  }
+
   // MARK: Looking at workers and steering them
 
   static let workers = """

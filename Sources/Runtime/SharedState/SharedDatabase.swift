@@ -419,8 +419,8 @@ package protocol SharedDatabase: Sendable {
 
   // MARK: Upkeep
 
-  /// Makes the tables of the weeks and months to come, as far as they are missing.
-  func makePartitions() async throws(DatabaseError)
+  /// Removes what need be kept no longer, and makes the tables of the weeks and months to come.
+  func tidy(_ retention: Retention) async throws(DatabaseError)
 
   func close() async
 }

@@ -35,8 +35,11 @@ actor SharedLeader {
   }
 
   /// Begins to look whether it can lead, if it is willing; its clock is noted in any case.
-  func start(isWilling: Bool) {
+  ///
+  /// One that isn't willing any more gives the lead back.
+  func start(isWilling: Bool) async {
     self.isWilling = isWilling
+    if !isWilling { await resign() }
     guard tasks.isEmpty else { return }
     // Both are cancelled by `stop`.
     tasks = [

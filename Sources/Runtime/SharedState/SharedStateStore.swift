@@ -143,14 +143,22 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   package func append(_ events: [StateEvent]) async throws(StateError) { try await append(events, within: nil) }
 
-  private func append(_ events: [StateEvent], within term: ScheduleTerm?) async throws(StateError) {
+  package func claim(of run: String) -> Int? { held[run]?.epoch }
+
+  package func append(_ events: [StateEvent], of run: String, inClaim claim: Int) async throws(StateError) {
+    try await append(events, within: nil, claim: claim)
+  }
+
+  private func append(
+    _ events: [StateEvent], within term: ScheduleTerm?, claim: Int? = nil
+  ) async throws(StateError) {
     if events.isEmpty { return }
     let events = try events.map { event throws(StateError) in
       let event = try event.withoutSecrets(secrets)
       try event.check()
       return event
     }
-    try await writer.append(events, in: term).get()
+    try await writer.append(events, in: term, claim: claim).get()
   }
 
   package func run(_ id: String) -> RunRecord? { held[id]?.log.record }
@@ -166,10 +174,10 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     await database.close()
   }
 
-  /// Makes room for the weeks and months to come; without it they share a table.
-  package func makeRoom() async {
+  /// Removes what need be kept no longer, and makes room for the weeks and months to come.
+  package func tidy(_ retention: Retention) async {
     // Others do it, too, or the next time does.
-    try? await database.makePartitions()
+    try? await database.tidy(retention)
   }
 
   /// Nothing, because the database keeps its own files.

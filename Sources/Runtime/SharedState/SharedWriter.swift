@@ -29,6 +29,8 @@ actor SharedWriter {
 
     let kind: Kind
     let runs: Set<String>
+    /// By which claim its one run has to be held; nil for any.
+    let claim: Int?
     let answer: CheckedContinuation<Result<Void, StateError>, Never>
 
     var events: [StateEvent] { if case .append(let events, _) = kind { events } else { [] } }
@@ -74,8 +76,11 @@ actor SharedWriter {
   /// Records events, all or none; returns once they are kept.
   ///
   /// - Parameter term: Of what a scheduler decided: what it knows.
-  func append(_ events: [StateEvent], in term: ScheduleTerm? = nil) async -> Result<Void, StateError> {
-    await ask(.append(events, term), of: Set(events.compactMap(\.changedRun)))
+  /// - Parameter claim: By which claim the run of the events has to be held.
+  func append(
+    _ events: [StateEvent], in term: ScheduleTerm? = nil, claim: Int? = nil
+  ) async -> Result<Void, StateError> {
+    await ask(.append(events, term), of: Set(events.compactMap(\.changedRun)), claim: claim)
   }
 
   /// Gives a run up if it rests, after what is being kept of it; false if it is still held.
@@ -89,10 +94,12 @@ actor SharedWriter {
   /// Reads what others wrote to a run that is held here.
   func look(at run: String) async { _ = await ask(.look, of: [run]) }
 
-  private func ask(_ kind: Request.Kind, of runs: Set<String>) async -> Result<Void, StateError> {
+  private func ask(
+    _ kind: Request.Kind, of runs: Set<String>, claim: Int? = nil
+  ) async -> Result<Void, StateError> {
     if isClosed { return .failure(.closed) }
     return await withCheckedContinuation { answer in
-      waiting.append(Request(kind: kind, runs: runs, answer: answer))
+      waiting.append(Request(kind: kind, runs: runs, claim: claim, answer: answer))
       serve()
     }
   }
@@ -160,7 +167,7 @@ actor SharedWriter {
   private func outcome(of request: Request) async -> Result<Void, StateError> {
     do throws(StateError) {
       switch request.kind {
-      case .append(let events, let term): try await transact(events, in: term, request.runs)
+      case .append(let events, let term): try await transact(events, in: term, request.runs, claim: request.claim)
       case .release: for id in request.runs { try await giveUp(id) }
       case .abandonment: for id in request.runs { await letGo(id) }
       case .look: for id in request.runs { if let run = held[id] { try await refresh(run) } }
@@ -178,7 +185,7 @@ actor SharedWriter {
     guard let run = held[id], let worker = held.worker else { return }
     guard run.log.record.rests else { throw .isNeeded(id) }
     do throws(DatabaseError) {
-      if try await database.release(id, at: run.log.number, of: WorkerIdentity(id: worker)) { return held.letGo(id) }
+      if try await database.release(id, at: run.log.number, of: WorkerIdentity(id: worker)) { return held.letGo(id, claim: run.epoch) }
     } catch {
       return held.leaveUnreleased(id)
     }
@@ -237,6 +244,10 @@ actor SharedWriter {
       guard let id = request.runs.first, let run = held[id] else {
         // It was given up meanwhile, so that this is for a transaction.
         waiting.insert(request, at: 0)
+        continue
+      }
+      if let claim = request.claim, run.epoch != claim {
+        finish([request], .failure(.deposed(id)))
         continue
       }
       drafts[id, default: Draft(run: run, requests: [])].requests.append(request)
@@ -330,7 +341,7 @@ actor SharedWriter {
   private func noting(_ entries: ArraySlice<LogEntry>, of run: HeldRuns.Run) throws(StateError) -> HeldRuns.Run {
     var log = run.log
     for entry in entries {
-      if entry.epoch > run.epoch { throw depose(log.record.id) }
+      if entry.epoch > run.epoch { throw depose(log.record.id, claim: run.epoch) }
       try log.add(entry)
     }
     let run = HeldRuns.Run(log, epoch: run.epoch)
@@ -339,8 +350,10 @@ actor SharedWriter {
   }
 
   /// Lets a run go that another program has taken over.
-  private func depose(_ run: String) -> StateError {
-    held.letGo(run)
+  private func depose(_ run: String, claim: Int) -> StateError {
+    // It may have been taken up again meanwhile.
+    if held[run].map({ $0.epoch > claim }) == true { return .deposed(run) }
+    held.letGo(run, claim: claim)
     tell(.deposed(run))
     return .deposed(run)
   }
@@ -365,7 +378,7 @@ actor SharedWriter {
   }
 
   private func transact(
-    _ events: [StateEvent], in term: ScheduleTerm?, _ ids: Set<String>
+    _ events: [StateEvent], in term: ScheduleTerm?, _ ids: Set<String>, claim: Int?
   ) async throws(StateError) {
     let receipt = newReceipt()
     for _ in 0..<SharedWriter.mostOutrun {
@@ -373,6 +386,7 @@ actor SharedWriter {
         try await settleDoubts(ids)
         if isWorker { try await checkHeld(events) }
         let runs = ids.compactMap { held[$0] }
+        if let claim, let other = runs.first(where: { $0.epoch != claim }) { throw .deposed(other.log.record.id) }
         let worker = held.worker
         let outcome = try await unlessOutrun { [database, held] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
@@ -534,8 +548,10 @@ actor SharedWriter {
     _ = try await untilKnown { [database] () async throws(DatabaseError) in
       try await database.append([entry], changing: [OpenRunRow(next.record)])
     }
-    held.leaveUnreleased(id)
-    if (try? await database.abandon([id], of: WorkerIdentity(id: worker))) != nil { held.noteReleased([id]) }
+    if held[id]?.epoch == run.epoch {
+      held.leaveUnreleased(id)
+      if (try? await database.abandon([id], of: WorkerIdentity(id: worker))) != nil { held.noteReleased([id]) }
+    }
     tell(.deposed(id))
     return .deposed(id)
   }

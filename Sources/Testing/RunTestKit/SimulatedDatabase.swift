@@ -604,7 +604,7 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   /// Nothing, because its tables have no parts.
-  package func makePartitions() async throws(DatabaseError) {}
+  package func tidy(_ retention: Retention) async throws(DatabaseError) {}
 
   package func close() async {
     isClosed.store(true, ordering: .relaxed)

@@ -9,7 +9,7 @@ import Testing
 @testable import Agent
 
 /// Agents that share a state, of which one decides on the schedules; the clock is that of all, and of the database.
-@Suite(.timeLimit(.minutes(5))) struct SharedScheduleTests {
+@Suite(.timeLimit(.minutes(5))) final class SharedScheduleTests {
   private let time = TestTime()
   private let database: SimulatedDatabase
   private let folder: TemporaryFolder
@@ -21,19 +21,31 @@ import Testing
 
   private func recipe(_ name: String, _ text: String) throws { try ScheduleHostTests.write(text, name, folder) }
 
-  private func bench(_ name: String) async -> HostBench {
+  /// How many agents serve.
+  private let serving = Atomic(0)
+  /// For each of them: its lease, its claims, the lead, and its looks at what happens elsewhere.
+  private static let sleepers = 4
+
+  private func bench(_ name: String, on database: SimulatedDatabase? = nil, mayLead: Bool = true) async -> HostBench {
     let store = SharedStateStore(
-      SimulatedConnection(database), terms: WorkerTerms(name: name), time: time, chance: { 0.5 })
+      SimulatedConnection(database ?? self.database), terms: WorkerTerms(name: name), time: time, chance: { 0.5 })
     let bench = await HostBench(sharing: store, time: time, folder: folder.path)
-    await bench.serve()
+    _ = await bench.schedules.look()
+    _ = await bench.host.recover()
+    await bench.schedules.serve(mayLead: mayLead)
+    serving.add(1, ordering: .relaxed)
     return bench
   }
 
-  /// Waits until something holds; time passes meanwhile.
+  /// Waits until something holds; time passes meanwhile, once all agents have done what was due.
   private func until(_ what: Comment, by step: TimeSpan = .milliseconds(500), _ isTrue: () async -> Bool) async {
     for _ in 0..<8000 {
       if await isTrue() { return }
-      for _ in 0..<20 { await Task.yield() }
+      let awaited = serving.load(ordering: .relaxed) * SharedScheduleTests.sleepers
+      for turn in 0..<1000 {
+        if turn >= 20, time.sleeperCount >= awaited { break }
+        await Task.yield()
+      }
       time.advance(by: step)
     }
     Issue.record("it never came that \(what)")
@@ -65,8 +77,11 @@ import Testing
     return (leader, other)
   }
 
-  private func stop(_ benches: HostBench...) async throws {
+  private func stop(_ benches: HostBench...) async throws { try await stop(benches) }
+
+  private func stop(_ benches: [HostBench]) async throws {
     for bench in benches {
+      serving.subtract(1, ordering: .relaxed)
       await bench.agent.stop()
       try await bench.agent.store.close()
     }
@@ -78,7 +93,8 @@ import Testing
     try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
     let (leader, other) = try await pair()
     await until("the slot is due", by: .seconds(2)) { await has("tick 10:00:00 started", other) }
-    #expect(await other.schedules.nextAlarm == nil)
+    // On a busy machine the lead may have changed already.
+    if await !other.schedules.isLeading { #expect(await other.schedules.nextAlarm == nil) }
     try await stop(leader)
     await until("the other leads") { await leads(other) }
     await until("the next slot is due", by: .seconds(2)) { await has("tick 11:00:00 started", other) }
@@ -107,18 +123,13 @@ import Testing
 
   @Test func `an agent that may not lead shows the schedules, and doesn't lead`() async throws {
     try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
-    let store = SharedStateStore(
-      SimulatedConnection(database), terms: WorkerTerms(name: "lab-0"), time: time, chance: { 0.5 })
-    let idle = await HostBench(sharing: store, time: time, folder: folder.path)
-    _ = await idle.schedules.look()
-    _ = await idle.host.recover()
-    await idle.schedules.serve(mayLead: false)
+    let idle = await bench("lab-0", mayLead: false)
     await until("much time has passed") { time.elapsed() > .seconds(60) }
-    #expect(try await store.leaderName() == nil)
+    #expect(try await SimulatedConnection(database).leader().name == nil)
     #expect(
       try await idle.ask(#"{"ask":"trigger","id":"tick"}"#).first?.contains("there is no schedule 'tick'") == true)
     let (leader, other) = try await pair()
-    #expect(try await store.leaderName() == "lab-1")
+    #expect(try await SimulatedConnection(database).leader().name == "lab-1")
     let question = #"{"ask":"upcoming","limit":3}"#
     let wanted = [
       #"{"slots":[{"schedule":"tick","slot":"2026-11-20T10:00:00Z"},{"schedule":"tick","slot":"2026-11-20T11:00:00Z"},{"schedule":"tick","slot":"2026-11-20T12:00:00Z"}]}"#
@@ -138,7 +149,7 @@ import Testing
   @Test func `a recipe that changes on the leader's machine changes its schedules for all`() async throws {
     try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
     let (leader, other) = try await pair()
-    #expect(await other.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z"))
+    await until("it is in the state") { await other.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z") }
     try recipe("tick", "on: [{ cron: \"15 * * * *\" }]\n" + ScheduleHostTests.done)
     _ = await other.schedules.look()
     #expect(await other.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z"))
@@ -191,7 +202,8 @@ import Testing
     try await other.start(run, RunHostTests.event)
     await until("it waits") { database.row(of: run)?.waitsFor == ["e"] }
     _ = try await other.ask(#"{"ask":"signal","id":"e1","name":"e","data":7}"#)
-    await until("the run has it") { await other.agent.store.event("e1")?.consumedBy == run }
+    // It has some seconds before the schedules may take it.
+    await until("the run has it", by: .milliseconds(5)) { await other.agent.store.event("e1")?.consumedBy == run }
     _ = try await other.ask(#"{"ask":"signal","id":"e2","name":"e","data":8}"#)
     await until("the schedule has it") { await other.agent.store.event("e2")?.consumedBy == "hear" }
     await until("it has ended") { await other.agent.store.schedule("hear")?.lastStatus == .succeeded }
@@ -207,6 +219,42 @@ import Testing
     _ = try await other.ask(#"{"ask":"signal","id":"e1","name":"e"}"#)
     await until("the schedule has it") { await other.agent.store.event("e1")?.consumedBy == "hear" }
     #expect(time.elapsed() - before < .seconds(10))
+    try await stop(leader, other)
+  }
+
+  @Test func `what another program writes of a schedule reaches the leader, though it has nothing to decide`()
+    async throws
+  {
+    try recipe("tick", "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    let client = SharedStateStore(SimulatedConnection(database), time: time)
+    let pause = PauseRecord(at: time.now(), origin: .person, note: "exams")
+    try await client.append(.schedulePaused(SchedulePaused(schedule: "tick", pause: pause)))
+    await until("the leader pauses it", by: .milliseconds(100)) { await leader.schedules.nextDue == nil }
+    try await client.append(.schedulePaused(SchedulePaused(schedule: "tick", pause: nil)))
+    await until("the leader resumes it", by: .milliseconds(100)) { await leader.schedules.nextDue != nil }
+    #expect(time.elapsed() < .seconds(60))
+    try await stop(leader, other)
+    try await client.close()
+  }
+
+  @Test func `a delivery is taken in wherever it comes, once, and starts a run`() async throws {
+    let hook = "on: [{ webhook: { path: marks, verify: { none: true }, id: event.data.id } }]\n"
+    try recipe("hook", hook + ScheduleHostTests.done)
+    let (leader, other) = try await pair()
+    let delivery = Delivery(fields: [("Content-Type", "application/json")], body: Array(#"{"id":"d1"}"#.utf8))
+    let first = await other.schedules.receive(delivery, at: "marks")
+    guard case .received(let id) = first else {
+      Issue.record("\(first)")
+      return
+    }
+    #expect(await leader.schedules.receive(delivery, at: "marks") == .known(id: id))
+    #expect(await other.schedules.receive(delivery, at: "marks") == .known(id: id))
+    await until("the run has ended") { await other.agent.store.schedule("hook")?.lastStatus == .succeeded }
+    #expect(await other.agent.store.event(id)?.consumedBy == "hook")
+    #expect(try await ledger(other).count == 1)
+    // An address that no recipe here has isn't one.
+    #expect(await other.schedules.receive(delivery, at: "others") == .unknownPath)
     try await stop(leader, other)
   }
 
@@ -247,7 +295,7 @@ import Testing
         == #"{"slots":["2026-11-20T10:00:00Z","2026-11-20T11:00:00Z"],"hasMore":false}"#)
     #expect(
       try await answer(backfill.replacing("true", with: "false"), other)
-        .components(of: #""outcome":"started""#) == 2)
+        .count(of: #""outcome":"started""#) == 2)
     #expect(
       try await answer(#"{"ask":"resetSchedule","id":"tick"}"#, other).contains("nothing to reset"))
     #expect(
@@ -265,7 +313,7 @@ import Testing
     let (leader, other) = try await pair()
     await until("a slot has passed", by: .seconds(2)) { await has("tick 10:00:00 started", other) }
     try await stop(leader, other)
-    // A command, which is no worker and serves nothing.
+    // A command, which isn't a worker and serves nothing.
     let client = SharedStateStore(SimulatedConnection(database), time: time)
     let bench = await HostBench(sharing: client, time: time, isServing: false, folder: folder.path)
     #expect(try await answer(#"{"ask":"pauseSchedule","id":"tick"}"#, bench) == #"{"slots":[]}"#)
@@ -279,7 +327,7 @@ import Testing
     #expect(try await answer(#"{"ask":"resumeSchedule","id":"tick"}"#, bench).contains(#""outcome":"paused""#))
     await until("a slot is due again", by: .seconds(2)) { await has("tick 13:00:00 started", next) }
     try await stop(next)
-    try await bench.agent.store.close()
+    try await client.close()
   }
 
   @Test func `a leader that doesn't answer is told of, and whether it may have been done`() async throws {
@@ -311,28 +359,23 @@ import Testing
 
   @Test func `while the lead goes to and fro, each request is done at most once`() async throws {
     try recipe("tick", "on: [{ cron: \"0 0 1 1 *\", overlap: allowAll }]\n" + ScheduleHostTests.done)
-    #expect(try await Self.doneTwice(database, folder, time, self) == [])
+    let faults = try await doneTwice(on: database)
+    #expect(faults.isEmpty, "\(faults)")
   }
 
   @Test func `a request that is done twice is found`() async throws {
     try recipe("tick", "on: [{ cron: \"0 0 1 1 *\", overlap: allowAll }]\n" + ScheduleHostTests.done)
-    let flawed = SimulatedDatabase(.takesRequestsAgain, time: time)
-    #expect(try await !Self.doneTwice(flawed, folder, time, self).isEmpty)
+    for _ in 0..<20 {
+      if try await !doneTwice(on: SimulatedDatabase(.takesRequestsAgain, time: time)).isEmpty { return }
+    }
+    Issue.record("it isn't found")
   }
 
   /// What is wrong with starts out of turn that are asked for while the lead changes.
-  private static func doneTwice(
-    _ database: SimulatedDatabase, _ folder: TemporaryFolder, _ time: TestTime, _ tests: SharedScheduleTests
-  ) async throws -> [String] {
+  private func doneTwice(on database: SimulatedDatabase) async throws -> [String] {
     var benches: [HostBench] = []
-    for name in ["lab-1", "lab-2", "lab-3"] {
-      let store = SharedStateStore(
-        SimulatedConnection(database), terms: WorkerTerms(name: name), time: time, chance: { 0.5 })
-      let bench = await HostBench(sharing: store, time: time, folder: folder.path)
-      await bench.serve()
-      benches.append(bench)
-    }
-    await tests.until("the schedule is there") { await benches[0].agent.store.schedule("tick") != nil }
+    for name in ["lab-1", "lab-2", "lab-3"] { benches.append(await bench(name, on: database)) }
+    await until("the schedule is there") { await benches[0].agent.store.schedule("tick") != nil }
     let connection = SimulatedConnection(database)
     let count = 24
     let asking = (0..<count).map { number in
@@ -349,7 +392,7 @@ import Testing
     // Ends with the answers.
     Task { answers.take(await all.value) }
     var turns = 0
-    await tests.until("all are answered", by: .milliseconds(100)) {
+    await until("all are answered", by: .milliseconds(100)) {
       turns += 1
       if turns % 7 == 0, let worker = try? await connection.leader().worker {
         try? await connection.resign(WorkerIdentity(id: worker))
@@ -364,10 +407,7 @@ import Testing
     if started.count < told || started.count > told + open {
       faults.append("\(started.count) runs were started; \(told) answers say so, and \(open) don't know")
     }
-    for bench in benches {
-      await bench.agent.stop()
-      try await bench.agent.store.close()
-    }
+    try await stop(benches)
     return faults
   }
 
@@ -381,5 +421,8 @@ import Testing
 }
 
 extension String {
-  fileprivate func components(of part: String) -> Int { split(separator: part, omittingEmptySubsequences: false).count - 1 }
+  /// How often a text is in it.
+  fileprivate func count(of part: String) -> Int {
+    split(separator: part, omittingEmptySubsequences: false).count - 1
+  }
 }

@@ -1,5 +1,6 @@
 import PostgresClient
 import PostgresTestKit
+import RunState
 import RunTestKit
 import Testing
 
@@ -96,7 +97,7 @@ import Testing
     let last = try #require(try await connection.run(parts).first?.text(0))
     try await connection.run("drop table errand.\(last)")
     #expect(try await connection.run(parts).first?.text(0) != last)
-    await store.makeRoom()
+    await store.tidy(.usual)
     #expect(try await connection.run(parts).first?.text(0) == last)
     #expect(try await StoreConformance.faults(of: store) == [])
     try? await store.close()

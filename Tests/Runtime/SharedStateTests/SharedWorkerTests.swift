@@ -128,6 +128,34 @@ import Testing
     for program in [holder, sender] { try await program.store.close() }
   }
 
+  @Test func `What was begun by an earlier claim is refused, though the program holds the run again`() async throws {
+    let clock = ManualClock()
+    let database = SimulatedDatabase(time: clock)
+    let holder = try await Program(database, clock, "lab-1")
+    let run = Self.id(1)
+    try await holder.store.append([
+      Self.created(run, at: clock.now()),
+      .runStatusChanged(RunStatusChanged(run: run, at: clock.now(), status: .paused, reason: "no")),
+    ])
+    let first = try #require(holder.store.claim(of: run))
+    #expect(await holder.store.release(run))
+    #expect(try await holder.store.take(run) == .here)
+    let second = try #require(holder.store.claim(of: run))
+    #expect(second == first + 1)
+    let step = StepBegan(run: run, at: clock.now(), step: "s", now: clock.now())
+    let value = ValueSet(at: clock.now(), name: "v", value: .inline(.int(1)), condition: ValueState(nil))
+    // Alone, and in a transaction.
+    for events in [[.stepBegan(step)], [.stepBegan(step), .valueSet(value)]] as [[StateEvent]] {
+      await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+        try await holder.store.append(events, of: run, inClaim: first)
+      }
+    }
+    #expect(holder.store.run(run)?.steps.isEmpty == true)
+    try await holder.store.append([.stepBegan(step)], of: run, inClaim: second)
+    #expect(holder.store.run(run)?.steps.map(\.path) == ["s"])
+    try await holder.store.close()
+  }
+
   @Test func `A run is taken up within seconds where every hint is lost`() async throws {
     let clock = ManualClock()
     let database = SimulatedDatabase(time: clock)

@@ -1,0 +1,132 @@
+import Basics
+import PostgresClient
+import PostgresTestKit
+import RunState
+import RunTestKit
+import SharedState
+import Testing
+
+/// What a leader asks of a database: the same of the simulated one and of PostgreSQL.
+@Suite struct LeaderQueryTests {
+  enum Kind: String, CaseIterable { case simulated, real }
+
+  private static func database(_ kind: Kind) async throws -> any SharedDatabase {
+    switch kind {
+    case .simulated: return SimulatedConnection(SimulatedDatabase())
+    case .real:
+      let settings = try await PostgresServer.database()
+      try await PostgresDatabase.migrate([settings])
+      return try await PostgresDatabase.open([settings])
+    }
+  }
+
+  private static let kinds: [Kind] = PostgresServer.isInstalled ? Kind.allCases : [.simulated]
+  private static func now() -> Timestamp { SystemTime().now() }
+
+  private static func id(_ number: Int) -> String { "0199a3f2-4c00-7abc-8def-\(String(number + 100_000_000_000))" }
+
+  private static func created(_ run: String) -> StateEvent {
+    .runCreated(
+      RunCreated(
+        run: run, at: now(), recipe: "averages", file: "averages.yaml", texts: .inline(.object([:])),
+        inputs: .object([:]), program: "test"))
+  }
+
+  private static func received(_ id: String, _ name: String, before span: TimeSpan = .zero) throws -> StateEvent {
+    .eventReceived(EventRecord(id: id, name: name, receivedAt: try #require(now().advanced(by: .zero - span))))
+  }
+
+  @Test(arguments: kinds) func `An event is free once the runs that wait for it have had their turn`(
+    kind: Kind
+  ) async throws {
+    let database = try await Self.database(kind)
+    let worker = try await database.register(WorkerTerms(name: "lab-1"), lease: .seconds(600))
+    let store = SharedStateStore(database, holder: worker.id)
+    let run = Self.id(1)
+    let wait = WaitRecord(.event, event: "handed-in")
+    try await store.append([
+      Self.created(run), .stepWaits(StepWaits(run: run, at: Self.now(), step: "w", now: Self.now(), wait: wait)),
+      .runStatusChanged(RunStatusChanged(run: run, at: Self.now(), status: .waiting)),
+    ])
+    #expect(try await database.freeEvents() == [])
+    // Nobody waits for the first. The run is told of the others, each of which it may be looking at.
+    try await store.append(try Self.received("none", "other"))
+    try await store.append(try Self.received("new", "handed-in"))
+    try await store.append(try Self.received("seen", "handed-in", before: .seconds(10)))
+    try await store.append(try Self.received("old", "handed-in", before: .seconds(100)))
+    #expect(try await database.freeEvents() == ["old", "none"])
+    // It has looked.
+    #expect(try await database.takeNews(of: worker) == [run])
+    #expect(try await database.freeEvents() == ["old", "seen", "none"])
+    try await store.append(.eventConsumed(EventConsumed(at: Self.now(), id: "seen", by: run)))
+    #expect(try await database.freeEvents() == ["old", "none"])
+    try await store.append(.runEnded(RunEnded(run: run, at: Self.now(), status: .succeeded)))
+    #expect(try await database.freeEvents() == ["old", "none", "new"])
+    try await store.close()
+  }
+
+  @Test(arguments: kinds) func `Runs that are open are told from those that are over`(kind: Kind) async throws {
+    let database = try await Self.database(kind)
+    let store = SharedStateStore(database)
+    try await store.append([Self.created(Self.id(1)), Self.created(Self.id(2))])
+    try await store.append(.runEnded(RunEnded(run: Self.id(1), at: Self.now(), status: .succeeded)))
+    #expect(try await database.openRuns(among: [Self.id(1), Self.id(2), Self.id(3), "r"]) == [Self.id(2)])
+    #expect(try await database.openRuns(among: []) == [])
+    try await store.close()
+  }
+
+  @Test(arguments: kinds) func `A request is taken once, by the one that leads`(kind: Kind) async throws {
+    let database = try await Self.database(kind)
+    let first = try await database.register(WorkerTerms(name: "lab-1"), lease: .seconds(600))
+    let second = try await database.register(WorkerTerms(name: "lab-2"), lease: .seconds(600))
+    #expect(try await database.lead(first, lease: .seconds(600), clock: Self.now(), isWilling: true) == 1)
+    for _ in 0..<2 { try await database.ask("a", "first") }
+    try await database.ask("b", "second")
+    #expect(try await database.takeRequests(by: second) == [])
+    #expect(try await database.takeRequests(by: first) == ["first", "second"])
+    #expect(try await database.takeRequests(by: first) == [])
+    #expect(try await database.answer(to: "a") == nil)
+    try await database.answer("a", "done")
+    #expect(try await database.answer(to: "a") == "done")
+    #expect(try await database.forgetRequest("a"))
+    #expect(try await database.answer(to: "a") == nil)
+    // One that nobody has taken is known not to be done.
+    try await database.ask("c", "third")
+    #expect(try await !database.forgetRequest("c"))
+    #expect(try await database.takeRequests(by: first) == [])
+    // The next leader takes what its predecessor didn't.
+    try await database.ask("d", "fourth")
+    try await database.resign(first)
+    #expect(try await database.takeRequests(by: first) == [])
+    #expect(try await database.lead(second, lease: .seconds(600), clock: Self.now(), isWilling: true) == 2)
+    #expect(try await database.takeRequests(by: second) == ["fourth"])
+    await database.close()
+  }
+
+  @Test(arguments: kinds) func `A change of the schedules and a lead that is given back are hinted at`(
+    kind: Kind
+  ) async throws {
+    let database = try await Self.database(kind)
+    let store = SharedStateStore(database)
+    var hints: [ScheduleHint] = []
+    func wait(for wanted: ScheduleHint) async {
+      for await hint in database.scheduleHints {
+        hints.append(hint)
+        if hint == wanted { return }
+      }
+    }
+    try await store.append(
+      .scheduleSet(ScheduleSet(at: Self.now(), schedule: "tick", recipe: "tick", file: "tick.yaml", spec: "s")))
+    await wait(for: .changed)
+    let worker = try await database.register(WorkerTerms(name: "lab-1"), lease: .seconds(600))
+    _ = try await database.lead(worker, lease: .seconds(600), clock: Self.now(), isWilling: true)
+    try await database.resign(worker)
+    await wait(for: .vacant)
+    // One that doesn't lead gives nothing back.
+    try await database.resign(worker)
+    try await database.ask("a", "first")
+    await wait(for: .changed)
+    #expect(hints.last == .changed && hints.count { $0 == .vacant } == 1)
+    try await store.close()
+  }
+}
