@@ -28,7 +28,8 @@ let program = Command(
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
     whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand,
-    tokenCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand, manualCommand, helpCommand,
+    tokenCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand, manualCommand,
+    helpCommand,
   ], otherWords: .ofProgram)
 
 let inputOptions: [Command.Option] = [

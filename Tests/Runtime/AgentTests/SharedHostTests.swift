@@ -117,6 +117,15 @@ import Testing
     try await first.start(short, SharedHostTests.short)
     await until("it waits") { first.agent.store.run(short)?.steps["w"]?.status == .waiting }
     let second = await bench("lab-2")
+    let unknown = try await second.ask(#"{"ask":"drainWorker","name":"lab-3"}"#)
+    #expect(
+      unknown == [
+        #"{"failed":{"kind":"notFound","message":"there is no worker 'lab-3' (did you mean 'lab-1'?); see: errand workers"}}"#
+      ])
+    let evicted = try await second.ask(#"{"ask":"evictWorker","name":"lab-1"}"#)
+    #expect(
+      evicted.first?.hasPrefix(#"{"failed":{"kind":"conflict","message":"the lease of the worker 'lab-1' lasts"#)
+        == true)
     let drained = try await second.ask(#"{"ask":"drainWorker","name":"lab-1"}"#)
     #expect(drained.first?.contains(#""name":"lab-1""#) == true, "\(drained)")
     await until("it drains") { await first.host.isDraining }
@@ -128,15 +137,6 @@ import Testing
     #expect(try await second.ended(night).claims.map(\.worker) == ["lab-2"])
     await until("its end is told") { lines.withLock { $0.last?.hasPrefix(#"{"ended":{"#) } == true }
     try await follower.value
-    let unknown = try await second.ask(#"{"ask":"drainWorker","name":"lab-3"}"#)
-    #expect(
-      unknown == [
-        #"{"failed":{"kind":"notFound","message":"there is no worker 'lab-3' (did you mean 'lab-1'?); see: errand workers"}}"#
-      ])
-    let evicted = try await second.ask(#"{"ask":"evictWorker","name":"lab-1"}"#)
-    #expect(
-      evicted.first?.hasPrefix(#"{"failed":{"kind":"conflict","message":"the lease of the worker 'lab-1' lasts"#)
-        == true)
     try await stop(first, second)
   }
 
