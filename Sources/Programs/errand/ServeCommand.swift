@@ -334,7 +334,8 @@ private struct Service {
     let workspace = current.value.workspace
     if workspace.database != nil, workspace.retention.dataFor != nil {
       log.say(
-        "keepsData", "'history: keepDataFor' has no effect in a database yet: the data of finished runs stays with them",
+        "keepsData",
+        "'history: keepDataFor' has no effect in a database yet: the data of finished runs stays with them",
         .warning)
     }
     if let fault = current.value.workspace.failureRecipeFault { log.show([fault]) }

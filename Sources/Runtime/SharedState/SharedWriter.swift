@@ -185,7 +185,9 @@ actor SharedWriter {
     guard let run = held[id], let worker = held.worker else { return }
     guard run.log.record.rests else { throw .isNeeded(id) }
     do throws(DatabaseError) {
-      if try await database.release(id, at: run.log.number, of: WorkerIdentity(id: worker)) { return held.letGo(id, claim: run.epoch) }
+      if try await database.release(id, at: run.log.number, of: WorkerIdentity(id: worker)) {
+        return held.letGo(id, claim: run.epoch)
+      }
     } catch {
       return held.leaveUnreleased(id)
     }

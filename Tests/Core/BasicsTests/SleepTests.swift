@@ -60,7 +60,9 @@ import Testing
       for seed in 0..<4 {
         group.addTask {
           for count in 0..<3000 {
-            let sleeping = Task { try? await SystemTime().sleep(for: TimeSpan(nanoseconds: 50_000 + count % 100 * 1000)) }
+            let sleeping = Task {
+              try? await SystemTime().sleep(for: TimeSpan(nanoseconds: 50_000 + count % 100 * 1000))
+            }
             let start = SystemTime().elapsed()
             while SystemTime().elapsed() - start < TimeSpan(nanoseconds: 50_000 + (count + seed * 25) % 100 * 1000) {}
             sleeping.cancel()

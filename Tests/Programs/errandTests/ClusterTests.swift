@@ -4,8 +4,9 @@ import PostgresClient
 import PostgresTestKit
 import Testing
 
-/// Four agents on one state in PostgreSQL, and a school that counts writes: agents are killed and frozen, and the server is
-/// killed, until its standby takes over. All of them have the same schedule, of which each slot starts one run.
+/// Four agents on one state in PostgreSQL, and a school that counts writes.
+///
+/// Agents are killed and frozen, and the server is killed, until its standby takes over. All of them have the same schedule, of which each slot starts one run.
 ///
 /// `ERRAND_CLUSTER=600` lets it go on for as many seconds; otherwise there are a few faults.
 @Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"), .timeLimit(.minutes(120)))
