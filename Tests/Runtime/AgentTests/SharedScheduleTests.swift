@@ -130,6 +130,7 @@ import Testing
       try await idle.ask(#"{"ask":"trigger","id":"tick"}"#).first?.contains("there is no schedule 'tick'") == true)
     let (leader, other) = try await pair()
     #expect(try await SimulatedConnection(database).leader().name == "lab-1")
+    await until("the leader has made its schedule") { await other.agent.store.schedule("tick") != nil }
     let question = #"{"ask":"upcoming","limit":3}"#
     let wanted = [
       #"{"slots":[{"schedule":"tick","slot":"2026-11-20T10:00:00Z"},{"schedule":"tick","slot":"2026-11-20T11:00:00Z"},{"schedule":"tick","slot":"2026-11-20T12:00:00Z"}]}"#
@@ -242,6 +243,8 @@ import Testing
     let hook = "on: [{ webhook: { path: marks, verify: { none: true }, id: event.data.id } }]\n"
     try recipe("hook", hook + ScheduleHostTests.done)
     let (leader, other) = try await pair()
+    // Before that, a sender is told to try again.
+    await until("the leader has made its schedule") { await other.agent.store.schedule("hook") != nil }
     let delivery = Delivery(fields: [("Content-Type", "application/json")], body: Array(#"{"id":"d1"}"#.utf8))
     let first = await other.schedules.receive(delivery, at: "marks")
     guard case .received(let id) = first else {
