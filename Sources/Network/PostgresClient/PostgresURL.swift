@@ -106,18 +106,7 @@ extension PostgresSettings {
 
   /// A part without its `%XX`; nil if one is malformed, or a zero byte or no UTF-8 comes of it.
   private static func decoded(_ part: some Collection<UInt8>) -> String? {
-    var bytes: [UInt8] = []
-    var rest = Array(part)[...]
-    while let byte = rest.popFirst() {
-      guard byte == ASCII.percent else {
-        bytes.append(byte)
-        continue
-      }
-      guard let escaped = [UInt8](hexadecimal: String(decoding: rest.prefix(2), as: UTF8.self)), escaped.count == 1
-      else { return nil }
-      bytes += escaped
-      rest = rest.dropFirst(2)
-    }
-    return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
+    guard let text = String(validating: part, as: UTF8.self)?.percentDecoded, !text.utf8.contains(0) else { return nil }
+    return text
   }
 }

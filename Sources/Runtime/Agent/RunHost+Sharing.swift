@@ -1,8 +1,8 @@
 // What the host does with a state that several programs share.
 //
-// A run that this program has taken up is carried on as after a start. One that waits, or that only a person has go on,
-// is given up, so that it costs a row and no place here; one that somebody here follows stays. Whatever people ask of a
-// run that is held elsewhere is in the state before it is heeded there.
+// A run that this program has taken up is carried on as after a start. A run that waits, or that goes on only when a
+// person acts, is given up, so that it takes none of this program's places; but not while somebody follows it here. What
+// people ask of a run that another program holds is recorded in the state first, and that program acts on it then.
 import Basics
 import RunState
 import Runs
@@ -14,6 +14,9 @@ extension RunHost {
 
   /// Whether nothing more is begun here.
   var isEnding: Bool { isStopping || failure != nil }
+
+  /// The runs of which there is anything to remember.
+  private var idsInOrder: [String] { lives.keys.sorted { $0.precedesByScalars($1) } }
 
   func heed(_ news: SharedNews) async {
     guard !isStopping else { return }
@@ -27,17 +30,13 @@ extension RunHost {
     case .deposed(let id): lose(id)
     case .lost:
       keeper.tell(.shared(news))
-      for id in lives.keys.sorted(by: { $0.precedesByScalars($1) }) { lose(id) }
+      for id in idsInOrder { lose(id) }
     case .back, .reaped: keeper.tell(.shared(news))
     case .draining(let isDraining):
       self.isDraining = isDraining
       keeper.tell(.shared(news))
-      // Those that somebody follows here are followed from afar.
-      if isDraining {
-        for id in lives.keys.sorted(by: { $0.precedesByScalars($1) }) where store.run(id)?.rests == true {
-          await giveUp(id)
-        }
-      }
+      // Runs with followers here go, too; their followers are then told what the state says.
+      if isDraining { for id in idsInOrder where store.run(id)?.rests == true { await giveUp(id) } }
     }
   }
 
@@ -72,7 +71,7 @@ extension RunHost {
     Task { await walk.engine.force(after: .zero) }
   }
 
-  /// Gives a run up that rests, unless somebody follows it here and this program takes runs up.
+  /// Gives up a run that rests; one with followers here only if this program is draining.
   func giveUp(_ id: String) async {
     guard ownsAll, !isStopping, let sharing = store.sharing, store.run(id) != nil, !isWalked(id),
       isDraining || !followers.isFollowed(id)

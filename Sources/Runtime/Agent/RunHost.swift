@@ -117,7 +117,7 @@ package actor RunHost {
     ownsAll = true
     if store.sharing != nil {
       do throws(StateError) { try await share(takingUp: true) } catch { keeper.fail(error) }
-      // What is due is taken up from now on, by whoever can.
+      // From now on, programs that can run what is due take it up.
       return []
     }
     let left = await RunRecovery.recover(in: folder, by: self)

@@ -1,6 +1,8 @@
-// Requests that steer schedules, which the leader has to do where several programs share the state: they come to any
-// program, which hands them to the leader through the state. Each is taken once, before it is done; whoever leads by then
-// takes it. Where no program leads, a request is done where it came in, as a command without an agent does it.
+// Requests that steer schedules, where several programs share the state.
+//
+// They may come to any program, and the leader has to do them, so the program hands them to the leader through the state.
+// The program that leads at that moment takes each request once, before it does it. Where no program leads, a request is
+// done where it came in, as a command without an agent does it.
 import Basics
 import RunState
 import Synchronization

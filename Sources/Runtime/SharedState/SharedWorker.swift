@@ -113,7 +113,7 @@ package actor SharedWorker {
     guard let identity else { throw .unavailable("the lease on runs is over; there will be another in a moment") }
     switch try await database.claim(run, identity, terms, at: time.now()) {
     case .claimed(let run):
-      held.take(HeldRuns.Run(run.log, epoch: run.epoch), by: identity.id)
+      hold(run, by: identity)
       return .here
     // A claim of this program's own may be under way.
     case .held(let name, let worker): return worker == identity.id && held[run] != nil ? .here : .elsewhere(name)
@@ -125,6 +125,12 @@ package actor SharedWorker {
         "the worker '\(name.safe)' is draining and takes up no run; ask another, or first: "
           + "errand workers drain \(name.shellQuoted) --undo")
     }
+  }
+
+  /// Holds a run that was claimed; nothing of that counts if the lease ended meanwhile, because another claim refuses what
+  /// is written.
+  private func hold(_ run: ClaimedRun, by identity: WorkerIdentity) {
+    held.take(HeldRuns.Run(run.log, epoch: run.epoch), by: identity.id)
   }
 
   /// Looks at once whether something is due.
@@ -248,10 +254,7 @@ package actor SharedWorker {
         let room = min(terms.capacity - held.count, SharedWorker.batch)
         if room <= 0 { return }
         let claimed = try await database.claim(identity, terms, most: room, at: time.now())
-        // Nothing of it counts if the lease ended meanwhile: another claim refuses what is written.
-        for run in claimed {
-          held.take(HeldRuns.Run(run.log, epoch: run.epoch), by: identity.id)
-        }
+        for run in claimed { hold(run, by: identity) }
         if !claimed.isEmpty { tell(.claimed(claimed.map(\.log.record))) }
         if claimed.count < room { return }
       }

@@ -536,7 +536,7 @@ actor SharedWriter {
   /// Has a run wait for a person whose log ends before what was acknowledged: a server that was behind took over.
   private func pauseCut(_ run: HeldRuns.Run) async throws(StateError) -> StateError {
     let id = run.log.record.id
-    guard let found = try await entries(of: id, after: 0), let worker = held.worker else { return .notHeld(id) }
+    guard let found = try await entries(of: id, after: 0), held.worker != nil else { return .notHeld(id) }
     let rest = HeldRuns.Run(try LoggedRun(id, folded: nil, entries: found), epoch: run.epoch)
     let lost = run.log.number - rest.log.number
     let last = rest.log.record.stepsInOrder.last.map { " after '\($0.path)' began" } ?? ""
@@ -550,10 +550,7 @@ actor SharedWriter {
     _ = try await untilKnown { [database] () async throws(DatabaseError) in
       try await database.append([entry], changing: [OpenRunRow(next.record)])
     }
-    if held[id]?.epoch == run.epoch {
-      held.leaveUnreleased(id)
-      if (try? await database.abandon([id], of: WorkerIdentity(id: worker))) != nil { held.noteReleased([id]) }
-    }
+    if held[id]?.epoch == run.epoch { await letGo(id) }
     tell(.deposed(id))
     return .deposed(id)
   }
