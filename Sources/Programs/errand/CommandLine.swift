@@ -308,10 +308,16 @@ private let stateCommand = Command(
   "state", "Moves the whole state: open runs, history, slots and large values; makes one in a database.",
   subcommands: [
     Command(
-      "export", "Writes the state to one file, also while an agent works on it.",
+      "export", "Writes the state to one file, also while agents work on it.",
       arguments: [.required("file", "The file to write; - for standard output.", .file)],
-      options: [.flag("force", "Replaces an existing file.")],
-      examples: [.init("state export errand-backup.archive", "Makes a backup.")]),
+      options: [
+        .flag("force", "Replaces an existing file."),
+        .flag("move", "Closes the state, so that it goes on only where the file is imported."),
+      ],
+      examples: [
+        .init("state export errand-backup.archive", "Makes a backup."),
+        .init("state export --move errand.archive", "Moves the state; see docs/several-machines.md."),
+      ]),
     Command(
       "import", "Imports what export wrote, as a whole or not at all.",
       arguments: [.required("file", "The file to read; - for standard input.", .file)],

@@ -3,7 +3,9 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
+import Recipes
 import RunState
+import Runs
 import SharedState
 
 /// `errand state`: writes the whole state to one file, and reads it back; makes the tables of one in a database.
@@ -18,29 +20,28 @@ struct StateCommand: DispatchedCommand {
 
   private var archive: StateArchive { StateArchive(workspace.stateFolder, program: version) }
   private var file: String { parsed["file"].text ?? "-" }
+  private var isMoving: Bool { parsed["move"].isGiven }
 
   func run() async throws(RuntimeError) -> ExitCode {
     let command = parsed.command.last ?? ""
     if ["init", "migrate"].contains(command) { return try await migrate(makesNew: command == "init") }
-    if workspace.database != nil {
-      throw RuntimeError(
-        .usage,
-        "'errand state \(command)' is for a state in a folder, and this one is in \(workspace.stateName); back the "
-          + "database up with pg_dump")
-    }
     let report: StateArchive.Report
     switch command {
     case "import":
-      report = try takeIn()
-      console.say("\(report.summary) are in \(workspace.stateFolder) now")
+      report = try await takeIn()
     default:
-      report = try export()
+      report = try await export()
       console.say("\(report.summary) are in \(file == "-" ? "the archive" : file) now")
+      if isMoving {
+        console.say("the state in \(workspace.stateName) is closed; it goes on where the archive is imported")
+      }
     }
-    for notice in report.notices {
-      console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)")
-    }
+    for notice in report.notices { note(notice) }
     return .done
+  }
+
+  private func note(_ notice: String) {
+    console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)")
   }
 
   private func migrate(makesNew: Bool) async throws(RuntimeError) -> ExitCode {
@@ -70,16 +71,19 @@ struct StateCommand: DispatchedCommand {
     return .done
   }
 
-  private func export() throws(RuntimeError) -> StateArchive.Report {
-    guard Files.exists(workspace.stateFolder) else {
+  private func export() async throws(RuntimeError) -> StateArchive.Report {
+    if workspace.database == nil, !Files.exists(workspace.stateFolder) {
       throw RuntimeError(.noInput, "there is no state in \(workspace.stateFolder)")
     }
     if file == "-" {
-      let output = Descriptor(owning: dup(STDOUT_FILENO))
-      return try kept { () throws(StateError) in
-        try archive.export(at: SystemTime().now()) { bytes throws(FileError) in
-          try output.write(bytes, "standard output")
-        }
+      if isMoving {
+        throw RuntimeError(.usage, "--move closes the state once its archive is kept; name a file in place of -")
+      }
+      let output = dup(STDOUT_FILENO)
+      defer { close(output) }
+      return try await export { bytes throws(FileError) in
+        try Descriptor(owning: dup(output)).write(bytes, "standard output")
+      } finish: { () throws(StateError) in
       }
     }
     try refuseTarget()
@@ -91,18 +95,50 @@ struct StateCommand: DispatchedCommand {
       return try disk.openForAppending(temporary)
     }
     do throws(RuntimeError) {
-      let report = try kept { () throws(StateError) in
-        try archive.export(at: SystemTime().now()) { bytes throws(FileError) in try output.append(bytes) }
+      return try await export { bytes throws(FileError) in
+        try output.append(bytes)
+      } finish: { () throws(StateError) in
+        do throws(FileError) {
+          try output.sync()
+          try disk.rename(temporary, to: file)
+          try Files.syncFolder(of: file)
+        } catch {
+          throw StateError(.unavailable, error.description)
+        }
       }
-      try RuntimeError.creating { () throws(FileError) in
-        try output.sync()
-        try disk.rename(temporary, to: file)
-        try Files.syncFolder(of: file)
-      }
-      return report
     } catch {
       try? disk.remove(temporary)
       throw error
+    }
+  }
+
+  /// Writes the archive, and closes the state if it moves.
+  ///
+  /// - Parameter finish: Has the archive kept, before the state is closed.
+  private func export(
+    _ write: @escaping ([UInt8]) throws(FileError) -> Void, finish: () throws(StateError) -> Void
+  ) async throws(RuntimeError) -> StateArchive.Report {
+    let now = SystemTime().now()
+    let moved = isMoving ? MovedState(at: now, to: Workspace.absolute(file, in: Workspace.workingFolder)) : nil
+    if let database = workspace.database {
+      let servers = try await workspace.servers(of: database, secrets: workspace.secretSources())
+      do throws(StateError) {
+        return try await PostgresDatabase.export(
+          servers, moving: moved, at: now, program: version, write, finish: finish)
+      } catch {
+        throw refusal(error)
+      }
+    }
+    let lock = isMoving ? try FolderLock.held(by: "errand \(version)", workspace.stateFolder) : nil
+    defer { lock?.release() }
+    do throws(StateError) {
+      if isMoving, let moved = try archive.moved() { throw .movedAlready(moved) }
+      let report = try archive.export(at: now, isMoved: isMoving, write)
+      try finish()
+      if let moved { try archive.close(as: moved) }
+      return report
+    } catch {
+      throw refusal(error)
     }
   }
 
@@ -118,38 +154,80 @@ struct StateCommand: DispatchedCommand {
     }
   }
 
-  private func takeIn() throws(RuntimeError) -> StateArchive.Report {
-    let folder = workspace.stateFolder
-    let lock = try FolderLock.held(by: "errand \(version)", folder)
-    defer { lock?.release() }
+  private func takeIn() async throws(RuntimeError) -> StateArchive.Report {
+    if workspace.database != nil, parsed["replace"].isGiven {
+      throw RuntimeError(
+        .usage,
+        "--replace is for a state in a folder, and this one is in \(workspace.stateName); an archive is imported into a "
+          + "database without a state")
+    }
     let number = file == "-" ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC)
     guard number >= 0 else { throw RuntimeError(.noInput, "\(FileError(.read, file, .system(errno)))") }
-    let input = Descriptor(owning: number)
-    return try kept { () throws(StateError) in
-      try archive.import(replacing: parsed["replace"].isGiven, at: SystemTime().now()) {
-        count throws(FileError) in
-        var bytes = [UInt8](repeating: 0, count: count)
-        let read = try input.retrying(.read, file == "-" ? "standard input" : file) {
-          bytes.withUnsafeMutableBytes { Glibc.read(input.number, $0.baseAddress, $0.count) }
-        }
+    defer { close(number) }
+    let name = file == "-" ? "standard input" : file
+    func read(_ count: Int) throws(FileError) -> [UInt8] {
+      var bytes = [UInt8](repeating: 0, count: count)
+      while true {
+        let read = bytes.withUnsafeMutableBytes { Glibc.read(number, $0.baseAddress, $0.count) }
+        if read < 0, errno == EINTR { continue }
+        if read < 0 { throw FileError(.read, name, .system(errno)) }
         bytes.removeLast(count - read)
         return bytes
       }
     }
+    if let database = workspace.database { return try await takeIn(to: database, read) }
+    let folder = workspace.stateFolder
+    let lock = try FolderLock.held(by: "errand \(version)", folder)
+    defer { lock?.release() }
+    do throws(StateError) {
+      let report = try archive.import(replacing: parsed["replace"].isGiven, at: SystemTime().now(), read)
+      console.say("\(report.summary) are in \(folder) now")
+      return report
+    } catch {
+      throw refusal(error)
+    }
   }
 
-  private func kept(
-    _ body: () throws(StateError) -> StateArchive.Report
-  ) throws(RuntimeError) -> StateArchive.Report {
-    do throws(StateError) { return try body() } catch {
-      let kind: RuntimeError.Kind =
-        switch error.kind {
-        case .invalid, .secret: .cannotCreate
-        case .damaged, .newer: .invalid
-        case .unavailable, .fatal, .closed, .deposed: .unavailable
+  private func takeIn(
+    to database: DatabaseSettings, _ read: @escaping (Int) throws(FileError) -> [UInt8]
+  ) async throws(RuntimeError) -> StateArchive.Report {
+    let secrets = workspace.secretSources()
+    let servers = try await workspace.servers(of: database, secrets: secrets)
+    let factory = RunFactory(
+      workspace: workspace, secrets: secrets, pool: ServicePool(time: SystemTime()), time: SystemTime())
+    do throws(StateError) {
+      let taken = try await PostgresDatabase.import(
+        servers, placing: { factory.place(&$0, withTexts: $1) }, read)
+      if taken.wasThere {
+        console.say("the archive was imported into \(workspace.stateName) before; nothing was changed")
+        return StateArchive.Report()
+      }
+      console.say("\(taken.report.summary) are in \(workspace.stateName) now")
+      if taken.isMoved {
+        // Says in the folder where its state is, if it was in this one.
+        if var moved = try archive.moved(), moved.at == taken.at {
+          moved.to = workspace.stateName
+          try archive.close(as: moved)
         }
-      throw RuntimeError(kind, error.message)
+      } else {
+        note(
+          "the state that the archive was made of wasn't closed; if it goes on there as well, its runs are done twice: "
+            + "stop it, or move it with: errand state export --move")
+      }
+      return taken.report
+    } catch {
+      throw refusal(error)
     }
+  }
+
+  private func refusal(_ error: StateError) -> RuntimeError {
+    let kind: RuntimeError.Kind =
+      switch error.kind {
+      case .invalid, .secret: .cannotCreate
+      case .damaged, .newer: .invalid
+      case .unavailable, .fatal, .closed, .deposed: .unavailable
+      }
+    return RuntimeError(kind, error.message)
   }
 }
 

@@ -131,6 +131,16 @@ package struct RunFactory: Sendable {
     return recipe
   }
 
+  /// Says in a run that began elsewhere which programs may carry it on; gives a sentence if its recipe doesn't tell.
+  package func place(_ run: inout RunRecord, withTexts texts: Value) -> String? {
+    do throws(Diagnostics) {
+      workspace.place(&run.origin, of: try checkedRecipe(of: run, among: texts))
+      return nil
+    } catch {
+      return "the recipe of the run \(run.id) doesn't fit this version of errand, so that any machine may take it up"
+    }
+  }
+
   /// Why runs of a recipe would be refused here; nil if they wouldn't be.
   ///
   /// No command is run to find out.

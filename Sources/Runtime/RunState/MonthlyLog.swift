@@ -303,6 +303,16 @@ extension LogRecord {
     self = record
   }
 
+  /// The line that holds a record's own text, with its end.
+  static func line(ofText text: [UInt8]) -> [UInt8] {
+    var sum = Checksum()
+    sum.update(text)
+    return logSumLabel + Array(sum.text.utf8) + recordLabel + text + lineEnd
+  }
+
+  /// How many bytes a line has besides the record's own text.
+  static var lineOverhead: Int { textStart + lineEnd.count }
+
   /// The sum at the beginning of a line, or nil if that is damaged.
   static func sum(inLine line: ArraySlice<UInt8>) -> Checksum? {
     guard line.count >= textStart, line.starts(with: logSumLabel) else { return nil }

@@ -77,6 +77,14 @@ package struct LoggedRun: Sendable, Equatable {
     self.sum = sum.value
   }
 
+  /// A run that comes from elsewhere: its log begins with an entry of no events, and what the run is then.
+  package static func moved(
+    _ record: RunRecord
+  ) throws(StateError) -> (run: LoggedRun, entry: LogEntry, folded: FoldedLog) {
+    let (run, entry) = try LoggedRun(new: record).next(record, by: [], epoch: 0)
+    return (run, entry, try run.folded)
+  }
+
   /// Reads a log: what it was folded to, if it was, and all entries after that.
   ///
   /// - Throws: If there is nothing that can be read.

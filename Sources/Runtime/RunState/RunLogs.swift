@@ -146,7 +146,7 @@ final class RunLogs: Sendable {
   // MARK: - Files
 
   /// The name of the folder and of the file of a run's log; nil for an id that can't be a file's name.
-  private static func place(of run: String) -> (month: String, file: String)? {
+  static func place(of run: String) -> (month: String, file: String)? {
     guard !run.isEmpty, run.utf8.count <= 100, run.utf8.first != ASCII.dot,
       run.utf8.allSatisfy({ byte in
         0x30...0x39 ~= byte || 0x41...0x5A ~= byte || 0x61...0x7A ~= byte || "-_.".utf8.contains(byte)

@@ -2,7 +2,7 @@
 ///
 /// Lines of JSON, some of them followed by the bytes of a file and a line end:
 ///
-///     {"archive":1,"program":"errand 0.1","at":"2026-11-20T09:00:00Z"}
+///     {"archive":1,"program":"errand 0.1","at":"2026-11-20T09:00:00Z","moved":true}
 ///     {"sum":"0f…"}
 ///     {"file":"state.json","size":5120}
 ///     …5120 bytes…
@@ -15,7 +15,8 @@
 /// Each sum is the CRC-64/XZ of everything from the beginning of the archive to the line before it, so that a fault is
 /// found at its file, and an archive that is cut off, or lacks a part, is never taken for whole. `state.json` comes
 /// first and is a snapshot (`Snapshot`) of everything that is open; then come the history, the ledger, the blobs and the
-/// logs of runs, as they are in the folder. Rebuildable files (indexes) and local ones (the lock, the socket, caches) are left out.
+/// logs of runs, as they are in a folder. Rebuildable files (indexes) and local ones (the lock, the socket, caches) are left out.
+/// `moved` says that the state was closed with the archive (`MovedState`), so that it goes on nowhere else.
 package import Basics
 
 package struct StateArchive: Sendable {
@@ -30,6 +31,8 @@ package struct StateArchive: Sendable {
     package var bytes = 0
     /// Sentences about what was left out, or where the earlier state is.
     package var notices: [String] = []
+
+    package init() {}
   }
 
   let path: String
@@ -46,77 +49,47 @@ package struct StateArchive: Sendable {
 
   // MARK: - Writing
 
-  /// The destination of the bytes, which are counted and summed.
-  private struct Output {
-    let write: ([UInt8]) throws(FileError) -> Void
-    var sum = Checksum()
-    var count = 0
-
-    mutating func put(_ bytes: [UInt8]) throws(StateError) {
-      sum.update(bytes)
-      count += bytes.count
-      try onDisk { () throws(FileError) in try write(bytes) }
-    }
-
-    mutating func endPart() throws(StateError) {
-      try put(Array("{\"sum\":\"\(sum.text)\"}\n".utf8))
-    }
-  }
-
   /// Writes the archive of a folder, piece by piece, even while an agent holds it.
+  ///
+  /// - Parameter isMoved: Whether the folder will be closed, whose lock the caller holds.
   package func export(
-    at now: Timestamp, _ write: ([UInt8]) throws(FileError) -> Void
+    at now: Timestamp, isMoved: Bool = false, _ write: ([UInt8]) throws(FileError) -> Void
   ) throws(StateError) -> Report {
     try withoutActuallyEscaping(write) { write throws(StateError) in
-      var output = Output(write: write)
       var report = Report()
       let logs = StateLogs(path, fileSystem)
       let (opened, sizes) = try settled(logs)
-      let snapshot = Snapshot(
-        generation: max(opened.generation, 1), position: opened.position, state: opened.state, newest: opened.newest,
-        program: program)
       report.openRuns = opened.state.runs.count
+      var output = try ArchiveWriter(program: program, at: now, isMoved: isMoved, write)
       try output.put(
-        Array("{\"archive\":\(StateArchive.version),\"program\":\(JSON.quoted(program)),\"at\":\"\(now)\"}\n".utf8))
-      try output.endPart()
-      // The size comes first.
-      var bytes: [UInt8] = []
-      try snapshot.write { bytes += $0 }
-      try put(Snapshot.name, size: bytes.count, to: &output) { output throws(StateError) in try output.put(bytes) }
-      var parts = 1
-      for (month, kind, size) in sizes {
-        let name = "\(kind == .runs ? "history" : "slots")/\(month.name).jsonl"
-        try put(name, size: size, to: &output) { output throws(StateError) in
-          try copyLines(of: month, kind, size, to: &output)
+        Snapshot(
+          generation: max(opened.generation, 1), position: opened.position, state: opened.state, newest: opened.newest,
+          program: program))
+      for (month, file, size) in sizes {
+        try output.put(file, size: size) { output throws(StateError) in
+          try copyLines(of: month, file, size, to: &output)
         }
         report.months += 1
-        parts += 1
       }
       report.blobs = try putBlobs(to: &output, &report.notices)
-      parts += report.blobs
       report.logs = try putLogs(to: &output)
-      parts += report.logs
-      try output.put(Array("{\"end\":\(parts)}\n".utf8))
-      try output.endPart()
-      report.bytes = output.count
+      report.bytes = try output.finish()
       return report
     }
   }
 
-  private enum Kind { case runs, slots }
-
   /// The state, and the months with the size of their whole lines at the same time; none of it moved meanwhile.
   private func settled(
     _ logs: StateLogs
-  ) throws(StateError) -> (StateFolder.Opened, [(month: LogMonth, kind: Kind, size: Int)]) {
+  ) throws(StateError) -> (StateFolder.Opened, [(month: LogMonth, file: ArchivedFile, size: Int)]) {
     var last: StateError?
     for _ in 0..<10 {
       let before = try journals()
-      var sizes: [(month: LogMonth, kind: Kind, size: Int)] = []
-      for month in try logs.history.months() { sizes.append((month, .runs, try wholeLines(of: month))) }
-      for month in try logs.slots.months() { sizes.append((month, .slots, try wholeLines(of: month))) }
+      var sizes: [(month: LogMonth, file: ArchivedFile, size: Int)] = []
+      for month in try logs.history.months() { sizes.append((month, .runs(month.name), try wholeLines(of: month))) }
+      for month in try logs.slots.months() { sizes.append((month, .slots(month.name), try wholeLines(of: month))) }
       do throws(StateError) {
-        let opened = try folder.read()
+        let opened = try folder.read(evenMoved: true)
         // Finished records move only when a generation begins.
         if try journals() == before { return (opened, sizes.filter { $0.size > 0 }) }
       } catch {
@@ -145,22 +118,13 @@ package struct StateArchive: Sendable {
     return 0
   }
 
-  private func put(
-    _ name: String, size: Int, to output: inout Output, _ content: (inout Output) throws(StateError) -> Void
-  ) throws(StateError) {
-    try output.put(Array("{\"file\":\(JSON.quoted(name)),\"size\":\(size)}\n".utf8))
-    try content(&output)
-    try output.put([ASCII.newline])
-    try output.endPart()
-  }
-
   private func copyLines(
-    of month: LogMonth, _ kind: Kind, _ size: Int, to output: inout Output
+    of month: LogMonth, _ file: ArchivedFile, _ size: Int, to output: inout ArchiveWriter
   ) throws(StateError) {
     var piece: [UInt8] = []
     let end = try fileSystem.forEachLine(of: month.data, 0..<size) { bytes, offset throws(StateError) in
       let line = bytes.dropLast()
-      guard (kind == .runs ? RunRecord.text(inLine: line) : SlotRecord.text(inLine: line)) != nil else {
+      guard file.text(inLine: line) != nil else {
         throw StateError(
           .damaged,
           "\(month.data) is damaged at byte \(offset); run 'errand doctor --repair', which puts that line aside, and try again"
@@ -180,22 +144,20 @@ package struct StateArchive: Sendable {
   }
 
   /// Puts the whole lines that the logs of runs have now.
-  private func putLogs(to output: inout Output) throws(StateError) -> Int {
+  private func putLogs(to output: inout ArchiveWriter) throws(StateError) -> Int {
     var count = 0
-    for (_, file) in try RunLogs(folder: "\(path)/logs", fileSystem: fileSystem).files() {
+    for (run, file) in try RunLogs(folder: "\(path)/logs", fileSystem: fileSystem).files() {
       // The run may be removed meanwhile.
       guard var bytes = try onDisk({ () throws(FileError) in try fileSystem.read(file) }) else { continue }
       bytes.removeSubrange((bytes.lastIndex(of: ASCII.newline).map { $0 + 1 } ?? 0)...)
       if bytes.isEmpty { continue }
-      try put(String(file.dropFirst(path.count + 1)), size: bytes.count, to: &output) { output throws(StateError) in
-        try output.put(bytes)
-      }
+      try output.put(.log(run), bytes)
       count += 1
     }
     return count
   }
 
-  private func putBlobs(to output: inout Output, _ notices: inout [String]) throws(StateError) -> Int {
+  private func putBlobs(to output: inout ArchiveWriter, _ notices: inout [String]) throws(StateError) -> Int {
     let blobs = Blobs(folder: "\(path)/blobs", fileSystem: fileSystem)
     var count = 0
     for part in try blobs.parts() {
@@ -207,12 +169,167 @@ package struct StateArchive: Sendable {
           notices.append("\(blobs.path(of: name)) is damaged and was left out")
           continue
         }
-        try put("blobs/\(part)/\(name)", size: bytes.count, to: &output) { output throws(StateError) in
-          try output.put(bytes)
-        }
+        try output.put(.blob(name), bytes)
         count += 1
       }
     }
+    return count
+  }
+}
+
+extension State {
+  /// Reads the state of an archive.
+  package init(archived bytes: [UInt8]) throws(StateError) {
+    self = try Snapshot(reading: bytes, name: "state.json of the archive").state
+  }
+}
+
+/// A file in an archive.
+package enum ArchivedFile: Hashable, Sendable {
+  /// What is open.
+  case state
+  /// The runs that ended in a month, such as `2026-11`.
+  case runs(String)
+  /// The slots that were settled in a month.
+  case slots(String)
+  /// A large value, by its SHA-256.
+  case blob(String)
+  /// What the programs of a run printed.
+  case log(String)
+
+  /// Its path in a folder; nil for a run whose id no file can have.
+  package var path: String? {
+    switch self {
+    case .state: Snapshot.name
+    case .runs(let month): "history/\(month).jsonl"
+    case .slots(let month): "slots/\(month).jsonl"
+    case .blob(let name): "blobs/\(name.prefix(2))/\(name)"
+    case .log(let run): RunLogs.place(of: run).map { "logs/\($0.month)/\($0.file)" }
+    }
+  }
+
+  /// The file of a path; nil if no archive may hold it.
+  init?(path: String) {
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    switch (parts.first, parts.count) {
+    case (_, 1): self = .state
+    case ("history", 2): self = .runs(String(parts[1].dropLast(6)))
+    case ("slots", 2): self = .slots(String(parts[1].dropLast(6)))
+    case ("blobs", 3) where BlobNames.isName(parts[2].utf8): self = .blob(parts[2])
+    case ("logs", 3): self = .log(String(parts[2].dropLast(6)))
+    default: return nil
+    }
+    guard self.path?.hasSameScalars(as: path) == true else { return nil }
+    switch self {
+    case .runs, .slots: if LogMonth(folder: "", ofFile: parts[1]) == nil { return nil }
+    default: break
+    }
+  }
+}
+
+extension ArchivedFile {
+  /// The line of a record, with its end.
+  package func line(of text: [UInt8]) -> [UInt8] {
+    switch self {
+    case .runs: RunRecord.line(ofText: text)
+    case .slots: SlotRecord.line(ofText: text)
+    case .state, .blob, .log: text + [ASCII.newline]
+    }
+  }
+
+  /// How many bytes a line has besides the record's own text.
+  package var lineOverhead: Int {
+    switch self {
+    case .runs: RunRecord.lineOverhead
+    case .slots: SlotRecord.lineOverhead
+    case .state, .blob, .log: 1
+    }
+  }
+
+  /// The record's own text in a line without its end; nil if it is damaged.
+  package func text(inLine line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    switch self {
+    case .runs: RunRecord.text(inLine: line)
+    case .slots: SlotRecord.text(inLine: line)
+    case .state, .blob, .log: line
+    }
+  }
+}
+
+/// Writes an archive: the state first, then the other files, then its end.
+package struct ArchiveWriter {
+  private let write: ([UInt8]) throws(FileError) -> Void
+  private let program: String
+  private var sum = Checksum()
+  private var count = 0
+  private var files = 0
+
+  package init(
+    program: String, at now: Timestamp, isMoved: Bool, _ write: @escaping ([UInt8]) throws(FileError) -> Void
+  ) throws(StateError) {
+    self.write = write
+    self.program = program
+    let moved = isMoved ? ",\"moved\":true" : ""
+    try put(
+      Array(
+        "{\"archive\":\(StateArchive.version),\"program\":\(JSON.quoted(program)),\"at\":\"\(now)\"\(moved)}\n".utf8))
+    try endPart()
+  }
+
+  /// Adds bytes of the file that is being put.
+  package mutating func put(_ bytes: [UInt8]) throws(StateError) {
+    sum.update(bytes)
+    count += bytes.count
+    try onDisk { () throws(FileError) in try write(bytes) }
+  }
+
+  private mutating func endPart() throws(StateError) {
+    try put(Array("{\"sum\":\"\(sum.text)\"}\n".utf8))
+  }
+
+  /// Begins a file, of which exactly as many bytes are to follow before `end`.
+  package mutating func begin(_ file: ArchivedFile, size: Int) throws(StateError) {
+    guard let path = file.path else { throw StateError(.invalid, "no file can be named after \(file)") }
+    try put(Array("{\"file\":\(JSON.quoted(path)),\"size\":\(size)}\n".utf8))
+  }
+
+  /// Ends a file.
+  package mutating func end() throws(StateError) {
+    try put([ASCII.newline])
+    try endPart()
+    files += 1
+  }
+
+  /// Puts a file whose bytes are written by a body.
+  mutating func put(
+    _ file: ArchivedFile, size: Int, _ content: (inout ArchiveWriter) throws(StateError) -> Void
+  ) throws(StateError) {
+    try begin(file, size: size)
+    try content(&self)
+    try end()
+  }
+
+  package mutating func put(_ file: ArchivedFile, _ bytes: [UInt8]) throws(StateError) {
+    try put(file, size: bytes.count) { output throws(StateError) in try output.put(bytes) }
+  }
+
+  mutating func put(_ snapshot: Snapshot) throws(StateError) {
+    // The size comes first.
+    var bytes: [UInt8] = []
+    try snapshot.write { bytes += $0 }
+    try put(.state, bytes)
+  }
+
+  /// Puts what is open of a state that isn't in a folder.
+  package mutating func put(_ state: State) throws(StateError) {
+    try put(
+      Snapshot(generation: 1, position: JournalPosition(), state: state, newest: NewestRecords(), program: program))
+  }
+
+  /// Ends the archive; gives how many bytes it has.
+  package mutating func finish() throws(StateError) -> Int {
+    try put(Array("{\"end\":\(files)}\n".utf8))
+    try endPart()
     return count
   }
 }

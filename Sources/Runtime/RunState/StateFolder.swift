@@ -5,6 +5,7 @@
 ///     journal-<g>.jsonl       what changed since
 ///     state.previous.json     the snapshot before, of generation p < g, and every journal from p on
 ///
+///     moved.json              the state goes on elsewhere (`MovedState`), and is not opened here
 ///     state.begun             empty: there was a first journal, so that an empty folder is no new state; made at the end
 ///                             of a program that leaves no snapshot
 ///
@@ -98,9 +99,16 @@ struct StateFolder {
 
   /// Reads the state and changes nothing; if asked to, as if there were no `state.json`.
   ///
-  /// - Parameter untilDamage: Whether the state before a damaged batch is returned, instead of an error.
-  func read(fromPrevious: Bool = false, untilDamage: Bool = false) throws(StateError) -> Opened {
+  /// - Parameters:
+  ///   - untilDamage: Whether the state before a damaged batch is returned, instead of an error.
+  ///   - evenMoved: Whether it is read though it goes on elsewhere.
+  func read(
+    fromPrevious: Bool = false, untilDamage: Bool = false, evenMoved: Bool = false
+  ) throws(StateError) -> Opened {
     let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }
+    if !evenMoved, names.contains(MovedState.name) {
+      try StateArchive(path, program: program, fileSystem: fileSystem).refuseMoved()
+    }
     let generations = names.compactMap(Journal.generation(ofName:)).sorted()
     var opened = Opened()
     if !fromPrevious, let (snapshot, size) = try snapshot(Snapshot.name, &opened.notices) {

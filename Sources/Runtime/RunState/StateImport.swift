@@ -52,7 +52,10 @@ extension StateArchive {
   private func holdsState(_ folder: String) throws(StateError) -> Bool {
     let names = try onDisk { () throws(FileError) in try fileSystem.list(folder) }
     return names.contains {
-      [Snapshot.name, Snapshot.previousName, Snapshot.damagedName, "history", "slots", "blobs", "logs"].contains($0)
+      [
+        Snapshot.name, Snapshot.previousName, Snapshot.damagedName, MovedState.name, "history", "slots", "blobs",
+        "logs",
+      ].contains($0)
         || Journal.generation(ofName: $0) != nil
     }
   }
@@ -105,82 +108,39 @@ extension StateArchive {
   /// Writes the content of the archive to the new folder.
   private func receive(_ input: inout ArchiveInput) throws(StateError) -> Report {
     var report = Report()
-    let header = try input.line()
-    guard let version = header["archive"]?.int else { throw input.damage("it does not begin as an archive of a state") }
-    if version > StateArchive.version {
-      throw StateError(
-        .newer,
-        "the archive has format \(version), which \(header["program"]?.string ?? "a newer version") wrote; this version reads format \(StateArchive.version) and older. Use that version, or a newer one."
-      )
-    }
-    try input.checkSum("the archive's header")
-    var parts = 0
-    while true {
-      let line = try input.line()
-      if let count = line["end"]?.int {
-        guard count == parts else { throw input.damage("it ends after \(parts) files of \(count)") }
-        try input.checkSum("the archive's end")
-        try input.expectEnd()
-        break
+    try input.begin()
+    while let (file, size) = try input.nextFile() {
+      try receive(file, size, &input)
+      switch file {
+      case .state: break
+      case .runs, .slots: report.months += 1
+      case .blob: report.blobs += 1
+      case .log: report.logs += 1
       }
-      guard let name = line["file"]?.string, let size = line["size"]?.int, size >= 0 else {
-        throw input.damage("a file's name and size should be here")
-      }
-      guard isName(name), parts > 0 || name.hasSameScalars(as: Snapshot.name) else {
-        throw input.damage("'\(name.prefix(80))' isn't a file of a state")
-      }
-      try receive(name, size, &input)
-      if name.hasPrefix("blobs/") {
-        report.blobs += 1
-      } else if name.hasPrefix("logs/") {
-        report.logs += 1
-      } else if parts > 0 {
-        report.months += 1
-      }
-      parts += 1
     }
     report.bytes = input.offset
     report.openRuns = try settle()
     return report
   }
 
-  /// Whether an archive may hold a file with that name, which becomes a path.
-  private func isName(_ name: String) -> Bool {
-    let parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    switch parts.count {
-    case 1: return name.hasSameScalars(as: Snapshot.name)
-    case 2: return ["history", "slots"].contains(parts[0]) && LogMonth(folder: "", ofFile: parts[1]) != nil
-    case 3 where parts[0] == "logs": return RunLogs.run(ofFile: parts[2], in: parts[1]) != nil
-    case 3: return parts[0] == "blobs" && BlobNames.isName(parts[2].utf8) && parts[2].prefix(2) == parts[1]
-    default: return false
-    }
-  }
-
-  private func receive(_ name: String, _ size: Int, _ input: inout ArchiveInput) throws(StateError) {
-    let file = "\(staging)/\(name)"
-    let folder = StateArchive.parent(of: file)
+  private func receive(_ file: ArchivedFile, _ size: Int, _ input: inout ArchiveInput) throws(StateError) {
+    let path = "\(staging)/\(file.path ?? "")"
+    let folder = StateArchive.parent(of: path)
     let output = try onDisk { () throws(FileError) in
       try fileSystem.makeFolder(folder)
-      return try fileSystem.size(file) == nil ? fileSystem.openForAppending(file) : nil
+      return try fileSystem.openForAppending(path)
     }
-    guard let output else { throw input.damage("'\(name)' is in it twice") }
-    var left = size
-    while left > 0 {
-      let bytes = try input.bytes(atMost: min(left, 1 << 20))
+    try input.read(size) { bytes throws(StateError) in
       try onDisk { () throws(FileError) in try output.append(bytes) }
-      left -= bytes.count
     }
-    guard try input.bytes(atMost: 1) == [ASCII.newline] else {
-      throw input.damage("'\(name)' does not end where it should")
-    }
-    try input.checkSum("'\(name)'")
+    try input.endFile(file)
     try onDisk { () throws(FileError) in
       try output.sync()
       try fileSystem.syncFolder(folder)
     }
-    if name.hasPrefix("blobs/") {
-      let bytes = try onDisk { () throws(FileError) in try fileSystem.read(file) } ?? []
-      guard try name.hasSuffix(sha256(bytes)) else { throw input.damage("'\(name)' does not match its name") }
+    if case .blob(let name) = file {
+      let bytes = try onDisk { () throws(FileError) in try fileSystem.read(path) } ?? []
+      try input.check(bytes, ofBlob: name)
     }
   }
 
@@ -242,72 +202,5 @@ extension StateArchive {
     } else {
       try onDisk { () throws(FileError) in try fileSystem.removeAll(staging) }
     }
-  }
-}
-
-/// The bytes of an archive, counted and summed.
-private struct ArchiveInput {
-  let read: (Int) throws(FileError) -> [UInt8]
-  private var buffer: [UInt8] = []
-  private var start = 0
-  private var sum = Checksum()
-  /// How many bytes were read.
-  private(set) var offset = 0
-
-  init(read: @escaping (Int) throws(FileError) -> [UInt8]) { self.read = read }
-
-  func damage(_ reason: String) -> StateError {
-    StateError(.damaged, "the archive is damaged at byte \(offset): \(reason); nothing was changed")
-  }
-
-  /// Reads on; false at the end.
-  private mutating func fill() throws(StateError) -> Bool {
-    buffer.removeFirst(start)
-    start = 0
-    let more = try onDisk { () throws(FileError) in try read(1 << 20) }
-    buffer += more
-    return !more.isEmpty
-  }
-
-  /// Some of the next bytes, at least one.
-  mutating func bytes(atMost count: Int) throws(StateError) -> [UInt8] {
-    if start == buffer.count, try !fill() { throw damage("it ends early") }
-    let taken = Array(buffer[start...].prefix(count))
-    start += taken.count
-    offset += taken.count
-    sum.update(taken)
-    return taken
-  }
-
-  /// The next line, which must be an object.
-  mutating func line() throws(StateError) -> Value {
-    while buffer[start...].firstPlace(of: ASCII.newline) == nil {
-      guard buffer.count - start < 1 << 16 else { throw damage("a line of it has no end") }
-      if try !fill() { throw damage("it ends early") }
-    }
-    let end = (buffer[start...].firstPlace(of: ASCII.newline) ?? start) + 1
-    let line = Array(buffer[start..<end])
-    guard let value = try? JSON.parse(Array(line.dropLast())), value.map != nil else {
-      throw damage("the line isn't a JSON object")
-    }
-    start = end
-    offset += line.count
-    sum.update(line)
-    return value
-  }
-
-  /// Reads the line with the sum of everything before it.
-  mutating func checkSum(_ what: String) throws(StateError) {
-    let sum = sum.text
-    let place = offset
-    guard try line()["sum"]?.string?.hasSameScalars(as: sum) == true else {
-      throw StateError(
-        .damaged, "the archive is damaged before byte \(place): the sum after \(what) is wrong; nothing was changed")
-    }
-  }
-
-  mutating func expectEnd() throws(StateError) {
-    if start == buffer.count, try !fill() { return }
-    throw damage("something follows its end")
   }
 }

@@ -307,6 +307,47 @@ extension State {
     return needs
   }
 
+  /// A state of nothing but open runs and items.
+  package init(runs: [RunRecord], items: [StoredItem]) throws(StateError) {
+    self.init()
+    for run in runs { self.runs[run.id] = run }
+    var (known, keyed): ([String: Timestamp], [String: KeyedRun]) = ([:], [:])
+    for item in items {
+      do throws(RecordError) {
+        switch item.name.kind {
+        // Both kept at once, because there may be many.
+        case .delivery: known[item.name.name] = try Timestamp(text: item.text)
+        case .key: keyed[item.name.name] = try KeyedRun(text: item.text)
+        default: try add(item)
+        }
+      } catch {
+        throw StateError(.damaged, "the \(item.name.kind) '\(item.name.name)' can't be read: \(error.message)")
+      }
+    }
+    deliveries = DeliveryKeys(known)
+    keys = RunKeys(keyed) { self.runs[$0] != nil }
+    index()
+  }
+
+  /// Everything that isn't a run's own.
+  package var items: [StoredItem] {
+    get throws(StateError) {
+      let names: [(ItemKind, [String])] = [
+        (.schedule, Array(schedules.keys)), (.event, Array(events.keys)), (.value, Array(values.keys)),
+        (.connection, Array(connections.keys)), (.token, Array(tokens.keys)),
+        (.delivery, Array(deliveries.known.keys)), (.key, Array(keys.runs.keys)),
+      ]
+      let nothing = State()
+      var items: [StoredItem] = []
+      for (kind, names) in names {
+        for name in names {
+          if case .some(let item?) = try change(of: ItemName(kind, name), since: nothing) { items.append(item) }
+        }
+      }
+      return items.sorted { $0.name < $1.name }
+    }
+  }
+
   fileprivate mutating func add(_ item: StoredItem) throws(RecordError) {
     let name = item.name.name
     switch item.name.kind {

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 extension StoredValue {
   /// The most bytes of JSON text of a value that is kept in the event itself.
@@ -51,7 +51,7 @@ extension RecordText {
 }
 
 /// The value in a blob.
-func decodedValue(of bytes: [UInt8], _ reference: BlobReference) throws(StateError) -> Value {
+package func decodedValue(of bytes: [UInt8], _ reference: BlobReference) throws(StateError) -> Value {
   do {
     return try Value(reading: try JSON.parse(bytes, limits: StateFormat.limits))
   } catch {

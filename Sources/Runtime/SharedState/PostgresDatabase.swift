@@ -145,13 +145,14 @@ package final class PostgresDatabase: SharedDatabase {
       try await connection.run(
         """
         insert into worker (name, host, pid, program, offers, queues, capacity, home, lease_until)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 microsecond') returning id
+        select $1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 microsecond'
+        where not exists (select 1 from meta where key = 'moved') returning id
         """, .text(terms.name), .text(terms.host), .int32(Int32(clamping: terms.pid)), .text(terms.program),
         .texts(Array(terms.offers)), .texts(Array(terms.queues)), .int32(Int32(clamping: terms.capacity)),
         .text(terms.home), .int64(lease.nanoseconds / 1000)
       ).first?.int64(0)
     }
-    guard let id else { throw .unusable("the database gave no id") }
+    guard let id else { throw .unusable("the state was moved elsewhere") }
     listening.withLock { $0 = id }
     return WorkerIdentity(id: id)
   }
@@ -621,17 +622,20 @@ package final class PostgresDatabase: SharedDatabase {
   private static let partSize = 1 << 20
 
   package func putBlob(_ reference: BlobReference, _ bytes: [UInt8]) async throws(DatabaseError) {
-    let parts = stride(from: 0, to: max(bytes.count, 1), by: PostgresDatabase.partSize).map { start in
-      Array(bytes[start..<min(start + PostgresDatabase.partSize, bytes.count)])
-    }
-    // One after another, because a statement holds all that it sends.
-    let digest = [UInt8](hexadecimal: reference.sha256)
+    let digest = [UInt8](hexadecimal: reference.sha256) ?? []
     try await transacting.transact { transaction throws(PostgresError) in
-      for (number, part) in parts.enumerated() {
-        try await transaction.run(
-          "insert into blob values ($1, $2, $3) on conflict do nothing", .bytes(digest), .int32(Int32(number)),
-          .bytes(part))
-      }
+      try await PostgresDatabase.put(bytes, sha256: digest, transaction)
+    }
+  }
+
+  /// Keeps a blob in parts, one after another, because a statement holds all that it sends.
+  static func put(
+    _ bytes: [UInt8], sha256 digest: [UInt8], _ transaction: PostgresTransaction
+  ) async throws(PostgresError) {
+    for (number, start) in stride(from: 0, to: max(bytes.count, 1), by: partSize).enumerated() {
+      try await transaction.run(
+        "insert into blob values ($1, $2, $3) on conflict do nothing", .bytes(digest), .int32(Int32(clamping: number)),
+        .bytes(Array(bytes[start..<min(start + partSize, bytes.count)])))
     }
   }
 
@@ -650,11 +654,12 @@ package final class PostgresDatabase: SharedDatabase {
 
   package func addLines(_ lines: [String], ofRun id: String) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
-      _ = try await connection.run(
-        "insert into line (run, text) select $1, t from unnest($2::text[]) with ordinality as u(t, n) order by n",
-        .uuid(id), .texts(lines))
+      _ = try await connection.run(PostgresDatabase.insertLines, .uuid(id), .texts(lines))
     }
   }
+
+  static let insertLines =
+    "insert into line (run, text) select $1, t from unnest($2::text[]) with ordinality as u(t, n) order by n"
 
   package func lines(
     ofRun id: String, from position: Int, bytes: Int

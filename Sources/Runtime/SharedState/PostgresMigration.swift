@@ -1,5 +1,6 @@
 import Basics
 package import PostgresClient
+package import RunState
 
 /// How many of the steps of `PostgresSchema` a database has made.
 ///
@@ -11,6 +12,8 @@ package struct PostgresSchemaVersion: Sendable, Equatable {
   package var steps: Int
   /// How many of them a program has to know.
   package var needed: Int
+  /// Where the state went on, if it did.
+  package var moved: MovedState?
 
   /// What a database is like when this program has made its steps.
   package static let current = PostgresSchemaVersion(steps: PostgresSchema.steps.count, needed: PostgresSchema.needed)
@@ -23,7 +26,14 @@ package struct PostgresSchemaVersion: Sendable, Equatable {
         "the tables of the state are those of an older version (\(steps) of \(known) steps); bring them up to date "
         + "with: errand state migrate"
     }
-    return newness(knowing: known)
+    return newness(knowing: known) ?? movedAway
+  }
+
+  private var movedAway: String? {
+    moved.map {
+      "the state in the database was moved to \($0.to) at \($0.at), and goes on there; to go on here instead, if it is "
+        + "used nowhere else, run there: delete from errand.meta where key = 'moved'"
+    }
   }
 
   /// Why a program can't even change the database.
@@ -90,7 +100,8 @@ extension PostgresDatabase {
     for step in PostgresSchema.steps.dropFirst(before.steps) {
       for statement in step { try await transaction.run(statement) }
     }
-    let after = before.steps < current.steps ? current : before
+    var after = before.steps < current.steps ? current : before
+    after.moved = before.moved
     if after != before {
       for (key, value) in [("schema", after.steps), ("needed", after.needed)] {
         try await transaction.run(
@@ -125,6 +136,7 @@ extension PostgresSchemaVersion {
     _ run: (String) async throws(PostgresError) -> PostgresResult
   ) async throws(PostgresError) -> PostgresSchemaVersion {
     var found: [String: Int] = [:]
+    var moved: MovedState?
     let isThere = try await run(
       """
       select exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -133,8 +145,9 @@ extension PostgresSchemaVersion {
     ).first?.bool(0)
     if isThere == true {
       do throws(PostgresError) {
-        for row in try await run("select key, value from errand.meta where key in ('schema', 'needed')").rows {
+        for row in try await run("select key, value from errand.meta where key in ('schema', 'needed', 'moved')").rows {
           found[try row.text(0)] = Int(try row.text(1))
+          if try row.text(0) == "moved" { moved = try? MovedState(text: row.text(1)) }
         }
       } catch {
         guard error.sqlState == "42501" else { throw error }
@@ -144,6 +157,6 @@ extension PostgresSchemaVersion {
       }
     }
     let steps = found["schema"] ?? 0
-    return PostgresSchemaVersion(steps: steps, needed: found["needed"] ?? steps)
+    return PostgresSchemaVersion(steps: steps, needed: found["needed"] ?? steps, moved: moved)
   }
 }

@@ -44,8 +44,7 @@ struct DatabaseStateTests {
     let list = try await program.call("runs", "list", environment: environment)
     #expect((list.code, list.error) == (0, "no runs in \(url)\n"), "\(list.error)")
     let export = try await program.call("state", "export", "all.archive", environment: environment)
-    #expect(export.code == 64)
-    #expect(export.error.contains("back the database up with pg_dump"), "\(export.error)")
+    #expect(export.code == 0 && export.error.hasPrefix("0 open runs, "), "\(export.error)")
     let doctor = try await program.call("doctor", environment: environment)
     #expect(doctor.code == 0, "\(doctor.out)\(doctor.error)")
     #expect(doctor.out.contains(url) && doctor.out.contains("takes writes, PostgreSQL "), "\(doctor.out)")
@@ -137,6 +136,74 @@ struct DatabaseStateTests {
     #expect(!JSON.shown(.list(records), .pretty).contains("a secret of the lab"))
     await desk.remove()
     await lab.remove()
+  }
+
+  @Test func `a state moves into a database with its open runs, and back into a folder`() async throws {
+    let program = try await Program()
+    let inFolder = try program.read("errand.yaml")
+    try program.write(
+      """
+      steps:
+        - { let: { key: "${{ secrets.LAB_KEY }}" } }
+        - { wait: { event: go, timeout: 2d } }
+        - { id: put, uses: shell.run, with: { script: wc -c, input: "${{ key }}", effect: read } }
+        - { wait: { event: back, timeout: 2d } }
+
+      """, to: "wait.yaml")
+    try program.write(ServeTests.done, to: "done.yaml")
+    let environment = DatabaseStateTests.password.merging(["LAB_KEY": "a secret of the lab"]) { $1 }
+    func call(_ arguments: String...) async throws -> Program.Outcome {
+      try await program.call(arguments, environment: environment)
+    }
+    #expect(try await call("run", "done.yaml").code == 0)
+    let detached = try await call("run", "wait.yaml", "--detach")
+    #expect(detached.code == 4, "\(detached.error)")
+    let run = detached.out.trimmingCharacters(in: .newlines)
+    func serve(until line: String) async throws {
+      let serve = try program.serve("serve", environment: environment)
+      #expect(await serve.line(with: line) != nil, "\(serve.before)")
+      serve.signal(SIGTERM)
+      #expect(await serve.line(with: "stopped") != nil, "\(serve.before)")
+      #expect(await serve.end() == 0, "\(serve.before)")
+    }
+    try await serve(until: "wait \(run) waits")
+    let moved = try await call("state", "export", "--move", "lab.archive")
+    #expect(moved.code == 0, "\(moved.error)")
+    for command in [["serve"], ["runs", "list"], ["run", "done.yaml"]] {
+      let refused = try await program.call(command, environment: environment)
+      #expect(refused.code == 73 && refused.error.contains("was moved to \(program.folder.path)/lab.archive"))
+    }
+    let (other, url) = try await DatabaseStateTests.program()
+    try program.write(try other.read("errand.yaml"), to: "errand.yaml")
+    #expect(try await call("state", "init").code == 0)
+    let taken = try await call("state", "import", "lab.archive")
+    #expect(taken.code == 0 && taken.error.hasPrefix("1 open runs, "), "\(taken.error)")
+    #expect(!taken.error.contains("note:"), "\(taken.error)")
+    let again = try await call("state", "import", "lab.archive")
+    #expect(again.code == 0 && again.error.contains("was imported into \(url) before; nothing was changed"))
+    let mark = try program.read(".errand/moved.json")
+    #expect(mark.contains(url), "\(mark)")
+    let why = try await call("why", run)
+    #expect(why.code == 0 && why.out.contains("go"), "\(why.out)\(why.error)")
+    let finished = try await call("runs", "list", "--json").json["finished"]?.list
+    #expect(finished?.count == 1)
+
+    #expect(try await call("runs", "signal", run, "go").code == 0)
+    try await serve(until: "'back'")
+    let logs = try await call("runs", "logs", run)
+    #expect(logs.out.contains("19"), "\(logs.out)")
+    let back = try await call("state", "export", "--move", "back.archive")
+    #expect(back.code == 0, "\(back.error)")
+    let closed = try await call("runs", "list")
+    #expect(closed.code == 78 && closed.error.contains("was moved to \(program.folder.path)/back.archive"))
+    try program.write("state: home\n\(inFolder)", to: "errand.yaml")
+    #expect(try await call("state", "import", "back.archive").code == 0)
+    #expect(try await call("runs", "signal", run, "back").code == 0)
+    try await serve(until: "wait \(run) succeeded")
+    let all = try await call("runs", "list", "--json").json["finished"]?.list
+    #expect(all?.count == 2)
+    await program.remove()
+    await other.remove()
   }
 
   @Test func `a run says what it needs, where the state is shared`() async throws {

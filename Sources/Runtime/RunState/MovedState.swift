@@ -1,0 +1,61 @@
+/// The mark of a folder whose state goes on elsewhere: `moved.json`.
+///
+///     {"at":"2026-11-26T09:00:00Z","to":"/srv/errand/errand.archive"}
+///
+/// A folder that has it is not opened, so that no run goes on in two places. It holds what it held, and can be exported
+/// again.
+package import Basics
+
+package struct MovedState: Record, Equatable {
+  static let name = "moved.json"
+
+  /// When the archive was made that the state went on with.
+  package var at: Timestamp
+  /// The archive, or the state in which that was imported.
+  package var to: String
+
+  package init(at: Timestamp, to: String) {
+    self.at = at
+    self.to = to
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    to = try member("to", record?.to)
+  }
+}
+
+extension StateArchive {
+  private var movedPath: String { "\(path)/\(MovedState.name)" }
+
+  /// Closes the folder for good; the caller holds its lock.
+  package func close(as moved: MovedState) throws(StateError) {
+    let bytes = try recordedBytes(of: moved) + [ASCII.newline]
+    try onDisk { () throws(FileError) in try fileSystem.replace(movedPath, in: path, with: bytes) }
+  }
+
+  /// Where the state of the folder went; nil if it is still there.
+  package func moved() throws(StateError) -> MovedState? {
+    guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(movedPath) }) else { return nil }
+    do throws(RecordError) { return try MovedState(text: String(decoding: bytes, as: UTF8.self)) } catch {
+      throw StateError(.damaged, "\(movedPath) can't be read: \(error.message)")
+    }
+  }
+
+  /// Refuses a folder whose state goes on elsewhere.
+  func refuseMoved() throws(StateError) {
+    guard let moved = try moved() else { return }
+    throw StateError(
+      .invalid,
+      "the state in '\(path)' was moved to \(moved.to) at \(moved.at), and goes on there; to go on here instead, if it is used nowhere else, remove \(movedPath)"
+    )
+  }
+}
+
+extension StateError {
+  /// The refusal to move a state that goes on elsewhere.
+  package static func movedAlready(_ moved: MovedState) -> StateError {
+    StateError(
+      .invalid, "the state was moved to \(moved.to) at \(moved.at) already; without --move it is exported as a copy")
+  }
+}
