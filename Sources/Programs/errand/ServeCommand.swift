@@ -75,7 +75,8 @@ struct ServeCommand: DispatchedCommand {
 extension ServeCommand {
   /// Reads what this process takes up of a state that several share.
   private func read(into access: inout AgentAccess) throws(RuntimeError) {
-    if access.workspace.database == nil, let name = ["queue", "capacity"].first(where: { parsed[$0].isGiven }) {
+    if access.workspace.database == nil, let name = ["queue", "capacity", "no-schedules"].first(where: { parsed[$0].isGiven })
+    {
       throw RuntimeError(
         .usage,
         "--\(name) is for a state in PostgreSQL, and this one is in the folder \(access.workspace.stateFolder); leave it out"
@@ -161,7 +162,8 @@ private struct Service {
     let api = try await openDoors(besides: handed)
     // Its port may differ from errand.yaml.
     if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
-    let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
+    let mayLead = !dispatch.parsed["no-schedules"].isGiven
+    let left = await agent.serve(in: current.value.workspace.stateFolder, mayLead: mayLead) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     if let url = current.value.workspace.database?.url { log.say("sharing", "its state is in \(url)") }
     await warnOfNamesake()
