@@ -55,6 +55,8 @@ actor SharedWriter {
 
   /// How many transactions that read first are made at once.
   private static let mostTransactions = 2
+  /// How often it is looked whether more comes for a batch.
+  private static let mostRounds = 4
   /// How often what another program outran is tried again.
   private static let mostOutrun = 20
   /// How long the database may be away before an append is given up.
@@ -115,18 +117,14 @@ actor SharedWriter {
 
   private func serve() {
     var blocked = busy
-    var batch: [Request] = []
-    var batched: Set<String> = []
+    var hasPlain = false
     var rest: [Request] = []
     for request in waiting {
       if blocked.isDisjoint(with: request.runs) {
         if isPlain(request) {
-          if !isAppending {
-            batch.append(request)
-            batched.formUnion(request.runs)
-            continue
-          }
-        } else if transactions < SharedWriter.mostTransactions, batched.isDisjoint(with: request.runs) {
+          // Those of the same run may join it, and nothing else goes before it.
+          hasPlain = true
+        } else if transactions < SharedWriter.mostTransactions {
           transactions += 1
           busy.formUnion(request.runs)
           blocked.formUnion(request.runs)
@@ -145,15 +143,38 @@ actor SharedWriter {
       rest.append(request)
     }
     waiting = rest
-    if !batch.isEmpty {
+    if hasPlain, !isAppending {
       isAppending = true
-      busy.formUnion(batched)
       // Likewise.
-      Task { await self.write(batch) }
+      Task { await self.gather() }
     }
     guard waiting.isEmpty, busy.isEmpty, transactions == 0, !isAppending else { return }
     for waiter in whenIdle { waiter.resume() }
     whenIdle = []
+  }
+
+  /// Writes what is plain and waits, together with what follows at once: of many runs whose appends were just kept, the
+  /// next ones come one after another.
+  private func gather() async {
+    var count = 0
+    for _ in 0..<SharedWriter.mostRounds where waiting.count > count {
+      count = waiting.count
+      await Task.yield()
+    }
+    var blocked = busy
+    var batch: [Request] = []
+    var rest: [Request] = []
+    for request in waiting {
+      if blocked.isDisjoint(with: request.runs), isPlain(request) {
+        batch.append(request)
+      } else {
+        blocked.formUnion(request.runs)
+        rest.append(request)
+      }
+    }
+    waiting = rest
+    for request in batch { busy.formUnion(request.runs) }
+    await write(batch)
   }
 
   /// Whether a request changes nothing but the record of one run that is held here.
