@@ -138,7 +138,7 @@ private let serveCommand = Command(
       "queue", "Q,…", "The queues of the runs that it takes up from a database, in place of those of errand.yaml.",
       .text),
     .option("capacity", "N", "How many runs of a database it holds at once, in place of what errand.yaml says.", .text),
-    .flag("no-schedules", "Leaves the schedules of a database to other machines, as one that lacks their recipes must."),
+    .flag("no-schedules", "Leaves the schedules of a database to others, as a machine without their recipes must."),
     .flag("sandbox", "Serves against made-up services, with a temporary state and temporary files."),
     .flag("systemd-unit", "Prints a systemd unit with this folder's paths and exits."),
     .flag("user", "With --systemd-unit: a unit for your own systemd, without restrictions."),

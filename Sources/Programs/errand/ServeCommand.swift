@@ -75,7 +75,8 @@ struct ServeCommand: DispatchedCommand {
 extension ServeCommand {
   /// Reads what this process takes up of a state that several share.
   private func read(into access: inout AgentAccess) throws(RuntimeError) {
-    if access.workspace.database == nil, let name = ["queue", "capacity", "no-schedules"].first(where: { parsed[$0].isGiven })
+    if access.workspace.database == nil,
+      let name = ["queue", "capacity", "no-schedules"].first(where: { parsed[$0].isGiven })
     {
       throw RuntimeError(
         .usage,
@@ -333,13 +334,6 @@ private struct Service {
   /// Tells what of errand.yaml is without effect.
   private func tellFaults() {
     if current.value.sandboxes != nil { return }
-    let workspace = current.value.workspace
-    if workspace.database != nil, workspace.retention.dataFor != nil {
-      log.say(
-        "keepsData",
-        "'history: keepDataFor' has no effect in a database yet: the data of finished runs stays with them",
-        .warning)
-    }
     if let fault = current.value.workspace.failureRecipeFault { log.show([fault]) }
   }
 

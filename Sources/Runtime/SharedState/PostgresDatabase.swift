@@ -579,17 +579,20 @@ package final class PostgresDatabase: SharedDatabase {
     guard id.isUUID else { return false }
     return try await reading.ask { connection throws(PostgresError) in
       let results = try await connection.run([
-        PostgresStatement("delete from finished where id = $1 returning id", .uuid(id)),
-        // The numbers stay, so that a program that believes to hold the run adds nothing to them.
-        PostgresStatement(
-          """
-          update entry set events = '[]', sum = 0 where run = $1 and not exists (select 1 from run where id = $1)
-          """, .uuid(id)),
-        PostgresStatement(
-          "delete from line where run = $1 and not exists (select 1 from run where id = $1)", .uuid(id)),
+        PostgresStatement("delete from finished where id = $1 returning coalesce(blobs, '{}')", .uuid(id)),
+        PostgresStatement(SQL.emptied, .uuids([id])), PostgresStatement(SQL.silenced, .uuids([id])),
       ])
-      return results.first.map { !$0.isEmpty } ?? false
+      guard let row = results.first?.first else { return false }
+      try await PostgresDatabase.removeBlobs(try row.texts(0), connection)
+      return true
     }
+  }
+
+  /// Removes those of some blobs that nothing names.
+  private static func removeBlobs(_ names: [String], _ connection: PostgresConnection) async throws(PostgresError) {
+    if names.isEmpty { return }
+    let digests = names.compactMap { [UInt8](hexadecimal: $0) }
+    _ = try await connection.run(SQL.collectedOf, .int64(digests.count), .byteStrings(digests))
   }
 
   package func slots(_ query: SlotQuery) async throws(DatabaseError) -> [SlotRecord] {
@@ -634,7 +637,8 @@ package final class PostgresDatabase: SharedDatabase {
   ) async throws(PostgresError) {
     for (number, start) in stride(from: 0, to: max(bytes.count, 1), by: partSize).enumerated() {
       try await transaction.run(
-        "insert into blob values ($1, $2, $3) on conflict do nothing", .bytes(digest), .int32(Int32(clamping: number)),
+        "insert into blob values ($1, $2, $3) on conflict (sha256, part) do update set put_at = clock_timestamp()",
+        .bytes(digest), .int32(Int32(clamping: number)),
         .bytes(Array(bytes[start..<min(start + partSize, bytes.count)])))
     }
   }
@@ -698,11 +702,50 @@ package final class PostgresDatabase: SharedDatabase {
       _ = try await connection.run("select make_partitions()::text")
       for statement in SQL.expired { _ = try await connection.run(statement) }
       for statement in SQL.forgotten(retention, most: PostgresDatabase.mostRemoved) {
-        for _ in 0..<PostgresDatabase.mostRemovals {
-          let removed = try await connection.run([statement]).first?.first?.int64(0) ?? 0
-          if removed < PostgresDatabase.mostRemoved { break }
+        try await PostgresDatabase.removeAll { () throws(PostgresError) in
+          try await connection.run([statement]).first?.first?.int64(0) ?? 0
         }
       }
+      if let age = retention.dataFor { try await PostgresDatabase.eraseData(olderThan: age, connection) }
+      try await PostgresDatabase.removeAll { () throws(PostgresError) in
+        try await connection.run(SQL.collected, .int64(PostgresDatabase.mostRemoved)).first?.int64(0) ?? 0
+      }
+    }
+  }
+
+  /// Removes rows until there are less than one statement removes.
+  private static func removeAll(
+    _ body: () async throws(PostgresError) -> Int
+  ) async throws(PostgresError) {
+    for _ in 0..<mostRemovals where try await body() == mostRemoved {}
+  }
+
+  /// Erases the data of finished runs that ended so long ago.
+  private static func eraseData(
+    olderThan age: TimeSpan, _ connection: PostgresConnection
+  ) async throws(PostgresError) {
+    // Each has all that its run was about.
+    let most = 50
+    for _ in 0..<mostRemovals {
+      let rows = try await connection.run(SQL.aged, .int64(age.nanoseconds / 1000), .int64(most)).rows
+      if rows.isEmpty { return }
+      var erased: [(row: FinishedRow, ended: Timestamp)] = []
+      var blobs: Set<String> = []
+      for row in rows {
+        let (id, ended, now) = (try row.uuid(0), try row.timestamp(1), try row.timestamp(3))
+        blobs.formUnion(try row.texts(4))
+        let text = try row.text(2)
+        do {
+          let run = try RunRecord(text: text)
+          let left = run.erasedAt == nil ? run.erased(at: now) : run
+          erased.append((FinishedRow(summary: RunSummary(left), text: try left.storedText), ended))
+        } catch {
+          throw PostgresError(.protocolError, "the finished run \(id) can't be read")
+        }
+      }
+      _ = try await connection.run(SQL.erase(erased))
+      try await removeBlobs(Array(blobs), connection)
+      if rows.count < most { return }
     }
   }
 }

@@ -345,11 +345,15 @@ enum SQL {
     """,
   ]
 
+  /// Now, and not long after the last run ended: a clock that is years ahead for a while must not remove everything.
+  private static let present =
+    "(select least(clock_timestamp(), max(ended_at) + interval '2 days') from finished)"
+
   /// Removes some of the finished runs and slots that need be kept no longer, by whole months where an age decides; each
   /// tells how many it removed.
   static func forgotten(_ retention: Retention, most: Int) -> [PostgresStatement] {
     func month(_ number: Int) -> String {
-      "date_trunc('month', (clock_timestamp() - $\(number) * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC'"
+      "date_trunc('month', (\(present) - $\(number) * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC'"
     }
     func runs(_ condition: String) -> String {
       """
@@ -379,6 +383,64 @@ enum SQL {
     }
     return statements
   }
+
+  /// Some of the finished runs that ended so long ago that their data goes, oldest first, and the instant.
+  static let aged = """
+    select id, ended_at, text, clock_timestamp(), coalesce(blobs, '{}') from finished
+    where not is_erased and ended_at < \(present) - $1 * interval '1 microsecond' order by ended_at, id limit $2
+    """
+
+  /// Leaves of finished runs what their records say, and nothing else.
+  static func erase(_ runs: [(row: FinishedRow, ended: Timestamp)]) -> [PostgresStatement] {
+    let ids = PostgresValue.uuids(runs.map(\.row.summary.id))
+    return [
+      PostgresStatement(
+        """
+        update finished f set is_erased = true, text = u.text, summary = u.summary
+        from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[]) as u(id, ended_at, text, summary)
+        where f.id = u.id and f.ended_at = u.ended_at
+        """, ids, .timestamps(runs.map(\.ended)), .texts(runs.map(\.row.text)),
+        .texts(runs.map { (try? $0.row.summary.storedText) ?? "" })),
+      PostgresStatement(emptied, ids), PostgresStatement(silenced, ids),
+    ]
+  }
+
+  /// Empties the logs of finished runs.
+  ///
+  /// The numbers stay, so that a program that believes to hold one adds nothing to it.
+  static let emptied = """
+    update entry set events = '[]', sum = 0 where run = any($1) and events <> '[]'
+      and not exists (select 1 from run where id = entry.run)
+    """
+
+  /// Removes what finished runs printed.
+  static let silenced =
+    "delete from line where run = any($1) and not exists (select 1 from run where id = line.run)"
+
+  /// Removes those of some blobs that nothing names, and says how many; of the others it notes when they were looked at.
+  ///
+  /// A program that puts a blob names it within moments, and one that puts it again makes it new.
+  private static func collect(_ which: String) -> String {
+    """
+    with old as (
+        select sha256, encode(sha256, 'hex') as name from blob where part = 0 and \(which) order by put_at limit $1
+        for update skip locked),
+      named as (
+        select sha256 from old where exists (select 1 from finished f where f.blobs @> array[old.name])
+          or exists (select 1 from item i where i.blobs @> array[old.name])
+          or exists (select 1 from run r where r.blobs @> array[old.name])
+          or exists (select 1 from entry e join run r on r.id = e.run where e.blobs @> array[old.name])),
+      kept as (update blob b set put_at = clock_timestamp() from named n where b.sha256 = n.sha256 and b.part = 0),
+      gone as (delete from blob b using old o where b.sha256 = o.sha256 and o.sha256 not in (select sha256 from named)
+        returning b.part)
+    select count(*) filter (where part = 0) from gone
+    """
+  }
+
+  static let collected = collect("put_at < clock_timestamp() - interval '1 hour'")
+
+  /// The same for blobs of a run that is deleted, or whose data is.
+  static let collectedOf = collect("put_at < clock_timestamp() - interval '1 minute' and sha256 = any($2)")
 
   // MARK: Looking at workers and steering them
 

@@ -47,12 +47,14 @@ import Testing
         let digits = String(week * 604_800_000, radix: 16)
         return String(repeating: "0", count: 12 - digits.count) + digits + String(repeating: "0", count: 20)
       }
-      if week == first { try await connection.run("create table kept as select * from entry_other") }
+      if week == first {
+        try await connection.run("create table kept as select run, number, epoch, sum, events, at from entry_other")
+      }
       if week == first { try await connection.run("delete from entry_other") }
       try await connection.run(
         "create table entry_\(week) partition of entry for values from ('\(bound(week))') to ('\(bound(week + 1))')")
     }
-    try await connection.run("insert into entry select * from kept")
+    try await connection.run("insert into entry (run, number, epoch, sum, events, at) select * from kept")
     await store.tidy(Retention(runs: 2, runsFor: .seconds(365 * 86_400)))
 
     #expect(try await store.finishedRuns(HistoryQuery()).map(\.id).sorted() == [Self.id(4), Self.id(5)])
@@ -67,6 +69,141 @@ import Testing
     await store.tidy(.everything)
     #expect(try await Self.count("\(tables)\(first)'", connection) == 0)
     #expect(try await store.finishedRuns(HistoryQuery()).count == 3)
+    connection.close()
+    try await store.close()
+  }
+
+  private static func created(_ number: Int, at now: Timestamp, _ inputs: Value = .object([:])) -> StateEvent {
+    .runCreated(
+      RunCreated(
+        run: id(number), at: now, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: inputs,
+        program: "test"))
+  }
+
+  @Test func `A large value stays while anything refers to it, and goes an hour later`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: false)
+    let now = SystemTime().now()
+    func put(_ name: String) async throws -> BlobReference {
+      try await store.putBlob(Array(name.utf8) + [UInt8](repeating: 0, count: 3 << 20))
+    }
+    /// Ends a step of a run with a value.
+    func keep(_ blob: BlobReference, _ number: Int) async throws {
+      try await store.append([
+        Self.created(number, at: now),
+        .stepBegan(StepBegan(run: Self.id(number), at: now, step: "a", now: now, attempt: 1, key: "k\(number)")),
+        .stepEnded(
+          StepEnded(
+            run: Self.id(number), at: now, step: "a", now: now, attempt: 1, status: .succeeded, output: .blob(blob))),
+      ])
+    }
+    func end(_ number: Int) async throws {
+      try await store.append(.runEnded(RunEnded(run: Self.id(number), at: now, status: .succeeded)))
+    }
+    let (free, open, ended, value) = (
+      try await put("free"), try await put("open"), try await put("ended"), try await put("value")
+    )
+    let (folded, deleted, shared, young) = (
+      try await put("folded"), try await put("deleted"), try await put("shared"), try await put("young")
+    )
+    try await keep(open, 1)
+    try await keep(ended, 2)
+    try await end(2)
+    try await store.append(.valueSet(ValueSet(at: now, name: "v", value: .blob(value))))
+    try await keep(folded, 3)
+    try await keep(deleted, 4)
+    try await end(4)
+    for number in 5...6 {
+      try await keep(shared, number)
+      try await end(number)
+    }
+    let connection = try await PostgresConnection.open(settings)
+    try await connection.run("set search_path to errand")
+    try await connection.run(
+      "update run set fold = $2 where id = $1", .uuid(Self.id(3)),
+      .text(#"{"output":{"$blob":{"sha256":"\#(folded.sha256)","size":1}}}"#))
+    try await connection.run("delete from entry where run = $1", .uuid(Self.id(3)))
+    func age() async throws {
+      try await connection.run(
+        "update blob set put_at = put_at - interval '2 hours' where sha256 <> $1",
+        .bytes([UInt8](hexadecimal: young.sha256)))
+    }
+    func left() async throws -> Set<String> {
+      Set(try await connection.run("select encode(sha256, 'hex') from blob").rows.map { try $0.text(0) })
+    }
+    try await age()
+    // One that is put again is new.
+    _ = try await put("free")
+    await store.tidy(.everything)
+    let all = [free, open, ended, value, folded, deleted, shared, young].map(\.sha256)
+    #expect(try await left() == Set(all))
+    try await age()
+    await store.tidy(.everything)
+    #expect(try await left() == Set(all).subtracting([free.sha256]))
+    try await age()
+    // What a deleted run had goes with it, unless another has it, too.
+    #expect(try await store.deleteRun(Self.id(4)))
+    #expect(try await store.deleteRun(Self.id(5)))
+    #expect(try await left() == Set(all).subtracting([free, deleted].map(\.sha256)))
+    #expect(try await store.blob(shared).count == 6 + 3 << 20)
+    try await end(1)
+    #expect(try await store.deleteRun(Self.id(1)))
+    try await store.append(.valueRemoved(ValueRemoved(at: now, name: "v")))
+    #expect(try await store.deleteRun(Self.id(6)))
+    try await age()
+    await store.tidy(.everything)
+    #expect(try await left() == [ended.sha256, folded.sha256, young.sha256])
+    connection.close()
+    try await store.close()
+  }
+
+  @Test func `The data of finished runs goes when it is old, and nothing else of them`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: false)
+    let now = SystemTime().now()
+    let blob = try await store.putBlob([UInt8](repeating: 1, count: 100_000))
+    for number in 1...3 {
+      try await store.append([
+        Self.created(number, at: now, .object(["pupil": .string("Ana Nowak")])),
+        .stepBegan(StepBegan(run: Self.id(number), at: now, step: "a", now: now, attempt: 1, key: "k\(number)")),
+        .stepEnded(
+          StepEnded(
+            run: Self.id(number), at: now, step: "a", now: now, attempt: 1, status: .succeeded, output: .blob(blob))),
+      ])
+      store.keepPrinted(
+        [PrintedLine(step: "a", attempt: 1, stream: .output, at: now, text: "Ana Nowak: 1")], ofRun: Self.id(number)
+      ) { _ in }
+      #expect(try await store.printed(ofRun: Self.id(number), from: 0).lines.count == 1)
+      if number < 3 {
+        try await store.append(.runEnded(RunEnded(run: Self.id(number), at: now, status: .failed)))
+      }
+    }
+    let connection = try await PostgresConnection.open(settings)
+    try await connection.run("set search_path to errand")
+    try await connection.run(
+      "update finished set ended_at = ended_at - interval '40 days' where id = $1", .uuid(Self.id(1)))
+    try await connection.run("update blob set put_at = put_at - interval '2 hours'")
+    let month = Retention(dataFor: .seconds(30 * 86_400))
+    await store.tidy(month)
+    let erased = try #require(try await store.finishedRun(Self.id(1)))
+    let text = try erased.storedText
+    #expect(erased.erasedAt != nil && erased.status == .failed && !text.contains("Ana"), "\(text)")
+    #expect(try await store.finishedRun(Self.id(2))?.erasedAt == nil)
+    #expect(try await store.printed(ofRun: Self.id(1), from: 0).lines == [])
+    #expect(try await store.printed(ofRun: Self.id(2), from: 0).lines.count == 1)
+    let ofFirst = "events like '%Ana%' and run = '\(Self.id(1))'"
+    #expect(try await Self.count("select count(*) from entry where \(ofFirst)", connection) == 0)
+    // Others have it, too.
+    #expect(try await store.blob(blob).count == 100_000)
+    // A clock that is a year ahead erases nothing more.
+    try await connection.run("update finished set ended_at = ended_at - interval '400 days'")
+    await store.tidy(month)
+    #expect(try await store.finishedRun(Self.id(2))?.erasedAt == nil)
+    #expect(await store.openRun(Self.id(3)) != nil)
     connection.close()
     try await store.close()
   }
