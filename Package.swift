@@ -182,7 +182,8 @@ let package = Package(
         .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
         .tests(of: "SecretSources", "Basics", "ProcessTestKit", "Recipes"),
         .tests(
-          of: "SharedState", "Basics", "PostgresClient", "PostgresTestKit", "RunState", "RunTestKit", "Simulator"),
+          of: "SharedState", "Basics", "PostgresClient", "PostgresTestKit", "RunState", "RunTestKit", "Recipes", "Runs",
+          "Simulator"),
       ]),
     // What tests are made with: those of recipes, of plugins, and the simulator.
     floor(

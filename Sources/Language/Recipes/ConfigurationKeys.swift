@@ -37,6 +37,10 @@ extension KeySet {
     Key(
       "capacity", .int(WorkerSettings.capacities), "How many runs it holds at once.",
       default: .int(WorkerSettings().capacity)),
+    Key(
+      "sharedFolder", .bool,
+      "Whether all machines have this folder's files, so that runs that work with files go on at any of them.",
+      default: .bool(WorkerSettings().sharedFolder)),
   ])
 
   static let secrets = KeySet([

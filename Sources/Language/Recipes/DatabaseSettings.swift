@@ -22,6 +22,8 @@ package struct WorkerSettings: Sendable, Equatable {
   package var queues: [String]?
   /// How many runs it holds at once.
   package var capacity = 64
+  /// Whether all machines have the files of this folder, so that runs that work with files may go on at any.
+  package var sharedFolder = false
 
   /// How many it may be told to hold.
   package static let capacities = 1...10_000
@@ -127,7 +129,7 @@ struct DatabaseSettingsReader {
     }
   }
 
-  /// Reads `{name, queues, capacity}`.
+  /// Reads `{name, queues, capacity, sharedFolder}`.
   private func worker(_ value: Value) -> WorkerSettings {
     var settings = WorkerSettings()
     guard let fields = Fields(value, of: "'worker'", .worker, findings) else { return settings }
@@ -148,6 +150,7 @@ struct DatabaseSettingsReader {
       settings.queues = queues
     }
     settings.capacity = fields.int("capacity") ?? settings.capacity
+    settings.sharedFolder = fields.bool("sharedFolder") ?? settings.sharedFolder
     return settings
   }
 }

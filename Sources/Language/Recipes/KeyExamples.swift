@@ -704,14 +704,14 @@ package struct KeyExample: Sendable {
     KeyExample(
       "`errand.yaml`",
       "postgres postgres.password postgres.rootCertificate postgres.answerWithin worker worker.name worker.queues "
-        + "worker.capacity",
+        + "worker.capacity worker.sharedFolder",
       """
       state: postgres://errand@db1.example.org,db2.example.org/errand
       postgres:
         password: ${{ secrets.ERRAND_DB }}
         rootCertificate: ca.pem
         answerWithin: 5s
-      worker: { name: lab-3, queues: [default, nightly], capacity: 100 }
+      worker: { name: lab-3, queues: [default, nightly], capacity: 100, sharedFolder: true }
       """),
     KeyExample(
       "`limits` of a connection", "maxParallel requests per",

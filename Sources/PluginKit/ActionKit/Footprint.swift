@@ -59,6 +59,9 @@ public struct Resource: Hashable, Sendable {
   /// What only a plugin's own actions touch, by names of its choice from the outside in.
   public static func own(_ plugin: String, _ names: String...) -> Resource { Resource([plugin] + names) }
 
+  /// Whether it is a file or a folder.
+  package var isFile: Bool { names.first == "file" }
+
   /// Whether what is done to one can be seen in the other.
   package func overlaps(_ other: Resource) -> Bool { zip(names, other.names).allSatisfy { $0 == $1 } }
 }

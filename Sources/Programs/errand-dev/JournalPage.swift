@@ -162,6 +162,8 @@ private let examples = {
     {"event":"runEnded",\#(run),"status":"failed","outputs":{"average":4.5},"error":\#(error)}
     An action noted something for later steps of its run. The event fits only if `condition` is what was there.
     {"event":"runNoted",\#(run),"name":"markbook/session","value":"s-1","condition":{"value":"s-0"}}
+    A run that several machines may carry on needs more than before: the files of a machine and a folder, or a secret that a value of it refers to.
+    {"event":"runPlaced",\#(run),"home":"lab-1:/srv/school","needs":["secret:MARKBOOK_TOKEN"]}
     A value that outlives runs was set, by the step that `change` names. The event fits only if `condition` is what was there.
     {"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"last","value":7,"condition":{"value":6},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"remember"}}
     A value that outlives runs was removed.

@@ -180,7 +180,9 @@ struct RunFormatter: ~Copyable {
     } else if place.hasWorker {
       story.say(.wake, "The first worker that has what it needs \(verb).")
     } else {
-      let missing = place.missing.isEmpty ? "" : ", because none has \(joined(place.missing.map(\.safe)))"
+      var reasons = place.missing.isEmpty ? [] : ["none has \(joined(place.missing.map(\.safe)))"]
+      if let home = place.home { reasons.append("it works with files at \(home.safe), where none is") }
+      let missing = reasons.isEmpty ? "" : ", because \(joined(reasons))"
       story.say(.wake, "No worker \(verb)\(missing).", commands: ["errand workers"])
     }
   }

@@ -119,8 +119,9 @@ extension Workspace {
     let settings = configuration.worker
     return WorkerTerms(
       name: workerName, host: Workspace.hostName, pid: Int(getpid()), program: program,
-      offers: await offers(sources), queues: Set(settings.queues ?? [OpenRunRow.standardQueue]), home: home,
-      capacity: settings.capacity)
+      offers: await offers(sources), queues: Set(settings.queues ?? [OpenRunRow.standardQueue]),
+      home: home,
+      sharesFolder: settings.sharedFolder, capacity: settings.capacity)
   }
 
   private static var hostName: String {

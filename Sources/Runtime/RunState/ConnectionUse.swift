@@ -15,15 +15,21 @@ package struct ConnectionUsed: Record, Equatable {
   package var per: TimeSpan
   /// Until when nothing more may be sent.
   package var heldUntil: Timestamp?
+  /// Where several programs share the state, the most requests that may count with these, more of which are refused.
+  ///
+  /// The instants are then by the clock that they share. Isn't recorded.
+  package var limit: Int?
 
   package init(
-    at: Timestamp, connection: String, requests: Int = 0, per: TimeSpan, heldUntil: Timestamp? = nil
+    at: Timestamp, connection: String, requests: Int = 0, per: TimeSpan, heldUntil: Timestamp? = nil,
+    limit: Int? = nil
   ) {
     self.at = at
     self.connection = connection
     self.requests = requests
     self.per = per
     self.heldUntil = heldUntil
+    self.limit = limit
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -63,6 +69,18 @@ package struct ConnectionUse: Record, Equatable {
 
   private func counts(_ sent: Timestamp, at instant: Timestamp) -> Bool {
     sent.advanced(by: per).map { $0 > instant } ?? true
+  }
+
+  /// How long requests have to wait that have a limit; nil if they may go.
+  func wait(of event: ConnectionUsed) -> TimeSpan? {
+    guard let limit = event.limit, event.requests > 0 else { return nil }
+    if let held = heldUntil, held > event.at { return held.span(since: event.at) ?? event.per }
+    let counting = sent.filter { counts($0, at: event.at) }
+    let excess = counting.count + event.requests - limit
+    guard excess > 0, !counting.isEmpty else { return nil }
+    // Those that others noted may be in another order.
+    let free = counting.sorted()[min(excess, counting.count) - 1].advanced(by: per)
+    return free.flatMap { $0.span(since: event.at) } ?? event.per
   }
 
   mutating func apply(_ event: ConnectionUsed) {

@@ -25,6 +25,8 @@ package struct RecordError: Error, Sendable {
   package var message: String
   /// Whether the event was based on a state that has changed since.
   package var isOutrun = false
+  /// How long it is until the same may be possible.
+  package var wait: TimeSpan?
 
   package init(_ message: String, isOutrun: Bool = false) {
     self.message = message

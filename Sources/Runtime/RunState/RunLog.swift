@@ -39,6 +39,18 @@ package struct FoldedLog: Sendable, Equatable {
   }
 }
 
+extension RunRecord {
+  /// The secrets, as needs, that the text of events refers to and the run doesn't need yet; none for a run that may be
+  /// carried on by any program.
+  fileprivate func needs(besidesBy text: String) -> [String] {
+    guard !origin.needs.isEmpty, !status.isEnded, text.contains("\"$masked"),
+      let value = try? JSON.parse(text, limits: StateFormat.limits)
+    else { return [] }
+    return value.maskedNames.map { "secret:\($0)" }
+      .filter { !origin.needs.contains($0) && !needs.contains($0) }.sorted { $0.precedesByScalars($1) }
+  }
+}
+
 /// A run, and where its log ends.
 package struct LoggedRun: Sendable, Equatable {
   package var record: RunRecord
@@ -47,12 +59,18 @@ package struct LoggedRun: Sendable, Equatable {
   /// Why the log can't be read to its end; then the record is that of the entries before, and paused.
   package private(set) var damage: String?
 
-  /// The next entry, by which the run becomes as a record says.
+  /// The next entry, by which the run becomes as a record says; it needs besides what secrets its values refer to.
   package func next(_ record: RunRecord, by events: [StateEvent], epoch: Int) throws(StateError)
     -> (run: LoggedRun, entry: LogEntry)
   {
     if let damage { throw StateError(.damaged, damage) }
-    let text = try events.storedText
+    var (record, text) = (record, try events.storedText)
+    let needs = record.needs(besidesBy: text)
+    if !needs.isEmpty {
+      let placed = StateEvent.runPlaced(RunPlaced(run: record.id, at: record.now, needs: needs))
+      record = try record.folding([placed])
+      text = try (events + [placed]).storedText
+    }
     var next = self
     next.record = record
     next.add(text)

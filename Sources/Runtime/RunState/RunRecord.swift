@@ -25,6 +25,10 @@ package struct RunRecord: Sendable, Equatable {
   package var erasedAt: Timestamp?
   /// The notes of the run's actions for later steps, by names that the actions choose.
   package var notes: [String: StoredValue] = [:]
+  /// The machine and folder whose files it works with, where several programs share the state.
+  package var home: String?
+  /// What a program has to offer that carries it on, besides what its origin needs.
+  package var needs: [String] = []
   /// The latest programs of several that took it up, the last one last.
   package var claims: [RunClaimed] = []
 
@@ -130,6 +134,8 @@ extension RunRecord: Record {
     endedAt = try member("endedAt", record?.endedAt)
     erasedAt = try member("erasedAt", record?.erasedAt)
     notes = try member("notes", record?.notes, default: [:])
+    home = try member("home", record?.home)
+    needs = try member("needs", record?.needs, default: [])
     claims = try member("claims", record?.claims, default: [])
   }
 }

@@ -392,9 +392,8 @@ extension StateEvent {
       event.pause?.note = finder.redact(note)
       return .schedulePaused(event)
     case .tokenIssued(let event): try book.check(event.name, "the name of the token")
-    case .runClaimed, .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .eventGathered,
-      .filesSeen,
-      .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked:
+    case .runClaimed, .attemptBegan, .runNoted, .runPlaced, .valueRemoved, .eventConsumed, .eventsForgotten,
+      .eventGathered, .filesSeen, .scheduleRemoved, .scheduleReset, .connectionUsed, .tokenRevoked:
       break
     }
     return self
@@ -492,6 +491,22 @@ extension Value {
     let paths = record.maskedPaths
     if !paths.isEmpty { map["masked"] = .list(paths.map { .string($0) }) }
     return .map(map)
+  }
+
+  /// The names of the secrets that the JSON of a record refers to, but for settings of connections.
+  var maskedNames: Set<String> {
+    var names: Set<String> = []
+    func look(in value: Value) {
+      switch value.content {
+      case .masked(let text):
+        names.formUnion(text.secretNames.filter { !$0.hasPrefix("connections.") })
+      case .list(let items): for item in items { look(in: item) }
+      case .map(let map): for member in map.members { look(in: member.value) }
+      default: break
+      }
+    }
+    look(in: withMaskedRead)
+    return names
   }
 
   /// The JSON of a record with each value that is kept by reference as such, and everything else as it is written.

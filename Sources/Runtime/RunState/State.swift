@@ -91,6 +91,7 @@ package struct State: Sendable, Equatable {
         ended.append(run)
       }
     case .runNoted(let change): try apply(event, to: change.run)
+    case .runPlaced(let change): try apply(event, to: change.run)
     case .valueSet(let change):
       try setValue(event, of: change.name, to: change.value, if: change.condition, by: change.change, behind: ahead)
     case .valueRemoved(let change):
@@ -129,7 +130,7 @@ package struct State: Sendable, Equatable {
       schedules[event.schedule]?.processedUntil = event.processedUntil
       schedules[event.schedule]?.started = event.started
     case .slotDecided(let slot): try settle(slot)
-    case .connectionUsed(let event): note(event)
+    case .connectionUsed(let event): try note(event)
     case .tokenIssued(let event):
       guard tokens[event.name].map({ $0.isExpired(at: event.at) }) ?? true else {
         throw RecordError("there is a token '\(event.name)' already", isOutrun: true)
@@ -200,7 +201,12 @@ extension State {
     deliveries.take(delivery, at: event.receivedAt)
   }
 
-  private mutating func note(_ event: ConnectionUsed) {
+  private mutating func note(_ event: ConnectionUsed) throws(RecordError) {
+    if let wait = connections[event.connection]?.wait(of: event) {
+      var error = RecordError("the connection '\(event.connection)' allows no more requests now")
+      error.wait = wait
+      throw error
+    }
     for (name, use) in connections where use.isOver(at: event.at) && name != event.connection {
       connections[name] = nil
     }
@@ -400,6 +406,9 @@ extension RunRecord {
         throw RecordError("the note '\(event.name)' of the run \(id) is not what it was", isOutrun: true)
       }
       notes[event.name] = event.value
+    case .runPlaced(let event):
+      home = event.home ?? home
+      needs += event.needs.filter { !needs.contains($0) }
     case .valueSet(let event):
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(event.value) }

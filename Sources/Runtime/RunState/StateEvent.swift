@@ -19,6 +19,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case stepEnded(StepEnded)
   case runEnded(RunEnded)
   case runNoted(RunNoted)
+  case runPlaced(RunPlaced)
   case valueSet(ValueSet)
   case valueRemoved(ValueRemoved)
   case stepWaits(StepWaits)
@@ -44,8 +45,9 @@ package indirect enum StateEvent: Sendable, Equatable {
   package enum Kind: String, CaseIterable {
     case runCreated, runClaimed, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded,
       runEnded
-    case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
-    case eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided
+    case runNoted, runPlaced, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed
+    case eventsForgotten, eventGathered, filesSeen, scheduleSet, scheduleRemoved, schedulePaused, scheduleReset,
+      slotDecided
     case connectionUsed, tokenIssued, tokenRevoked
   }
 }
@@ -457,6 +459,30 @@ package struct RunNoted: Record, Equatable {
     name = try member("name", record?.name)
     value = try member("value", record?.value)
     condition = try member("condition", record?.condition)
+  }
+}
+
+/// A run that several programs may carry on needs more than before.
+package struct RunPlaced: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  /// The machine and folder whose files it works with from now on.
+  package var home: String?
+  /// What else a program has to offer that carries it on.
+  package var needs: [String]
+
+  package init(run: String, at: Timestamp, home: String? = nil, needs: [String] = []) {
+    self.run = run
+    self.at = at
+    self.home = home
+    self.needs = needs
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    home = try member("home", record?.home)
+    needs = try member("needs", record?.needs, default: [])
   }
 }
 

@@ -22,6 +22,8 @@ package enum SharedNews: Sendable {
 /// is given up, and taken up again by whoever can run it when it is due or something came for it. What people ask of a
 /// run that isn't held here is written to its log; whoever holds it, or takes it up, sees it.
 package protocol StateSharing: Sendable {
+  /// The machine and folder at which runs stay that work with files there; nil if others have the same files.
+  var home: String? { get }
   /// What this program learns of the state; ends with the store. For one reader.
   var news: AsyncStream<SharedNews> { get }
   /// Makes this program one that holds runs: those that it creates from now on, and if it is to take up runs, what is due.
@@ -47,6 +49,13 @@ package protocol StateSharing: Sendable {
   func enter(_ run: RunRecord, in group: RunGroup) async throws(StateError) -> Bool
   /// Has the oldest queued runs of groups taken up for which there is a place.
   func wakeQueued() async
+  /// Puts a call on a connection behind those that are under way or wait anywhere, unless it is there already.
+  ///
+  /// - Parameter call: A text that no other call is known by.
+  /// - Returns: How many came before it and haven't ended.
+  func queue(_ call: String, on connection: String) async throws(StateError) -> Int
+  /// Notes that a call that was queued is over, at once or when the database is back.
+  func endCall(_ call: String) async
   /// Where an open run is, for people; nil if it isn't open.
   func place(of run: String) async throws(StateError) -> RunPlace?
   /// What changes whenever a run begins, waits, stands or ends anywhere.
@@ -68,18 +77,22 @@ package struct RunPlace: Record, Equatable {
   package var worker: String?
   /// What it needs that no worker offers.
   package var missing: [String]
+  /// The machine and folder whose files it needs, if no worker is there.
+  package var home: String?
   /// Whether there is a worker that can take it up.
   package var hasWorker: Bool
 
-  package init(worker: String?, missing: [String], hasWorker: Bool) {
+  package init(worker: String?, missing: [String], home: String? = nil, hasWorker: Bool) {
     self.worker = worker
     self.missing = missing
+    self.home = home
     self.hasWorker = hasWorker
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     worker = try member("worker", record?.worker)
     missing = try member("missing", record?.missing, default: [])
+    home = try member("home", record?.home)
     hasWorker = try member("hasWorker", record?.hasWorker)
   }
 }

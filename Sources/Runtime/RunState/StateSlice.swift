@@ -238,6 +238,7 @@ extension StateEvent {
     case .stepEnded(let event): event.run
     case .runEnded(let event): event.run
     case .runNoted(let event): event.run
+    case .runPlaced(let event): event.run
     case .stepWaits(let event): event.run
     case .decisionGiven(let event): event.run
     case .valueSet(let event): event.change?.run
@@ -299,8 +300,7 @@ extension State {
       case .tokenIssued(let event): need(.token, event.name)
       case .tokenRevoked(let event): need(.token, event.name)
       case .runClaimed, .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded,
-        .runNoted,
-        .decisionGiven, .eventsForgotten:
+        .runNoted, .runPlaced, .decisionGiven, .eventsForgotten:
         break
       }
     }

@@ -32,6 +32,7 @@ extension StateError {
   fileprivate init(refusing error: RecordError) {
     self.init(.invalid, "the state cannot take the event: \(error.message)")
     isOutrun = error.isOutrun
+    wait = error.wait
   }
 }
 

@@ -91,7 +91,8 @@ extension StateEvent {
     case .valueSet(let event): event.value.isTooDeep
     case .eventReceived(let event): event.data?.isTooDeep ?? false
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false
-    case .runClaimed, .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven, .eventConsumed,
+    case .runClaimed, .runPlaced, .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven,
+      .eventConsumed,
       .eventsForgotten, .eventGathered, .filesSeen, .scheduleRemoved, .schedulePaused, .scheduleReset,
       .connectionUsed, .tokenIssued, .tokenRevoked:
       false

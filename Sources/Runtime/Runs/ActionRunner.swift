@@ -264,13 +264,21 @@ struct ActionRunner {
       began + total - max(.zero, now.span(since: work.startedAt) ?? .zero)
     }
     let outer = scope.deadline.flatMap { $0.span(since: now) }.map { began + $0 }
+    // Once there is a place here, where others share the limits.
+    var permit: CallPermit?
     do throws(StepInterruption) {
       while true {
         let alarm = [quiet, total, outer].compactMap { $0 }.min()
-        if case .granted = await limiter.wait(number, until: alarm) {
-          let permit = CallPermit(limiter)
+        if let permit {
+          if try await mayGo(permit) { return permit }
+          // Cut short only by the end of the task; a scope that ends is seen after it.
+          try? await limiter.time.sleep(for: ConnectionLimiter.pause)
+        } else if case .granted = await limiter.wait(number, until: alarm) {
+          let granted = CallPermit(limiter)
           try scope.check()
-          return permit
+          if !limiter.isShared { return granted }
+          permit = granted
+          continue
         }
         try scope.check()
         let elapsed = limiter.time.elapsed()
@@ -287,6 +295,14 @@ struct ActionRunner {
     } catch {
       limiter.leave(number)
       throw error
+    }
+  }
+
+  /// Whether a call may go as far as programs are concerned that share the state; not while that can't be known.
+  private func mayGo(_ permit: CallPermit) async throws(StepInterruption) -> Bool {
+    do throws(StateError) { return try await permit.limiter.mayGo(permit) } catch {
+      if error.kind == .unavailable { return false }
+      throw .stateFailed(error)
     }
   }
 
@@ -362,9 +378,9 @@ struct ActionRunner {
     // Checked at the last moment: the time in which repeating changes nothing may have ended since the last attempt was
     // judged. That the last attempt did nothing says nothing about earlier ones.
     if doubts > 0, !mayRepeat(work) { return .success(try await givenUp(work)) }
-    try await journal.commit([try began(attempt, stored, work)])
+    try await journal.commit(placed(work, context(work, attempt)) + [try began(attempt, stored, work)])
     if let permit = attempt.log.permit, !run.services.isWeb(action.plugin), permit.takeRequest() {
-      do throws(StateError) { try await permit.limiter.send() } catch { throw .stateFailed(error) }
+      do throws(StateError) { _ = try await permit.limiter.send(of: permit) } catch { throw .stateFailed(error) }
     }
     let limit = partLimits(work)
     let context = context(work, attempt)
@@ -551,6 +567,14 @@ struct ActionRunner {
     }
     return .attemptBegan(
       AttemptBegan(run: run.id, at: attempt.startedAt, step: path, number: attempt.number, baseline: baseline))
+  }
+
+  /// That the run stays at this machine from now on, if it works with files here and other machines have others.
+  private func placed(_ work: Work, _ context: ActionContext) -> [StateEvent] {
+    guard let home = journal.store.sharing?.home, journal.home == nil else { return [] }
+    let footprint = run.services.footprint(of: call, work.input, in: context)
+    let isHere = (footprint.reads + footprint.changes).contains { $0.isFile }
+    return isHere ? [.runPlaced(RunPlaced(run: run.id, at: run.time.now(), home: home))] : []
   }
 
   private func stepBegan(

@@ -13,6 +13,10 @@
 // own, to see whether a time limit has passed. Nobody is moved in the queue, and leaving it is marking a number, so that
 // ten thousand cost as much each as ten.
 //
+// Where several programs share the state, each lets through what its own limiter would, and then asks the others: a call
+// queues with theirs, and a request is refused while they have sent as many as the limit allows. The window is that of
+// the database's clock, and each request counts there for as long as it may take to arrive.
+//
 // On the clock of a test time jumps, so the sleeper waits until no call is under way (`CallPace`).
 import ActionKit
 import Basics
@@ -114,19 +118,23 @@ package final class ConnectionLimiter: Sendable {
   let name: String
   let time: any TimeSource
   private let pace: CallPace?
+  private let sharing: (any StateSharing)?
   private let keep: @Sendable (ConnectionUsed) async throws(StateError) -> Void
   private let state: Mutex<State>
 
   /// - Parameters:
   ///   - use: What the state has of it.
+  ///   - sharing: The programs for which the limits hold together.
   ///   - keep: Puts a use on disk.
   init(
-    _ name: String, _ limits: ConnectionLimits, after use: ConnectionUse?, time: any TimeSource, pace: CallPace?,
+    _ name: String, _ limits: ConnectionLimits, after use: ConnectionUse?, sharing: (any StateSharing)? = nil,
+    time: any TimeSource, pace: CallPace?,
     keep: @escaping @Sendable (ConnectionUsed) async throws(StateError) -> Void
   ) {
     self.name = name
     self.time = time
     self.pace = pace
+    self.sharing = sharing
     self.keep = keep
     var state = State(limits: limits)
     let (now, elapsed) = (time.now(), time.elapsed())
@@ -160,6 +168,9 @@ package final class ConnectionLimiter: Sendable {
     ].compactMap { $0 }
     return "'\(name)' allows \(parts.joined(separator: " and "))"
   }
+
+  /// How often a call asks whether it may go, that waits for other programs.
+  static let pause = TimeSpan.milliseconds(200)
 
   private static let watches = Mutex(0)
 
@@ -276,29 +287,80 @@ package final class ConnectionLimiter: Sendable {
   }
 
   /// Puts on disk that a request is about to go out, and counts it.
+  ///
+  /// - Parameter permit: The call that it belongs to, whose time stands still while other programs come first.
+  /// - Returns: Nil if the task was cancelled while it waited for them.
   @discardableResult
-  func send() async throws(StateError) -> Sent {
-    let per = state.withLock { $0.limits.requests == nil ? nil : $0.limits.per }
-    if let per {
-      do throws(StateError) {
-        let began = time.elapsed()
-        try await keep(ConnectionUsed(at: time.now(), connection: name, requests: 1, per: per))
-        // On a disk that was that slow its instant is too early, for a program that reads it.
-        if time.elapsed() - began > .seconds(1) {
-          try await keep(ConnectionUsed(at: time.now(), connection: name, requests: 1, per: per))
-        }
-      } catch {
-        change { $0.reserved -= 1 }
-        throw error
+  func send(of permit: CallPermit? = nil) async throws(StateError) -> Sent? {
+    let limits = state.withLock { $0.limits }
+    guard let most = limits.requests else {
+      return change { state in
+        state.reserved -= 1
+        return Sent()
       }
+    }
+    let arrival = min(TimeSpan(nanoseconds: limits.per.nanoseconds / 4), .seconds(1))
+    let use = ConnectionUsed(
+      at: time.now(), connection: name, requests: 1, per: sharing == nil ? limits.per : limits.per + arrival,
+      limit: sharing == nil ? nil : most)
+    do throws(StateError) {
+      var wasSlow = false
+      while true {
+        let began = time.elapsed()
+        let isKept = try await isKept(use, permit)
+        // On a disk that was that slow its instant is too early, for a program that reads it; so once more.
+        let isSlow = isKept && !wasSlow && time.elapsed() - began > .seconds(1)
+        if isKept, !isSlow { break }
+        wasSlow = wasSlow || isSlow
+        if Task.isCancelled {
+          change { $0.reserved -= 1 }
+          return nil
+        }
+      }
+    } catch {
+      change { $0.reserved -= 1 }
+      throw error
     }
     return change { state in
       state.reserved -= 1
-      guard let per else { return Sent() }
-      let end = time.elapsed() + per + min(TimeSpan(nanoseconds: per.nanoseconds / 4), .seconds(1))
+      let end = time.elapsed() + limits.per + arrival
       state.count(until: end)
-      return Sent(per: per, end: end)
+      return Sent(per: limits.per, end: end)
     }
+  }
+
+  /// Puts a request on disk; false after a wait if programs that share the state have sent as many as may be sent.
+  private func isKept(_ use: ConnectionUsed, _ permit: CallPermit?) async throws(StateError) -> Bool {
+    var use = use
+    use.at = time.now()
+    do throws(StateError) {
+      try await keep(use)
+      return true
+    } catch {
+      guard let wait = error.wait else { throw error }
+      permit?.stop(at: time.elapsed(), pace)
+      // Ends early if the task is cancelled.
+      try? await time.sleep(for: max(wait, .milliseconds(1)))
+      permit?.goOn(at: time.elapsed(), pace)
+      return false
+    }
+  }
+
+  // MARK: Sharing
+
+  /// Whether a call that has its place here may go, as far as programs are concerned that share the state.
+  func mayGo(_ permit: CallPermit) async throws(StateError) -> Bool {
+    guard let sharing, let most = state.withLock({ $0.limits.maxParallel }) else { return true }
+    return try await sharing.queue(permit.ticket, on: name) < most
+  }
+
+  /// Whether calls have to ask programs that share the state.
+  var isShared: Bool { sharing != nil }
+
+  fileprivate func end(ticket: String) {
+    guard let sharing else { return }
+    // Nobody waits for it.
+    Task { await sharing.endCall(ticket) }
   }
 
   /// Counts a request from now, because its answer is there, unless it counts from an earlier instant.
@@ -322,7 +384,8 @@ package final class ConnectionLimiter: Sendable {
     // If the state takes nothing more, the run ends with that.
     try? await keep(
       ConnectionUsed(
-        at: time.now(), connection: name, per: per, heldUntil: time.now().advanced(by: span) ?? .latest))
+        at: time.now(), connection: name, per: per, heldUntil: time.now().advanced(by: span) ?? .latest,
+        limit: sharing == nil ? nil : .max))
     change { _ in }
   }
 
@@ -346,7 +409,7 @@ package final class ConnectionLimiter: Sendable {
         return nil
       }
     }
-    return try await send()
+    return try await send(of: permit)
   }
 
   /// Why a number has to wait, and about when it goes on, if that is known.
@@ -468,6 +531,8 @@ final class CallPermit: Sendable {
   private struct Content {
     var hasRequest = true
     var isOver = false
+    /// What the programs that share the state know it by.
+    var ticket: String?
     /// How many of its requests wait, since when, and how long they did before; meanwhile `CallPace` doesn't count it.
     var waiting = 0
     var since = TimeSpan.zero
@@ -491,13 +556,24 @@ final class CallPermit: Sendable {
 
   /// Gives the place back.
   func end() {
-    let left = content.withLock { content -> (unsent: Bool, isCounted: Bool)? in
+    let left = content.withLock { content -> (unsent: Bool, isCounted: Bool, ticket: String?)? in
       if content.isOver { return nil }
       content.isOver = true
       defer { content.hasRequest = false }
-      return (content.hasRequest, content.waiting == 0)
+      return (content.hasRequest, content.waiting == 0, content.ticket)
     }
-    if let left { limiter.end(unsent: left.unsent, isCounted: left.isCounted) }
+    guard let left else { return }
+    limiter.end(unsent: left.unsent, isCounted: left.isCounted)
+    if let ticket = left.ticket { limiter.end(ticket: ticket) }
+  }
+
+  /// What the programs that share the state know it by, from now on.
+  fileprivate var ticket: String {
+    content.withLock { content in
+      let ticket = content.ticket ?? "\(UInt64.random(in: 0 ... .max))-\(UInt64.random(in: 0 ... .max))"
+      content.ticket = ticket
+      return ticket
+    }
   }
 
   /// The call for which a connection is being opened, whose requests are part of it.

@@ -83,6 +83,9 @@ final class RunJournal: Sendable {
 
   var current: RunRecord { content.withLock { $0.record } }
 
+  /// The machine and folder at which the run stays.
+  var home: String? { content.withLock { $0.record.home } }
+
   func step(_ path: StepPath) -> StepRecord? { content.withLock { $0.record.steps[path] } }
 
   /// The status of a step that has a record.

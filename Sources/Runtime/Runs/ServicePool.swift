@@ -55,7 +55,7 @@ package final class ServicePool: Sendable {
           known.use(limits)
           return known
         }
-        let limiter = ConnectionLimiter(name, limits, after: use, time: time, pace: pace) {
+        let limiter = ConnectionLimiter(name, limits, after: use, sharing: store.sharing, time: time, pace: pace) {
           event throws(StateError) in try await store.append(.connectionUsed(event))
         }
         limiters[name] = limiter

@@ -29,6 +29,8 @@ final class HeldRuns: Sendable {
     var deadline = TimeSpan.zero
     /// Runs that are held no longer, which the database couldn't be told.
     var unreleased: Set<String> = []
+    /// Calls on connections that are over, which the database couldn't be told.
+    var endedCalls: Set<String> = []
     /// The latest runs that ended here, the newest last.
     var ended: [RunRecord] = []
   }
@@ -77,8 +79,15 @@ final class HeldRuns: Sendable {
       content.worker = nil
       content.runs = [:]
       content.unreleased = []
+      // They went with the lease.
+      content.endedCalls = []
     }
   }
+
+  /// The calls on connections of which the database doesn't know that they are over.
+  var endedCalls: Set<String> { content.withLock { $0.endedCalls } }
+  func noteOver(_ call: String) { content.withLock { _ = $0.endedCalls.insert(call) } }
+  func noteTold(_ calls: Set<String>) { content.withLock { $0.endedCalls.subtract(calls) } }
 
   /// The runs of which the database doesn't know that they are held no longer.
   var unreleased: Set<String> { content.withLock { $0.unreleased } }

@@ -79,6 +79,7 @@ package final class PostgresDatabase: SharedDatabase {
       values += [
         .uuids(rows.map(\.id)), .texts(rows.map(\.status)), .timestamps(rows.map { $0.wakeAt ?? .latest }),
         .texts(rows.map(\.waitsForText)), .int32s(rows.map { $0.needsPerson ? 1 : 0 }),
+        .texts(rows.map { $0.home ?? "" }), .texts(rows.map(\.needsText)),
       ]
     }
     return try await appending.ask { [self, values] connection throws(PostgresError) in
@@ -303,12 +304,42 @@ package final class PostgresDatabase: SharedDatabase {
     try await reading.ask { connection throws(PostgresError) in _ = try await connection.run(SQL.wakeQueued) }
   }
 
+  package func queue(
+    _ call: String, on connection: String, of worker: WorkerIdentity
+  ) async throws(DatabaseError) -> Int {
+    try await reading.transact { transaction throws(PostgresError) in
+      // In turn, so that their numbers are in the order of the commits; with statements of their own, as above.
+      let results = try await transaction.run([
+        PostgresStatement("select pg_advisory_xact_lock(hashtextextended($1, 0))", .text("call \(connection)")),
+        PostgresStatement(
+          """
+          insert into connection_call (id, connection, worker) select $1, $2, id from worker where id = $3
+          on conflict do nothing
+          """, .text(call), .text(connection), .int64(worker.id)),
+        PostgresStatement(
+          """
+          select (select count(*) from connection_call o where o.connection = c.connection and o.number < c.number)
+          from connection_call c where id = $1
+          """, .text(call)),
+      ])
+      guard let row = results.last?.first else { throw PostgresError(.unreachable, "the lease on runs is over") }
+      return try row.int64(0)
+    }
+  }
+
+  package func endCalls(_ calls: [String]) async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run("delete from connection_call where id = any($1)", .texts(calls))
+    }
+  }
+
   package func place(of run: String) async throws(DatabaseError) -> RunPlace? {
     guard run.isUUID else { return nil }
     return try await reading.ask { connection throws(PostgresError) in
       guard let row = try await connection.run(SQL.place, .uuid(run)).first else { return nil }
       return RunPlace(
-        worker: try row.isNull(0) ? nil : try row.text(0), missing: try row.texts(1), hasWorker: try row.bool(2))
+        worker: try row.isNull(0) ? nil : try row.text(0), missing: try row.texts(1),
+        home: try row.isNull(3) ? nil : row.text(3), hasWorker: try row.bool(2))
     }
   }
 
@@ -763,7 +794,11 @@ private struct PostgresStateTransaction: DatabaseTransaction {
       let (locks, reads) = (SQL.locks(needs), SQL.reads(needs))
       let known = PostgresStatement("select 1::int4 from receipt where id = $1", .text(receipt))
       let results = try await transaction.run(locks + [known] + reads).dropFirst(locks.count)
-      return (try SQL.rows(of: Array(results.dropFirst())), results.first?.isEmpty == false)
+      var rows = try SQL.rows(of: Array(results.dropFirst()))
+      if needs.items.contains(where: { $0.kind == .connection }) {
+        rows.now = try await transaction.run("select clock_timestamp()").first?.timestamp(0)
+      }
+      return (rows, results.first?.isEmpty == false)
     } catch {
       throw DatabaseError(error)
     }

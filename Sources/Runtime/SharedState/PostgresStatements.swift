@@ -27,11 +27,15 @@ enum SQL {
 
   /// Whether some worker can run what waits for a place.
   private static let hasWorker =
-    "exists (select 1 from worker w where o.needs <@ w.offers and o.queue = any(w.queues) and not w.is_draining)"
+    """
+    exists (select 1 from worker w where o.needs <@ w.offers and o.queue = any(w.queues) and not w.is_draining
+      and (o.home is null or o.home = w.home))
+    """
 
   static let place = """
     select w.name, array(select n from unnest(o.needs) n
-        where not exists (select 1 from worker x where n = any(x.offers) and not x.is_draining) order by n), \(hasWorker)
+        where not exists (select 1 from worker x where n = any(x.offers) and not x.is_draining) order by n), \(hasWorker),
+      case when not exists (select 1 from worker x where o.home = x.home and not x.is_draining) then o.home end
     from run o left join worker w on w.id = o.owner where o.id = $1
     """
 
@@ -94,9 +98,10 @@ enum SQL {
     """
     with kept as (\(append)), changed as (
       update run r set status = u.status, wake_at = u.wake_at, needs_person = u.needs_person <> 0,
-        waits_for = array(select jsonb_array_elements_text(u.waits_for::jsonb))
-      from unnest($6::uuid[], $7::text[], $8::timestamptz[], $9::text[], $10::int4[])
-        as u(id, status, wake_at, waits_for, needs_person)
+        waits_for = array(select jsonb_array_elements_text(u.waits_for::jsonb)), home = nullif(u.home, ''),
+        needs = array(select jsonb_array_elements_text(u.needs::jsonb))
+      from unnest($6::uuid[], $7::text[], $8::timestamptz[], $9::text[], $10::int4[], $11::text[], $12::text[])
+        as u(id, status, wake_at, waits_for, needs_person, home, needs)
       where r.id = u.id and u.id in (select run from kept))
     select run from kept
     """
@@ -240,12 +245,13 @@ enum SQL {
         PostgresStatement(
           """
           insert into run (id, recipe, status, created_at, wake_at, waits_for, group_name, retry_of, needs_person, queue,
-            needs, owner, epoch, group_limit)
-          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from worker where id = $12 for share), $13, $14)
+            needs, owner, epoch, group_limit, home)
+          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (select id from worker where id = $12 for share), $13, $14,
+            $15)
           """, .uuid(row.id), .text(row.recipe), .text(row.status), .timestamp(row.createdAt),
           .timestamp(row.wakeAt ?? .latest), .texts(row.waitsFor), .text(row.group), .text(row.retryOf),
           .bool(row.needsPerson), .text(row.queue), .texts(row.needs), .int64(changes.holder(of: row.id)),
-          .int64(changes.holder(of: row.id) == nil ? 0 : 1), .int64(row.groupLimit)))
+          .int64(changes.holder(of: row.id) == nil ? 0 : 1), .int64(row.groupLimit), .text(row.home)))
     }
     if changes.created.contains(where: { changes.holder(of: $0.id) == nil }) {
       statements.append(PostgresStatement("select pg_notify('errand', 'due')"))
@@ -258,8 +264,10 @@ enum SQL {
     for row in changes.changed {
       statements.append(
         PostgresStatement(
-          "update run set status = $2, wake_at = $3, waits_for = $4, needs_person = $5 where id = $1", .uuid(row.id),
-          .text(row.status), .timestamp(row.wakeAt ?? .latest), .texts(row.waitsFor), .bool(row.needsPerson)))
+          """
+          update run set status = $2, wake_at = $3, waits_for = $4, needs_person = $5, home = $6, needs = $7 where id = $1
+          """, .uuid(row.id), .text(row.status), .timestamp(row.wakeAt ?? .latest), .texts(row.waitsFor),
+          .bool(row.needsPerson), .text(row.home), .texts(row.needs)))
     }
     for row in changes.ended {
       let summary = row.summary
@@ -538,6 +546,8 @@ enum SQL {
 extension OpenRunRow {
   /// The names of events as a list of JSON.
   var waitsForText: String { (try? waitsFor.storedText) ?? "[]" }
+  /// What it needs as a list of JSON.
+  var needsText: String { (try? needs.storedText) ?? "[]" }
 }
 
 extension String {

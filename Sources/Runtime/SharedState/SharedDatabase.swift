@@ -47,6 +47,8 @@ package struct OpenRunRow: Sendable, Equatable {
   package var needsPerson: Bool
   /// What a worker has to offer to carry it on.
   package var needs: [String]
+  /// The machine and folder that it stays at, because it works with files there.
+  package var home: String?
   package var queue: String
 
   /// The queue of the runs that name none.
@@ -71,7 +73,8 @@ package struct OpenRunRow: Sendable, Equatable {
     groupLimit = run.origin.group?.limit
     retryOf = run.retryOf
     needsPerson = run.needsPerson
-    needs = run.origin.needs
+    needs = run.origin.needs + run.needs.filter { !run.origin.needs.contains($0) }
+    home = run.home
     queue = run.origin.queue ?? OpenRunRow.standardQueue
   }
 
@@ -84,7 +87,8 @@ package struct OpenRunRow: Sendable, Equatable {
       default: true
       }
     }
-    return mayChange || !waitsFor.isEmpty || needsPerson ? OpenRunRow(run) : self
+    let isPlaced = home != run.home || !run.needs.allSatisfy(needs.contains)
+    return mayChange || isPlaced || !waitsFor.isEmpty || needsPerson ? OpenRunRow(run) : self
   }
 }
 
@@ -149,12 +153,14 @@ package struct WorkerTerms: Sendable, Equatable {
   package var queues: Set<String>
   /// The place where the files of its runs are: runs that have touched files elsewhere can't run here.
   package var home: String
+  /// Whether others have the same files, so that runs which work with them may go on there.
+  package var sharesFolder: Bool
   /// The most runs that it holds at once.
   package var capacity: Int
 
   package init(
     name: String, host: String = "", pid: Int = 0, program: String = "", offers: Set<String> = [],
-    queues: Set<String> = ["default"], home: String = "", capacity: Int = 64
+    queues: Set<String> = ["default"], home: String = "", sharesFolder: Bool = false, capacity: Int = 64
   ) {
     self.name = name
     self.host = host
@@ -163,13 +169,16 @@ package struct WorkerTerms: Sendable, Equatable {
     self.offers = offers
     self.queues = queues
     self.home = home
+    self.sharesFolder = sharesFolder
     self.capacity = capacity
   }
 }
 
 extension WorkerTerms {
-  /// Whether a run may be taken up that has no files elsewhere.
-  func take(_ row: OpenRunRow) -> Bool { queues.contains(row.queue) && offers.isSuperset(of: row.needs) }
+  /// Whether a run may be taken up.
+  func take(_ row: OpenRunRow) -> Bool {
+    queues.contains(row.queue) && offers.isSuperset(of: row.needs) && (row.home ?? home) == home
+  }
 }
 
 /// A worker as the database knows it.
@@ -251,6 +260,8 @@ package struct DatabaseRows: Sendable {
   package var open: Set<String> = []
   /// Of the names of events that were asked for, those with an event that nobody has consumed.
   package var freeEvents: Set<String> = []
+  /// The instant by the clock that all programs share, if a connection was asked for.
+  package var now: Timestamp?
 
   package init() {}
 }
@@ -327,6 +338,12 @@ package protocol SharedDatabase: Sendable {
   func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool
   /// Has it that there is news for the oldest runs that wait for a place in their group, as far as there are places.
   func wakeQueued() async throws(DatabaseError)
+  /// Puts a call of a worker on a connection behind those that are there, unless it is; it goes with the worker.
+  ///
+  /// - Returns: How many came before it and are there.
+  func queue(_ call: String, on connection: String, of worker: WorkerIdentity) async throws(DatabaseError) -> Int
+  /// Takes calls away that are over.
+  func endCalls(_ calls: [String]) async throws(DatabaseError)
   /// Where an open run is; nil if it isn't open.
   func place(of run: String) async throws(DatabaseError) -> RunPlace?
   /// What changes whenever a run begins, waits, stands or ends.

@@ -20,6 +20,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   package let news: AsyncStream<SharedNews>
   private let telling: AsyncStream<SharedNews>.Continuation
   private let worker: SharedWorker?
+  package let home: String?
   package let leading: AsyncStream<Bool>
   package let scheduleHints: AsyncStream<Void>
   private let leader: SharedLeader
@@ -51,6 +52,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
         await writer.look(at: $0)
       }
     }
+    home = terms.flatMap { $0.sharesFolder ? nil : $0.home }
     printing = SharedPrinting(database)
     leader = SharedLeader(database, held, time: time)
     (leading, scheduleHints) = (leader.leading, leader.hints)
@@ -91,6 +93,19 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     try await attempt { [database] () async throws(DatabaseError) in
       try await database.enter(run.id, in: group.name, limit: group.limit)
     }
+  }
+
+  package func queue(_ call: String, on connection: String) async throws(StateError) -> Int {
+    guard let worker = held.worker else { throw StateError(.unavailable, "the lease on runs is over") }
+    return try await attempt { [database] () async throws(DatabaseError) in
+      try await database.queue(call, on: connection, of: WorkerIdentity(id: worker))
+    }
+  }
+
+  package func endCall(_ call: String) async {
+    held.noteOver(call)
+    // Otherwise with the next renewal of the lease.
+    if (try? await database.endCalls([call])) != nil { held.noteTold([call]) }
   }
 
   // Otherwise with one of the next renewals of the lease.

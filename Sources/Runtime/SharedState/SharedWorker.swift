@@ -168,6 +168,11 @@ package actor SharedWorker {
             try await database.abandon(Array(unreleased), of: identity)
             held.noteReleased(unreleased)
           }
+          let calls = held.endedCalls
+          if !calls.isEmpty {
+            try await database.endCalls(Array(calls))
+            held.noteTold(calls)
+          }
         } else {
           lose()
         }

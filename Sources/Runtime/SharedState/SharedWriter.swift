@@ -159,7 +159,8 @@ actor SharedWriter {
     var count = 0
     for _ in 0..<SharedWriter.mostRounds where waiting.count > count {
       count = waiting.count
-      await Task.yield()
+      // Ends at once, after what is ready to go.
+      await Task {}.value
     }
     var blocked = busy
     var batch: [Request] = []
@@ -252,7 +253,7 @@ actor SharedWriter {
       var next = run
       let entry: LogEntry
       (next.log, entry) = try run.log.next(record, by: events, epoch: run.epoch)
-      next.row = run.row.following(record, by: events)
+      next.row = run.row.following(next.log.record, by: events)
       return (next, entry)
     }
   }
@@ -464,6 +465,7 @@ actor SharedWriter {
     _ transaction: any DatabaseTransaction, holds: (OpenRunRow) -> Bool
   ) async throws(DatabaseError) -> Outcome {
     var slice = StateSlice()
+    var events = events
     var logs: [String: HeldRuns.Run] = [:]
     var free: Set<String> = []
     let changes: StateChanges
@@ -482,6 +484,7 @@ actor SharedWriter {
       let (rows, isDone) = try await transaction.read(missing, receipt: receipt)
       if isDone { return .wasDone }
       free.formUnion(rows.freeEvents)
+      if let now = rows.now { events = events.map { $0.used(at: now) } }
       do throws(StateError) {
         try slice.add(
           missing, runs: rows.runs.map(\.record), items: rows.items, slots: rows.slots, open: rows.open)
@@ -511,7 +514,7 @@ actor SharedWriter {
           writes.ended.append(FinishedRow(summary: RunSummary(record), text: try record.storedText))
           if own.contains(record.id) || isNew { ended.append(record) }
         } else {
-          let row = logs[record.id]?.row.following(record, by: events) ?? OpenRunRow(record)
+          let row = logs[record.id]?.row.following(next.record, by: events) ?? OpenRunRow(next.record)
           let run = HeldRuns.Run(next, epoch: epoch, row: row)
           if isNew {
             writes.created.append(row)
@@ -626,7 +629,7 @@ extension StateEvent {
   fileprivate var isPlain: Bool {
     switch self {
     case .runStatusChanged, .cancelRequested, .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .runNoted,
-      .decisionGiven:
+      .runPlaced, .decisionGiven:
       true
     case .stepWaits(let event): event.wait.event == nil
     default: false
@@ -635,11 +638,19 @@ extension StateEvent {
 }
 
 extension StateEvent {
+  /// The use of a connection whose limits programs share, at an instant of their common clock; all else as it is.
+  fileprivate func used(at now: Timestamp) -> StateEvent {
+    guard case .connectionUsed(var event) = self, event.limit != nil else { return self }
+    event.heldUntil = event.heldUntil.flatMap { $0.span(since: event.at) }.flatMap { now.advanced(by: $0) }
+    event.at = now
+    return .connectionUsed(event)
+  }
+
   /// Whether it carries its run on, which only its holder does; anybody may ask for the rest.
   fileprivate var isHolders: Bool {
     switch self {
     case .runStatusChanged(let event): event.status != .paused && event.status != .queued
-    case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .stepWaits, .runNoted, .runEnded: true
+    case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .stepWaits, .runNoted, .runPlaced, .runEnded: true
     case .valueSet(let event): event.change != nil
     case .valueRemoved(let event): event.change != nil
     default: false

@@ -235,6 +235,7 @@ package struct HistoryMaker {
       events.append(
         .runStatusChanged(
           RunStatusChanged(run: id, at: now, status: .waiting, reason: "it waits", wakeAt: wait.wakeAt)))
+    case 9: events.append(.runPlaced(RunPlaced(run: id, at: now, home: "a:/b", needs: [pick("secret:A", "secret:B")])))
     case 8:
       let name = pick("etag", "page")
       events.append(

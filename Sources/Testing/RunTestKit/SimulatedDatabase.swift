@@ -83,6 +83,8 @@ package final class SimulatedDatabase: Sendable {
     var workers: [Int: Worker] = [:]
     var lastWorker = 0
     var leader = Leader()
+    /// The calls on connections, in the order of their coming.
+    var calls: [(id: String, connection: String, worker: Int)] = []
     var requests: [(id: String, text: String, answer: String?, takenBy: Int?)] = []
   }
 
@@ -387,6 +389,7 @@ extension SimulatedDatabase.Tables {
   /// Forgets a worker, and gives up what it holds.
   mutating func forget(_ worker: Int) {
     workers[worker] = nil
+    calls.removeAll { $0.worker == worker }
     for id in open.keys where open[id]?.owner == worker { free(id) }
   }
 
@@ -431,6 +434,7 @@ extension SimulatedDatabase.Tables {
 extension SimulatedDatabase.Open {
   fileprivate func canRun(_ terms: WorkerTerms) -> Bool {
     terms.queues.contains(row.queue) && terms.offers.isSuperset(of: row.needs)
+      && (row.home ?? terms.home) == terms.home
   }
 }
 
@@ -851,7 +855,9 @@ package final class SimulatedConnection: SharedDatabase {
     if known.isDraining { return .draining }
     guard let open = tables.open[run] else { return .over }
     if let owner = open.owner { return .held(by: tables.workers[owner]?.terms.name ?? "", id: owner) }
-    let lacking = open.row.needs.filter { !terms.offers.contains($0) }
+    let isElsewhere = (open.row.home ?? terms.home) != terms.home
+    let lacking =
+      open.row.needs.filter { !terms.offers.contains($0) } + (isElsewhere ? ["home:\(open.row.home ?? "")"] : [])
     if !lacking.isEmpty { return .lacking(lacking) }
     if let damage = try tables.run(run)?.damage { throw .unusable(damage) }
     guard let claimed = try claim(open, in: tables, worker, terms, at: instant) else {
@@ -915,6 +921,7 @@ package final class SimulatedConnection: SharedDatabase {
     return RunPlace(
       worker: open.owner.flatMap { tables.workers[$0]?.terms.name },
       missing: open.row.needs.filter { need in !workers.contains { $0.offers.contains(need) } }.sorted(),
+      home: open.row.home.flatMap { home in workers.contains { $0.home == home } ? nil : home },
       hasWorker: workers.contains(where: open.canRun))
   }
 
@@ -922,6 +929,26 @@ package final class SimulatedConnection: SharedDatabase {
     let tables = try await tables()
     let open = tables.open.values.map { "\($0.row.id) \($0.row.status)" }.sorted()
     return "\(open) \(tables.finished.count)"
+  }
+
+  package func queue(
+    _ call: String, on connection: String, of worker: WorkerIdentity
+  ) async throws(DatabaseError) -> Int {
+    _ = try await tables(forWriting: true)
+    let before: Int? = database.update { tables in
+      if tables.workers[worker.id] != nil, !tables.calls.contains(where: { $0.id == call }) {
+        tables.calls.append((call, connection, worker.id))
+      }
+      let calls = tables.calls.filter { $0.connection == connection }
+      return calls.firstIndex { $0.id == call }
+    }
+    guard let before else { throw .unavailable("the lease on runs is over") }
+    return before
+  }
+
+  package func endCalls(_ calls: [String]) async throws(DatabaseError) {
+    _ = try await tables(forWriting: true)
+    database.write { tables in tables.calls.removeAll { calls.contains($0.id) } }
   }
 
   package func tell(_ run: String) async throws(DatabaseError) {
@@ -981,7 +1008,9 @@ private final class SimulatedTransaction: DatabaseTransaction {
       (rows: try tables.rows(needs), isDone: tables.receipts.contains(receipt))
     }
     await database.pass()
-    return try found.get()
+    var answer = try found.get()
+    if needs.items.contains(where: { $0.kind == .connection }) { answer.rows.now = database.time.now() }
+    return answer
   }
 
   func begin(after version: Int) async throws(DatabaseError) -> Bool {

@@ -114,6 +114,7 @@ import Testing
     #"{"event":"stepEnded","run":"r","at":"2026-11-20T09:00:00Z","step":"a","status":"succeeded"}"#,
     #"{"event":"runEnded","run":"r","at":"2026-11-20T09:00:00Z","status":"succeeded"}"#,
     #"{"event":"runNoted","run":"r","at":"2026-11-20T09:00:00Z","name":"n","value":1,"condition":{}}"#,
+    #"{"event":"runPlaced","run":"r","at":"2026-11-20T09:00:00Z"}"#,
     #"{"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"x","value":null}"#,
     #"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"x"}"#,
     #"{"event":"stepWaits","run":"r","at":"2026-11-20T09:00:00Z","step":"a","now":"2026-11-20T09:00:00Z","wait":{"kind":"until"}}"#,

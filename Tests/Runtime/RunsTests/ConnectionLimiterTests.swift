@@ -42,7 +42,7 @@ import Testing
       }
       let permit = CallPermit(limiter)
       #expect(permit.takeRequest())
-      let sent = try await limiter.send()
+      let sent = try #require(await limiter.send())
       note(name)
       time.advance(by: answering)
       limiter.arrived(sent)

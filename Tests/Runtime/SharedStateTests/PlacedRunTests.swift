@@ -1,0 +1,76 @@
+import Basics
+import PostgresClient
+import PostgresTestKit
+import RunState
+import RunTestKit
+import SharedState
+import Testing
+
+/// Where runs go on that are bound to a machine.
+@Suite struct PlacedRunTests {
+  private static let run = "0199a3f2-4c00-7abc-8def-100000000001"
+
+  /// Two workers at homes of their own, of which the second has all that a run needs.
+  private static func play(_ database: () async throws -> any SharedDatabase) async throws {
+    func store(_ name: String, _ offers: Set<String>) async throws -> SharedStateStore {
+      let store = SharedStateStore(
+        try await database(), terms: WorkerTerms(name: name, offers: offers, home: "\(name):/srv"))
+      try await store.join(takingUp: false)
+      return store
+    }
+    let first = try await store("lab-1", ["format:1"])
+    let second = try await store("lab-2", ["format:1", "secret:KEY"])
+    first.secrets.learn([(name: "KEY", text: "s3cret-enough-to-find")])
+    let now = SystemTime().now()
+    var created = RunCreated(
+      run: run, at: now, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
+      program: "test")
+    created.needs = ["format:1"]
+    try await first.append([
+      .runCreated(created), .stepBegan(StepBegan(run: run, at: now, step: "a", now: now, status: .running)),
+    ])
+    // What others may carry on, they do.
+    await first.abandon(run)
+    #expect(try await second.take(run) == .here)
+    await second.abandon(run)
+    #expect(try await first.take(run) == .here)
+
+    // A value that refers to a secret binds it to those that have the secret.
+    try await first.append([
+      .stepEnded(
+        StepEnded(
+          run: run, at: now, step: "a", status: .succeeded,
+          output: .inline(try first.secrets.masked(.string("it is s3cret-enough-to-find")))))
+    ])
+    #expect(first.run(run)?.needs == ["secret:KEY"])
+    await first.abandon(run)
+    #expect(try await first.take(run) == .nobody(lacking: ["secret:KEY"]))
+    #expect(try await second.take(run) == .here)
+    #expect(second.run(run)?.needs == ["secret:KEY"])
+
+    // And files to the machine that has them.
+    try await second.append([.runPlaced(RunPlaced(run: run, at: now, home: "lab-1:/srv"))])
+    await second.abandon(run)
+    #expect(try await second.take(run) == .nobody(lacking: ["home:lab-1:/srv"]))
+    var place = try #require(try await second.place(of: run))
+    #expect(place == RunPlace(worker: nil, missing: [], home: nil, hasWorker: false))
+    let worker = try #require(try await second.workers().first { $0.name == "lab-1" })
+    try await second.evict(worker: worker.id)
+    place = try #require(try await second.place(of: run))
+    #expect(place == RunPlace(worker: nil, missing: [], home: "lab-1:/srv", hasWorker: false))
+    try await first.close()
+    try await second.close()
+  }
+
+  @Test func `a run stays where its files and its secrets are`() async throws {
+    let database = SimulatedDatabase()
+    try await Self.play { SimulatedConnection(database) }
+  }
+
+  @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
+  func `a run stays where its files and its secrets are, in PostgreSQL`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    try await Self.play { try await PostgresDatabase.open([settings]) }
+  }
+}
