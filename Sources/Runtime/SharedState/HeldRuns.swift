@@ -9,10 +9,13 @@ final class HeldRuns: Sendable {
     /// Which claim of the run this program has.
     var epoch: Int
     var row: OpenRunRow
+    /// The last entry that need not be read one by one, as far as this program knows.
+    var foldedAt: Int
 
-    init(_ log: LoggedRun, epoch: Int, row: OpenRunRow? = nil) {
+    init(_ log: LoggedRun, epoch: Int, row: OpenRunRow? = nil, foldedAt: Int? = nil) {
       self.log = log
       self.epoch = epoch
+      self.foldedAt = foldedAt ?? log.number
       self.row = row ?? OpenRunRow(log.record)
     }
   }

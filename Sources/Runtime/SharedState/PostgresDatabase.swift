@@ -378,7 +378,7 @@ package final class PostgresDatabase: SharedDatabase {
         """, .texts(Array(terms.queues)), .texts(Array(terms.offers)), .text(terms.home)
       ).first?.int64(0)
     }
-    return microseconds.map { TimeSpan.milliseconds($0 / 1000 + 1) }
+    return microseconds.map { $0 <= 0 ? .zero : .milliseconds($0 / 1000 + 1) }
   }
 
   // MARK: Looking at workers and steering them

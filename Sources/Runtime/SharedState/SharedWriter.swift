@@ -57,6 +57,8 @@ actor SharedWriter {
   private static let mostTransactions = 2
   /// How often it is looked whether more comes for a batch.
   private static let mostRounds = 4
+  /// How many entries of a log are read one by one, by whoever takes the run up.
+  private static let mostUnfolded = 500
   /// How often what another program outran is tried again.
   private static let mostOutrun = 20
   /// How long the database may be away before an append is given up.
@@ -313,6 +315,7 @@ actor SharedWriter {
         guard let run = next[entry.run] else { continue }
         if kept.contains(entry.run) {
           held.update(run)
+          foldIfLong(run)
           settle(drafts.removeValue(forKey: entry.run), .success(()))
         } else {
           await resolve(entry, run, wasLost: lost.load(ordering: .relaxed), &drafts)
@@ -327,6 +330,16 @@ actor SharedWriter {
     isAppending = false
     busy.subtract(requests.flatMap(\.runs))
     serve()
+  }
+
+  /// Keeps what a log came to, if it has become long.
+  private func foldIfLong(_ run: HeldRuns.Run) {
+    guard run.log.number - run.foldedAt >= SharedWriter.mostUnfolded, let folded = try? run.log.folded else { return }
+    var run = run
+    run.foldedAt = run.log.number
+    held.update(run)
+    // Nobody waits for it; what isn't kept now is with a later entry.
+    Task { [database] in try? await database.fold([(run.log.record.id, folded)]) }
   }
 
   /// Finds out why the number of an entry was taken: by itself, if its answer was lost, or by another program's.
@@ -368,7 +381,7 @@ actor SharedWriter {
       if entry.epoch > run.epoch { throw depose(log.record.id, claim: run.epoch) }
       try log.add(entry)
     }
-    let run = HeldRuns.Run(log, epoch: run.epoch)
+    let run = HeldRuns.Run(log, epoch: run.epoch, foldedAt: run.foldedAt)
     held.update(run)
     return run
   }
@@ -560,8 +573,13 @@ actor SharedWriter {
   /// Has a run wait for a person whose log ends before what was acknowledged: a server that was behind took over.
   private func pauseCut(_ run: HeldRuns.Run) async throws(StateError) -> StateError {
     let id = run.log.record.id
-    guard let found = try await entries(of: id, after: 0), held.worker != nil else { return .notHeld(id) }
-    let rest = HeldRuns.Run(try LoggedRun(id, folded: nil, entries: found), epoch: run.epoch)
+    let found = try await untilKnown { [database] () async throws(DatabaseError) in
+      var needs = StateNeeds()
+      needs.runs = [id]
+      return try await database.read(needs).runs.first
+    }
+    guard let found, held.worker != nil else { return .notHeld(id) }
+    let rest = HeldRuns.Run(found, epoch: run.epoch)
     let lost = run.log.number - rest.log.number
     let last = rest.log.record.stepsInOrder.last.map { " after '\($0.path)' began" } ?? ""
     let reason =

@@ -62,6 +62,46 @@ import Testing
     try await second.close()
   }
 
+  @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
+  func `of a long log, whoever takes the run up reads the end`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    func store(_ name: String) async throws -> SharedStateStore {
+      let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: name))
+      try await store.join(takingUp: false)
+      return store
+    }
+    let (first, second) = (try await store("first"), try await store("second"))
+    let now = SystemTime().now()
+    try await first.append([
+      .runCreated(
+        RunCreated(
+          run: Self.run, at: now, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
+          program: "test"))
+    ])
+    for number in 0..<700 {
+      try await first.append([
+        .stepBegan(StepBegan(run: Self.run, at: now, step: "a[\(number)]", now: now, status: .running))
+      ])
+    }
+    let record = try #require(first.run(Self.run))
+    // Behind the fold, which is written by the same connection.
+    _ = try await first.place(of: Self.run)
+    let connection = try await PostgresConnection.open(settings)
+    #expect(try await connection.run("select fold_number from errand.run").first?.int64(0) == 501)
+    // What it replaces isn't read any more.
+    try await connection.run("update errand.entry set events = '[]' where number < 400")
+    await first.abandon(Self.run)
+    #expect(try await second.take(Self.run) == .here)
+    var taken = try #require(second.run(Self.run))
+    #expect(taken.claims.count == 1)
+    taken.claims = []
+    #expect(taken == record)
+    connection.close()
+    try await first.close()
+    try await second.close()
+  }
+
   @Test func `a run stays where its files and its secrets are`() async throws {
     let database = SimulatedDatabase()
     try await Self.play { SimulatedConnection(database) }
