@@ -20,6 +20,8 @@ package final class PostgresDatabase: SharedDatabase {
   /// The connection by which entries are appended, and the runs of whose logs it is known that it has all of them.
   private let known = Mutex<(connection: ObjectIdentifier?, runs: Set<String>)>((nil, []))
   private static let mostKnown = 10_000
+  /// How often a worker asked to lead.
+  private let leads = Mutex((worker: 0, count: 0))
   /// The worker whose hints are passed on.
   private let listening = Mutex<Int?>(nil)
 
@@ -172,7 +174,7 @@ package final class PostgresDatabase: SharedDatabase {
     try await appending.ask { connection throws(PostgresError) in
       let row = try await connection.run(SQL.renew, .int64(worker.id), .int64(lease.nanoseconds / 1000)).first
       guard let row else { return .over }
-      return .renewed(isDraining: try row.bool(0))
+      return .renewed(isDraining: try row.bool(0), hasDead: try row.bool(1))
     }
   }
 
@@ -402,11 +404,18 @@ package final class PostgresDatabase: SharedDatabase {
   package func lead(
     _ worker: WorkerIdentity, lease: TimeSpan, clock: Timestamp, isWilling: Bool
   ) async throws(DatabaseError) -> Int? {
-    try await appending.ask { connection throws(PostgresError) in
-      _ = try await connection.run(SQL.noteClock, .int64(worker.id), .timestamp(clock))
+    // What people are told of a clock may be as old as a lease.
+    let isNoting = leads.withLock { leads in
+      if leads.worker != worker.id { leads = (worker.id, 0) }
+      leads.count += 1
+      return leads.count % 5 == 1
+    }
+    return try await appending.ask { connection throws(PostgresError) in
+      if isNoting { _ = try await connection.run(SQL.noteClock, .int64(worker.id), .timestamp(clock)) }
       guard isWilling else { return nil }
       return try await connection.run(
-        SQL.lead, .int64(worker.id), .int64(lease.nanoseconds / 1000), .int64(LeaderRow.mostOffset.nanoseconds / 1000)
+        SQL.lead, .int64(worker.id), .int64(lease.nanoseconds / 1000), .int64(LeaderRow.mostOffset.nanoseconds / 1000),
+        .timestamp(clock)
       ).first?.int64(0)
     }
   }

@@ -71,7 +71,8 @@ enum SQL {
 
   static let renew = """
     update worker set lease_until = clock_timestamp() + $2 * interval '1 microsecond'
-    where id = $1 and lease_until > clock_timestamp() returning is_draining
+    where id = $1 and lease_until > clock_timestamp()
+    returning is_draining, exists (select 1 from worker where lease_until < clock_timestamp())
     """
 
   static let insert = """
@@ -335,7 +336,8 @@ enum SQL {
       epoch = epoch + case when worker is distinct from $1 then 1 else 0 end,
       version = version + case when worker is distinct from $1 then 1 else 0 end
     where (worker = $1 or until < clock_timestamp()) and exists (select 1 from worker where id = $1
-      and lease_until > clock_timestamp() and not is_draining and clock_offset between -$3 and $3)
+      and lease_until > clock_timestamp() and not is_draining)
+      and abs(extract(epoch from $4::timestamptz - clock_timestamp()) * 1000000) <= $3
     returning epoch
     """
 

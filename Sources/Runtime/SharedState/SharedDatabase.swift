@@ -190,7 +190,8 @@ package struct WorkerIdentity: Sendable, Hashable {
 
 /// What became of a lease that was to be renewed.
 package enum LeaseRenewal: Sendable, Equatable {
-  case renewed(isDraining: Bool)
+  /// Or there are workers whose lease is over, to be reaped.
+  case renewed(isDraining: Bool, hasDead: Bool = false)
   /// It was over, and others may have the worker's runs.
   case over
 }
@@ -369,7 +370,7 @@ package protocol SharedDatabase: Sendable {
   /// Has a worker lead, or lead on, unless another does, its lease is over, it is draining or its clock is off.
   ///
   /// - Parameters:
-  ///   - clock: The worker's instant; how far it is from the database's is noted with the worker.
+  ///   - clock: The worker's instant; how far it is from the database's is noted with the worker now and then.
   ///   - isWilling: Whether it is to lead; otherwise only its clock is noted.
   /// - Returns: Its epoch; nil if it doesn't lead.
   func lead(

@@ -157,9 +157,11 @@ package actor SharedWorker {
 
   private func renew() async {
     let start = time.elapsed()
+    var hasDead = true
     do throws(DatabaseError) {
       if let identity {
-        if case .renewed(let isDraining) = try await database.renew(identity, lease: SharedWorker.lease) {
+        if case .renewed(let isDraining, let mayReap) = try await database.renew(identity, lease: SharedWorker.lease) {
+          hasDead = mayReap
           if !isDrainingUntold { drain(isDraining) }
           held.extend(to: start + SharedWorker.lease - SharedWorker.margin)
           try await tellTerms()
@@ -188,7 +190,7 @@ package actor SharedWorker {
         _ = try await database.setDraining(true, identity)
         isDrainingUntold = false
       }
-      let dead = try await database.reap()
+      let dead = hasDead ? try await database.reap() : []
       if !dead.isEmpty { tell(.reaped(dead)) }
       renewals += 1
       if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
@@ -218,9 +220,14 @@ package actor SharedWorker {
     while !Task.isCancelled {
       isWanted = false
       await takeNews()
-      await claim()
+      var span = await untilNext()
+      // Asked for first, because it costs an idle database less than a claim.
+      if span <= .zero {
+        await claim()
+        if isWanted || Task.isCancelled { continue }
+        span = max(await untilNext(), .milliseconds(10))
+      }
       if isWanted || Task.isCancelled { continue }
-      let span = await untilNext()
       // Cancelled when there may be something to do.
       let task = Task { [time] in _ = try? await time.sleep(for: span) }
       sleeping = task
@@ -240,7 +247,7 @@ package actor SharedWorker {
     guard takesUp, !held.isDraining, held.count < terms.capacity, let span = try? await database.untilDue(terms) else {
       return patience
     }
-    return min(max(span, .milliseconds(10)), patience)
+    return min(span, patience)
   }
 
   private func takeNews() async {

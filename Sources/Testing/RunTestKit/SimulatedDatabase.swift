@@ -752,7 +752,8 @@ package final class SimulatedConnection: SharedDatabase {
     return database.update { tables in
       guard let known = tables.workers[worker.id], known.leaseUntil > now else { return .over }
       tables.workers[worker.id]?.leaseUntil = now + lease
-      return .renewed(isDraining: known.isDraining)
+      return .renewed(
+        isDraining: known.isDraining, hasDead: tables.workers.values.contains { $0.leaseUntil < now })
     }
   }
 
