@@ -291,7 +291,7 @@ package final class ConnectionLimiter: Sendable {
   /// - Parameter permit: The call that it belongs to, whose time stands still while other programs come first.
   /// - Returns: Nil if the task was cancelled while it waited for them.
   @discardableResult
-  func send(of permit: CallPermit? = nil) async throws(StateError) -> Sent? {
+  func send(of permit: CallPermit? = nil, tell: (String) -> Void = { _ in }) async throws(StateError) -> Sent? {
     let limits = state.withLock { $0.limits }
     guard let most = limits.requests else {
       return change { state in
@@ -305,9 +305,13 @@ package final class ConnectionLimiter: Sendable {
       limit: sharing == nil ? nil : most)
     do throws(StateError) {
       var wasSlow = false
+      var isTold = false
       while true {
         let began = time.elapsed()
-        let isKept = try await isKept(use, permit)
+        let isKept = try await isKept(use, permit) {
+          if !isTold { tell("\(limitsInWords), on all machines together") }
+          isTold = true
+        }
         // On a disk that was that slow its instant is too early, for a program that reads it; so once more.
         let isSlow = isKept && !wasSlow && time.elapsed() - began > .seconds(1)
         if isKept, !isSlow { break }
@@ -330,7 +334,9 @@ package final class ConnectionLimiter: Sendable {
   }
 
   /// Puts a request on disk; false after a wait if programs that share the state have sent as many as may be sent.
-  private func isKept(_ use: ConnectionUsed, _ permit: CallPermit?) async throws(StateError) -> Bool {
+  private func isKept(
+    _ use: ConnectionUsed, _ permit: CallPermit?, tell: () -> Void
+  ) async throws(StateError) -> Bool {
     var use = use
     use.at = time.now()
     do throws(StateError) {
@@ -338,6 +344,7 @@ package final class ConnectionLimiter: Sendable {
       return true
     } catch {
       guard let wait = error.wait else { throw error }
+      tell()
       permit?.stop(at: time.elapsed(), pace)
       // Ends early if the task is cancelled.
       try? await time.sleep(for: max(wait, .milliseconds(1)))
@@ -409,7 +416,7 @@ package final class ConnectionLimiter: Sendable {
         return nil
       }
     }
-    return try await send(of: permit)
+    return try await send(of: permit, tell: tell)
   }
 
   /// Why a number has to wait, and about when it goes on, if that is known.

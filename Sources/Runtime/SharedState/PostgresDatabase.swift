@@ -766,22 +766,23 @@ package final class PostgresDatabase: SharedDatabase {
   ) async throws(PostgresError) {
     // Each has all that its run was about.
     let most = 50
+    // The last one looked at: one that can't be read keeps its data, and must not keep the others'.
+    var last = (ended: Timestamp.earliest, id: "00000000-0000-0000-0000-000000000000")
     for _ in 0..<mostRemovals {
-      let rows = try await connection.run(SQL.aged, .int64(age.nanoseconds / 1000), .int64(most)).rows
+      let rows = try await connection.run(
+        SQL.aged, .int64(age.nanoseconds / 1000), .int64(most), .timestamp(last.ended), .uuid(last.id)
+      ).rows
       if rows.isEmpty { return }
       var erased: [(row: FinishedRow, ended: Timestamp)] = []
       var blobs: Set<String> = []
       for row in rows {
-        let (id, ended, now) = (try row.uuid(0), try row.timestamp(1), try row.timestamp(3))
+        let (ended, now) = (try row.timestamp(1), try row.timestamp(3))
+        last = (ended, try row.uuid(0))
+        guard let run = try? RunRecord(text: try row.text(2)) else { continue }
+        let left = run.erasedAt == nil ? run.erased(at: now) : run
+        guard let text = try? left.storedText else { continue }
+        erased.append((FinishedRow(summary: RunSummary(left), text: text), ended))
         blobs.formUnion(try row.texts(4))
-        let text = try row.text(2)
-        do {
-          let run = try RunRecord(text: text)
-          let left = run.erasedAt == nil ? run.erased(at: now) : run
-          erased.append((FinishedRow(summary: RunSummary(left), text: try left.storedText), ended))
-        } catch {
-          throw PostgresError(.protocolError, "the finished run \(id) can't be read")
-        }
       }
       _ = try await connection.run(SQL.erase(erased))
       try await removeBlobs(Array(blobs), connection)

@@ -397,7 +397,8 @@ enum SQL {
   /// Some of the finished runs that ended so long ago that their data goes, oldest first, and the instant.
   static let aged = """
     select id, ended_at, text, clock_timestamp(), coalesce(blobs, '{}') from finished
-    where not is_erased and ended_at < \(present) - $1 * interval '1 microsecond' order by ended_at, id limit $2
+    where not is_erased and ended_at < \(present) - $1 * interval '1 microsecond' and (ended_at, id) > ($3, $4)
+    order by ended_at, id limit $2
     """
 
   /// Leaves of finished runs what their records say, and nothing else.

@@ -39,6 +39,8 @@ package final class SimulatedDatabase: Sendable {
     case ignoresVersion
     /// What a scheduler decides begins no version.
     case keepsVersion
+    /// A claim is no entry of the log.
+    case claimsWithoutEntry
     /// A request for the leader is taken by each look.
     case takesRequestsAgain
   }
@@ -837,13 +839,14 @@ package final class SimulatedConnection: SharedDatabase {
       guard tables.open[run.row.id]?.owner == nil, tables.open[run.row.id]?.epoch == run.epoch,
         tables.logs[run.row.id]?.last?.number == log.number
       else { return false }
-      tables.logs[run.row.id, default: []].append(next.entry)
+      if database.flaw != .claimsWithoutEntry { tables.logs[run.row.id, default: []].append(next.entry) }
       tables.open[run.row.id]?.owner = worker.id
       tables.open[run.row.id]?.epoch += 1
       tables.open[run.row.id]?.hasNews = false
       return true
     }
-    return isTaken ? ClaimedRun(log: next.run, epoch: run.epoch + 1) : nil
+    let claimed = database.flaw == .claimsWithoutEntry ? log : next.run
+    return isTaken ? ClaimedRun(log: claimed, epoch: run.epoch + 1) : nil
   }
 
   package func claim(

@@ -187,6 +187,13 @@ import Testing
     try await connection.run(
       "update finished set ended_at = ended_at - interval '40 days' where id = $1", .uuid(Self.id(1)))
     try await connection.run("update blob set put_at = put_at - interval '2 hours'")
+    // More than are looked at in one go can't be read, and come first.
+    try await connection.run(
+      """
+      insert into finished (id, recipe, status, created_at, ended_at, summary, text)
+      select gen_random_uuid(), 'other', 'failed', created_at, ended_at - interval '1 hour', '{}', '{}'
+      from finished, generate_series(1, 60) where id = $1
+      """, .uuid(Self.id(1)))
     let month = Retention(dataFor: .seconds(30 * 86_400))
     await store.tidy(month)
     let erased = try #require(try await store.finishedRun(Self.id(1)))
