@@ -10,6 +10,9 @@
 // Which of several runs brought the agent down cannot be known from outside. One that was under way beside the culprit
 // is paused with it only if it, too, was at the same place both times, and the reason names the others, so that a person
 // can resume them one by one.
+//
+// Where machines share a database, a program that starts again after a crash says which runs it held, unless its lease
+// ended before; whoever takes them up suspects them.
 import Basics
 import RunState
 import Runs

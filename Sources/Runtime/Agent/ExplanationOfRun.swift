@@ -190,10 +190,11 @@ struct RunFormatter: ~Copyable {
   /// Which workers took the run over from others.
   func tellWorkers(_ story: inout Explanation) {
     for claim in run.claims where claim.isTakeover {
+      let reason = claim.isSuspect ? "crashed" : "ended or lost its lease"
       story.say(
         .worker,
-        "The worker \(claim.worker.safe) took it over on \(clock.date(claim.at)), because the one before had ended or lost "
-          + "its lease.", at: claim.at)
+        "The worker \(claim.worker.safe) took it over on \(clock.date(claim.at)), because the one before had \(reason).",
+        at: claim.at)
     }
   }
 

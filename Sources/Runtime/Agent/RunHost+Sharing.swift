@@ -22,10 +22,10 @@ extension RunHost {
     guard !isStopping else { return }
     switch news {
     case .claimed(let runs):
-      for run in runs {
-        // Ends when the run has begun or was given up; nothing that it begins outlives the host's `stop`.
-        Task { await adopt(run) }
-      }
+      // These end when the runs have begun or were given up; nothing that they begin outlives the host's `stop`.
+      let suspects = runs.filter { $0.claims.last?.isSuspect == true }
+      if !suspects.isEmpty { Task { await adopt(suspects: suspects) } }
+      for run in runs where run.claims.last?.isSuspect != true { Task { await adopt(run) } }
     case .told(let id): await told(id)
     case .deposed(let id): lose(id)
     case .lost:
@@ -46,6 +46,13 @@ extension RunHost {
     case .paused where run.pendingCancel == nil, .uncertain: await giveUp(run.id)
     default: try? await carryOn(run.id)
     }
+  }
+
+  /// Goes on with runs that may have brought down the program that held them before.
+  private func adopt(suspects: [RunRecord]) async {
+    // Without an answer they are carried on: the next crash is noted.
+    try? await keeper.append(suspects.blame(at: time.now()))
+    for run in suspects { await adopt(store.run(run.id) ?? run) }
   }
 
   /// Something came for a run, or others wrote to it.

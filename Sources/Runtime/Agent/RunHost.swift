@@ -115,8 +115,16 @@ package actor RunHost {
   /// - Parameter folder: Where an agent that brought itself down left its mark, which is taken away.
   package func recover(in folder: String? = nil) async -> [RunRecord] {
     ownsAll = true
-    if store.sharing != nil {
-      do throws(StateError) { try await share(takingUp: true) } catch { keeper.fail(error) }
+    if let sharing = store.sharing {
+      do throws(StateError) {
+        if let folder, CrashMark.isThere(in: folder) {
+          try await sharing.noteCrash()
+          CrashMark.remove(in: folder)
+        }
+        try await share(takingUp: true)
+      } catch {
+        keeper.fail(error)
+      }
       // From now on, programs that can run what is due take it up.
       return []
     }

@@ -78,11 +78,16 @@ package struct LoggedRun: Sendable, Equatable {
   }
 
   /// The entry by which a worker takes the run up.
-  package func claim(_ epoch: Int, by worker: String, at instant: Timestamp) throws(StateError)
+  ///
+  /// - Parameter isSuspect: Whether the worker before it brought itself down.
+  package func claim(_ epoch: Int, by worker: String, at instant: Timestamp, isSuspect: Bool) throws(StateError)
     -> (run: LoggedRun, entry: LogEntry)
   {
+    let isTakeover = record.status == .running
     let event = StateEvent.runClaimed(
-      RunClaimed(run: record.id, at: instant, worker: worker, epoch: epoch, isTakeover: record.status == .running))
+      RunClaimed(
+        run: record.id, at: instant, worker: worker, epoch: epoch, isTakeover: isTakeover,
+        isSuspect: isSuspect && isTakeover))
     return try next(try record.folding([event]), by: [event], epoch: epoch)
   }
 

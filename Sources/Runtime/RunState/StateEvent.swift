@@ -145,13 +145,18 @@ package struct RunClaimed: Record, Equatable {
   package var epoch: Int
   /// Whether the run was under way, so that the program before this one ended or lost its lease.
   package var isTakeover: Bool
+  /// Whether it was under way when the program before this one brought itself down.
+  package var isSuspect: Bool
 
-  package init(run: String, at: Timestamp, worker: String, epoch: Int, isTakeover: Bool = false) {
+  package init(
+    run: String, at: Timestamp, worker: String, epoch: Int, isTakeover: Bool = false, isSuspect: Bool = false
+  ) {
     self.run = run
     self.at = at
     self.worker = worker
     self.epoch = epoch
     self.isTakeover = isTakeover
+    self.isSuspect = isSuspect
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -160,6 +165,7 @@ package struct RunClaimed: Record, Equatable {
     worker = try member("worker", record?.worker)
     epoch = try member("epoch", record?.epoch)
     isTakeover = try member("isTakeover", record?.isTakeover, default: false)
+    isSuspect = try member("isSuspect", record?.isSuspect, default: false)
   }
 }
 

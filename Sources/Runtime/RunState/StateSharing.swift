@@ -30,6 +30,9 @@ package protocol StateSharing: Sendable {
   ///
   /// Does nothing if it is one already, but that it may begin to take runs up.
   func join(takingUp: Bool) async throws(StateError)
+  /// Notes that a program of this folder brought itself down; whoever takes up what it held is told so
+  /// (`RunClaimed.isSuspect`). To be called before `join`.
+  func noteCrash() async throws(StateError)
   /// Takes nothing more up.
   func drain() async
   /// Which claim of a run this program has; nil if it doesn't hold it.

@@ -20,8 +20,19 @@ final class HeldRuns: Sendable {
     }
   }
 
+  /// Up to where the log of a run was kept.
+  struct Mark: Sendable {
+    var run: String
+    var number: Int
+    var sum: UInt64
+
+    init(_ log: LoggedRun) { (run, number, sum) = (log.record.id, log.number, log.sum) }
+  }
+
   private struct Content {
     var runs: [String: Run] = [:]
+    /// Of the latest runs that are held no longer, the newest last.
+    var former: [Mark] = []
     /// The worker that holds them; nil while this program is none.
     var worker: Int?
     /// What this program takes up; nil while it takes nothing up.
@@ -36,10 +47,20 @@ final class HeldRuns: Sendable {
     var endedCalls: Set<String> = []
     /// The latest runs that ended here, the newest last.
     var ended: [RunRecord] = []
+
+    /// Holds a run no longer.
+    mutating func remove(_ id: String) {
+      guard let run = runs.removeValue(forKey: id) else { return }
+      former.removeAll { $0.run == id }
+      former.append(Mark(run.log))
+      if former.count > HeldRuns.mostFormer { former.removeFirst() }
+    }
   }
 
   /// The most ended runs that are remembered.
   private static let mostEnded = 64
+  /// As many as a program may let go while a standby falls behind.
+  private static let mostFormer = 1000
 
   private let content = Mutex(Content())
 
@@ -48,6 +69,8 @@ final class HeldRuns: Sendable {
   func ended(_ id: String) -> RunRecord? { content.withLock { $0.ended.last { $0.id == id } } }
 
   var count: Int { content.withLock { $0.runs.count } }
+  var ids: [String] { content.withLock { Array($0.runs.keys) } }
+  var former: [Mark] { content.withLock { $0.former } }
   var worker: Int? { content.withLock { $0.worker } }
 
   /// Says what this program takes up; nil for nothing.
@@ -80,7 +103,7 @@ final class HeldRuns: Sendable {
   func leave() {
     content.withLock { content in
       content.worker = nil
-      content.runs = [:]
+      for id in Array(content.runs.keys) { content.remove(id) }
       content.unreleased = []
       // They went with the lease.
       content.endedCalls = []
@@ -98,7 +121,7 @@ final class HeldRuns: Sendable {
   /// Holds a run no longer, which the database couldn't be told.
   func leaveUnreleased(_ id: String) {
     content.withLock { content in
-      content.runs[id] = nil
+      content.remove(id)
       if content.worker != nil { content.unreleased.insert(id) }
     }
   }
@@ -121,7 +144,7 @@ final class HeldRuns: Sendable {
 
   func end(_ run: RunRecord) {
     content.withLock { content in
-      content.runs[run.id] = nil
+      content.remove(run.id)
       content.ended.append(run)
       if content.ended.count > HeldRuns.mostEnded { content.ended.removeFirst() }
     }
@@ -129,7 +152,7 @@ final class HeldRuns: Sendable {
 
   /// Holds a run no longer by a claim, which is still open.
   func letGo(_ id: String, claim: Int) {
-    content.withLock { content in if content.runs[id]?.epoch == claim { content.runs[id] = nil } }
+    content.withLock { content in if content.runs[id]?.epoch == claim { content.remove(id) } }
   }
 
   /// Forgets a run that is over.

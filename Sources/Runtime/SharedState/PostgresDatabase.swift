@@ -10,6 +10,7 @@ import Synchronization
 /// that takes writes counts; if two do, because one of them does not know yet that the other was promoted, that of the
 /// highest timeline, and never again one of a lower timeline than was seen before.
 package final class PostgresDatabase: SharedDatabase {
+  private let servers: PostgresTimeline
   private let appending: PostgresSource
   private let transacting: PostgresSource
   private let reading: PostgresSource
@@ -25,7 +26,10 @@ package final class PostgresDatabase: SharedDatabase {
   /// The worker whose hints are passed on.
   private let listening = Mutex<Int?>(nil)
 
+  package var timeline: Int { servers.seen }
+
   private init(_ timeline: PostgresTimeline) {
+    servers = timeline
     appending = PostgresSource(timeline)
     transacting = PostgresSource(timeline)
     (hints, hinting) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -223,7 +227,11 @@ package final class PostgresDatabase: SharedDatabase {
     in transaction: PostgresTransaction
   ) async throws(PostgresError) -> [ClaimedRun] {
     var epochs: [String: Int] = [:]
-    for row in found.rows { epochs[try row.uuid(0)] = try row.int64(8) + 1 }
+    var suspects: Set<String> = []
+    for row in found.rows {
+      epochs[try row.uuid(0)] = try row.int64(8) + 1
+      if try row.bool(9) { suspects.insert(try row.uuid(0)) }
+    }
     var claimed: [ClaimedRun] = []
     var entries: [LogEntry] = []
     let logs = try SQL.logs(found).filter { $0.damage == nil }
@@ -232,7 +240,8 @@ package final class PostgresDatabase: SharedDatabase {
     for log in logs {
       guard let epoch = epochs[log.record.id] else { continue }
       do throws(StateError) {
-        let (run, entry) = try log.claim(epoch, by: terms.name, at: instant)
+        let (run, entry) = try log.claim(
+          epoch, by: terms.name, at: instant, isSuspect: suspects.contains(log.record.id))
         claimed.append(ClaimedRun(log: run, epoch: epoch))
         entries.append(entry)
       } catch {
@@ -244,8 +253,8 @@ package final class PostgresDatabase: SharedDatabase {
     _ = try await transaction.run([
       write,
       PostgresStatement(
-        "update run set owner = $1, epoch = epoch + 1, has_news = false where id = any($2)", .int64(worker.id),
-        .uuids(entries.map(\.run))),
+        "update run set owner = $1, epoch = epoch + 1, has_news = false, is_suspect = false where id = any($2)",
+        .int64(worker.id), .uuids(entries.map(\.run))),
     ])
     return claimed
   }
@@ -384,6 +393,20 @@ package final class PostgresDatabase: SharedDatabase {
   }
 
   // MARK: Looking at workers and steering them
+
+  package func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
+    try await reading.ask { connection throws(PostgresError) in
+      try await connection.run("select id from run where owner = $1", .int64(worker.id)).rows
+        .map { row throws(PostgresError) in try row.uuid(0) }
+    }
+  }
+
+  package func suspect(_ workers: [WorkerIdentity]) async throws(DatabaseError) {
+    try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run(
+        "update run set is_suspect = true where owner = any($1)", .int64s(workers.map(\.id)))
+    }
+  }
 
   package func workers() async throws(DatabaseError) -> [WorkerRecord] {
     try await reading.ask { connection throws(PostgresError) in

@@ -28,7 +28,7 @@ enum PostgresSchema {
       wake_at timestamptz not null, waits_for text[] not null default '{}', group_name text, group_limit int,
       has_place boolean not null default false, retry_of text,
       needs_person boolean not null, queue text not null, needs text[] not null, home text,
-      has_news boolean not null default false, owner bigint, epoch bigint not null,
+      has_news boolean not null default false, is_suspect boolean not null default false, owner bigint, epoch bigint not null,
       due_at timestamptz generated always as (case when has_news then '-infinity'::timestamptz else wake_at end) stored,
       fold_number bigint not null default 0, fold_sum bigint not null default 0, fold text,
       blobs text[] generated always as (blob_names(fold)) stored) with (fillfactor = 70)

@@ -12,6 +12,9 @@ final class PostgresTimeline: Sendable {
 
   init(_ hosts: [PostgresSettings]) { self.hosts = hosts }
 
+  /// The highest that was seen; 0 before there was a connection.
+  var seen: Int { highest.withLock { $0 } }
+
   /// Asks all servers at once, and connects to the one that takes writes.
   func connect() async throws(PostgresError) -> PostgresConnection {
     var found: [(connection: PostgresConnection, timeline: Int)] = []

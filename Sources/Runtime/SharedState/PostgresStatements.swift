@@ -127,7 +127,8 @@ enum SQL {
   static func logs(where condition: String) -> String {
     """
     select r.id, coalesce(e.number, 0), coalesce(e.epoch, 0), coalesce(e.sum, 0), coalesce(e.events, ''), r.fold_number,
-      r.fold_sum, case when row_number() over (partition by r.id order by e.number) = 1 then r.fold end, r.epoch
+      r.fold_sum, case when row_number() over (partition by r.id order by e.number) = 1 then r.fold end, r.epoch,
+      r.is_suspect
     from run r left join entry e on e.run = r.id and e.number > r.fold_number where \(condition)
     order by r.id, e.number
     """

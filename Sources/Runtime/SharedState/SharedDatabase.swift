@@ -289,6 +289,9 @@ package struct ItemQuery: Sendable {
 }
 
 package protocol SharedDatabase: Sendable {
+  /// Which of the servers that took over from each other was connected to last; 0 before there was one.
+  var timeline: Int { get }
+
   // MARK: Logs
 
   /// Writes the next entries of several runs, each alone: with each the row of its run, if that changed.
@@ -362,6 +365,10 @@ package protocol SharedDatabase: Sendable {
 
   /// The workers, by their names.
   func workers() async throws(DatabaseError) -> [WorkerRecord]
+  /// The open runs that the database has a worker hold.
+  func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String]
+  /// Has the next claims of what workers hold say that these brought themselves down.
+  func suspect(_ workers: [WorkerIdentity]) async throws(DatabaseError)
   /// Has a worker take nothing more up, or take up again what is due; false if there is no such worker.
   func setDraining(_ isDraining: Bool, _ worker: WorkerIdentity) async throws(DatabaseError) -> Bool
 

@@ -1,5 +1,6 @@
 // The state in a database that several machines share.
 package import Basics
+import Glibc
 package import RunState
 import Synchronization
 
@@ -21,6 +22,8 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   private let telling: AsyncStream<SharedNews>.Continuation
   private let worker: SharedWorker?
   package let home: String?
+  /// The place of this program, whether or not others have the same files.
+  private let folder: String?
   package let leading: AsyncStream<Bool>
   package let scheduleHints: AsyncStream<Void>
   private let leader: SharedLeader
@@ -50,8 +53,11 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
         telling.yield($0)
       } refresh: {
         await writer.look(at: $0)
+      } verify: { () async throws(StateError) in
+        try await writer.verify()
       }
     }
+    folder = terms?.home
     home = terms.flatMap { $0.sharesFolder ? nil : $0.home }
     printing = SharedPrinting(database)
     leader = SharedLeader(database, held, time: time)
@@ -121,6 +127,19 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   package func workers() async throws(StateError) -> [WorkerRecord] {
     try await attempt { [database] () async throws(DatabaseError) in try await database.workers() }
+  }
+
+  package func noteCrash() async throws(StateError) {
+    guard let folder else { return }
+    // Several programs of a folder share its mark. After a restart of a container this one may have the number.
+    let dead = try await workers().filter { worker in
+      guard worker.home == folder else { return false }
+      return worker.pid == Int(getpid()) || kill(pid_t(clamping: worker.pid), 0) != 0 && errno == ESRCH
+    }
+    if dead.isEmpty { return }
+    try await attempt { [database] () async throws(DatabaseError) in
+      try await database.suspect(dead.map { WorkerIdentity(id: $0.id) })
+    }
   }
 
   package func setDraining(_ isDraining: Bool, worker: Int) async throws(StateError) -> Bool {

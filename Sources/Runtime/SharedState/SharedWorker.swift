@@ -8,6 +8,9 @@ import Synchronization
 /// before each renewal was sent, so that it is never later than the database's: after it nothing of a run is sent any
 /// more, because others may have taken it over.
 ///
+/// When another server has taken over, which may be behind, nothing is taken up for as long as a lease: each program looks
+/// first whether what it wrote is there, and has those runs wait for a person of which something is gone.
+///
 /// What is due is asked for when a hint comes, when the next run is due, and every few seconds in any case, because hints
 /// get lost.
 package actor SharedWorker {
@@ -21,6 +24,12 @@ package actor SharedWorker {
   private let tell: @Sendable (SharedNews) -> Void
   /// Reads what others wrote to a run that is held here.
   private let refresh: @Sendable (String) async -> Void
+  /// Looks whether what was written is there.
+  private let verify: @Sendable () async throws(StateError) -> Void
+  /// The server on which that is known.
+  private var timeline = 0
+  /// Until when nothing is taken up, because another server took over.
+  private var cautiousUntil = TimeSpan.zero
   private var identity: WorkerIdentity?
   /// Whether what is due is taken up.
   private var takesUp = false
@@ -46,7 +55,8 @@ package actor SharedWorker {
   init(
     _ terms: WorkerTerms, _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource,
     chance: @escaping @Sendable () -> Double, tell: @escaping @Sendable (SharedNews) -> Void,
-    refresh: @escaping @Sendable (String) async -> Void
+    refresh: @escaping @Sendable (String) async -> Void,
+    verify: @escaping @Sendable () async throws(StateError) -> Void
   ) {
     self.terms = terms
     self.database = database
@@ -55,6 +65,7 @@ package actor SharedWorker {
     self.chance = chance
     self.tell = tell
     self.refresh = refresh
+    self.verify = verify
   }
 
   /// Registers, until `stop`, and takes runs up from now on if it is to.
@@ -144,6 +155,7 @@ package actor SharedWorker {
   private func register() async throws(DatabaseError) {
     let start = time.elapsed()
     let identity = try await database.register(terms, lease: SharedWorker.lease)
+    if timeline == 0 { timeline = database.timeline }
     self.identity = identity
     held.join(identity.id, until: start + SharedWorker.lease - SharedWorker.margin)
   }
@@ -186,6 +198,7 @@ package actor SharedWorker {
         tell(.back)
         look()
       }
+      await follow()
       if isDrainingUntold, let identity {
         _ = try await database.setDraining(true, identity)
         isDrainingUntold = false
@@ -197,6 +210,29 @@ package actor SharedWorker {
     } catch {
       if time.elapsed() >= held.deadline { lose() }
     }
+  }
+
+  /// Whether what is known of the database is so on the server that there is now.
+  private var isSettled: Bool { database.timeline == timeline && time.elapsed() >= cautiousUntil }
+
+  /// If another server has taken over, looks whether it has all that was written.
+  private func follow() async {
+    let now = database.timeline
+    guard now != timeline else { return }
+    if timeline > 0 {
+      cautiousUntil = time.elapsed() + SharedWorker.lease
+      // Without an answer it is looked at with the next renewal.
+      do {
+        try await verify()
+        guard let identity else { return }
+        // What was given up is held again, if that is gone.
+        let unknown = try await database.held(by: identity).filter { held[$0] == nil }
+        if !unknown.isEmpty { try await database.abandon(unknown, of: identity) }
+      } catch {
+        return
+      }
+    }
+    timeline = now
   }
 
   private func drain(_ isDraining: Bool) {
@@ -244,9 +280,9 @@ package actor SharedWorker {
   private func untilNext() async -> TimeSpan {
     // Spread, so that workers don't all ask at once.
     let patience = TimeSpan.milliseconds(Int((0.8 + 0.4 * chance()) * SharedWorker.patience.inSeconds * 1000))
-    guard takesUp, !held.isDraining, held.count < terms.capacity, let span = try? await database.untilDue(terms) else {
-      return patience
-    }
+    guard takesUp, !held.isDraining, held.count < terms.capacity, isSettled,
+      let span = try? await database.untilDue(terms)
+    else { return patience }
     return min(span, patience)
   }
 
@@ -262,10 +298,14 @@ package actor SharedWorker {
   private func claim() async {
     guard let identity else { return }
     do throws(DatabaseError) {
-      while takesUp, !held.isDraining, time.elapsed() < held.deadline, self.identity == identity {
+      while takesUp, !held.isDraining, time.elapsed() < held.deadline, self.identity == identity, isSettled {
         let room = min(terms.capacity - held.count, SharedWorker.batch)
         if room <= 0 { return }
         let claimed = try await database.claim(identity, terms, most: room, at: time.now())
+        if !isSettled {
+          // It was claimed on a server that has just taken over.
+          return try await database.abandon(claimed.map(\.log.record.id), of: identity)
+        }
         for run in claimed { hold(run, by: identity) }
         if !claimed.isEmpty { tell(.claimed(claimed.map(\.log.record))) }
         if claimed.count < room { return }

@@ -350,12 +350,11 @@ actor SharedWriter {
   ) async {
     guard let draft = drafts[entry.run] else { return }
     do throws(StateError) {
-      guard let found = try await entries(of: entry.run, after: entry.number - 1) else {
+      guard let found = try await entries(after: HeldRuns.Mark(draft.run.log), epoch: draft.run.epoch) else {
         held.forget(entry.run)
         if wasLost { throw .endedMeanwhile(entry.run) }
         throw .notHeld(entry.run)
       }
-      if found.isEmpty { throw try await pauseCut(draft.run) }
       let isOwn = found.first.map { $0.sum == entry.sum && $0.epoch == entry.epoch } == true
       // What is kept is kept, even if another program has taken the run over after that.
       if isOwn { settle(drafts.removeValue(forKey: entry.run), .success(())) }
@@ -563,39 +562,69 @@ actor SharedWriter {
 
   /// Reads what others wrote to a run that is held here.
   private func refresh(_ run: HeldRuns.Run) async throws(StateError) {
-    let found = try await entries(of: run.log.record.id, after: run.log.number - 1)
-    guard let found else { return held.forget(run.log.record.id) }
-    let isThere = found.first.map { $0.number == run.log.number && $0.sum == run.log.sum } == true
-    if !isThere, !found.contains(where: { $0.epoch > run.epoch }) { throw try await pauseCut(run) }
-    _ = try noting(found.dropFirst(isThere ? 1 : 0), of: run)
+    guard let found = try await entries(after: HeldRuns.Mark(run.log), epoch: run.epoch) else {
+      return held.forget(run.log.record.id)
+    }
+    _ = try noting(found, of: run)
   }
 
-  /// Has a run wait for a person whose log ends before what was acknowledged: a server that was behind took over.
-  private func pauseCut(_ run: HeldRuns.Run) async throws(StateError) -> StateError {
-    let id = run.log.record.id
-    let found = try await untilKnown { [database] () async throws(DatabaseError) in
-      var needs = StateNeeds()
-      needs.runs = [id]
-      return try await database.read(needs).runs.first
+  /// Has runs wait for a person of which something that was kept is gone, now that another server has taken over.
+  func verify() async throws(StateError) {
+    // What is being written of one that is held comes before or after that.
+    for id in held.ids { await look(at: id) }
+    for mark in held.former where held[mark.run] == nil {
+      do throws(StateError) { _ = try await entries(after: mark, epoch: 0) } catch {
+        if error.kind != .deposed { throw error }
+      }
     }
-    guard let found, held.worker != nil else { return .notHeld(id) }
-    let rest = HeldRuns.Run(found, epoch: run.epoch)
-    let lost = run.log.number - rest.log.number
-    let last = rest.log.record.stepsInOrder.last.map { " after '\($0.path)' began" } ?? ""
-    let reason =
-      "a database server took over that was behind, and \(lost == 1 ? "an entry" : "\(lost) entries") of the run that were "
-      + "kept are lost; look what was done\(last), then: errand runs resume \(id)"
-    let pause = StateEvent.runStatusChanged(
-      RunStatusChanged(run: id, at: time.now(), status: .paused, reason: reason))
-    let record = try rest.log.record.folding([pause])
-    let (next, entry) = try rest.log.next(record, by: [pause], epoch: run.epoch)
-    _ = try await untilKnown { [database] () async throws(DatabaseError) in
-      try await database.append([entry], changing: [OpenRunRow(next.record)])
-    }
-    if held[id]?.epoch == run.epoch { await letGo(id) }
-    tell(.deposed(id))
-    return .deposed(id)
   }
+
+  /// What follows what was kept of a run; nil if it is over.
+  ///
+  /// - Throws: If it is gone; the run then waits for a person.
+  private func entries(after mark: HeldRuns.Mark, epoch: Int) async throws(StateError) -> ArraySlice<LogEntry>? {
+    guard let found = try await entries(of: mark.run, after: mark.number - 1) else { return nil }
+    guard let first = found.first, first.number == mark.number, first.sum == mark.sum else {
+      throw try await pauseCut(mark, epoch: epoch)
+    }
+    return found.dropFirst()
+  }
+
+  /// Has a run wait for a person of whose log an end is gone that was kept: a server that was behind took over.
+  ///
+  /// - Parameter epoch: By which claim the run is held here; 0 if it isn't.
+  private func pauseCut(_ mark: HeldRuns.Mark, epoch: Int) async throws(StateError) -> StateError {
+    for _ in 0..<SharedWriter.mostOutrun {
+      let found = try await untilKnown { [database] () async throws(DatabaseError) in
+        var needs = StateNeeds()
+        needs.runs = [mark.run]
+        return try await database.read(needs).runs.first
+      }
+      guard let found else { return .notHeld(mark.run) }
+      // Of a log that can't be read, whoever reads it says so; and another try may have done it.
+      if found.damage != nil || found.record.reason?.hasPrefix(SharedWriter.cut) == true { break }
+      let lost = mark.number - found.number
+      let last = found.record.stepsInOrder.last.map { " after '\($0.path)' began" } ?? ""
+      let reason =
+        "\(SharedWriter.cut), and \(lost == 1 ? "an entry" : lost > 1 ? "\(lost) entries" : "entries") of the run that were "
+        + "kept are lost; look what was done\(last), then: errand runs resume \(mark.run)"
+      let pause = StateEvent.runStatusChanged(
+        RunStatusChanged(run: mark.run, at: time.now(), status: .paused, reason: reason))
+      let record = try found.record.folding([pause])
+      let (next, entry) = try found.next(record, by: [pause], epoch: epoch)
+      let kept = try await untilKnown { [database] () async throws(DatabaseError) in
+        try await database.append([entry], changing: [OpenRunRow(next.record)])
+      }
+      if kept.contains(mark.run) { break }
+    }
+    if let run = held[mark.run], run.epoch == epoch { await letGo(mark.run) }
+    // Whoever carries it on meanwhile stops.
+    try? await database.tell(mark.run)
+    tell(.deposed(mark.run))
+    return .deposed(mark.run)
+  }
+
+  private static let cut = "a database server took over that was behind"
 
   /// Holds a run that was created here, by a transaction whose answer was lost.
   private func takeUp(_ id: String, by worker: Int) async throws(StateError) {

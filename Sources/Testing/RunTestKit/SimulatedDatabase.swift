@@ -43,11 +43,14 @@ package final class SimulatedDatabase: Sendable {
     case claimsWithoutEntry
     /// A request for the leader is taken by each look.
     case takesRequestsAgain
+    /// An entry is taken although the one before it isn't there.
+    case takesGaps
   }
 
   struct Open: Sendable {
     var row: OpenRunRow
     var hasNews = false
+    var isSuspect = false
     /// Whether it has its place in its group.
     var hasPlace = false
     var owner: Int?
@@ -100,6 +103,10 @@ package final class SimulatedDatabase: Sendable {
     /// Who has a lock now, or can't have it.
     var woken: [(waiter: CheckedContinuation<Bool, Never>, isGranted: Bool)] = []
     var transactions = 0
+    /// What a standby that is behind has, and the last transaction of the server that it takes over from.
+    var standby: Tables?
+    var lastLost = 0
+    var timeline = 1
     let flaw: Flaw?
   }
 
@@ -163,6 +170,27 @@ package final class SimulatedDatabase: Sendable {
   /// The ids of all runs with a log.
   package var loggedRuns: [String] { content.withLock { $0.tables.logs.keys.sorted { $0.precedesByScalars($1) } } }
 
+  /// Has a standby be behind from now on.
+  package func holdBack() { content.withLock { $0.standby = $0.tables } }
+
+  /// Has the standby take over: what was committed since `holdBack` is lost, and transactions under way fail.
+  package func failOver() {
+    change { content in
+      guard let standby = content.standby else { return }
+      let late = content.late
+      content.late = []
+      for case let (transaction?, _) in late { content.unlock(transaction) }
+      content.tables = standby
+      content.standby = nil
+      content.timeline += 1
+      content.lastLost = content.transactions
+    }
+    hint()
+    hint(.changed)
+  }
+
+  var timeline: Int { content.withLock { $0.timeline } }
+
   /// Does what is still to come.
   package func settle() { change { $0.finishLate { _, _ in true } } }
 
@@ -205,6 +233,7 @@ package final class SimulatedDatabase: Sendable {
     let fault = faults.withLock { $0 }.next()
     if fault == .unsent { throw .unavailable("the connection was lost") }
     if fault == .undone { return try lose() }
+    if content.withLock({ transaction <= $0.lastLost }) { throw .unavailable("the server was lost") }
     let conflict = change { content in
       content.finishLate(touching: changes)
       if fault == .late {
@@ -355,6 +384,9 @@ extension SimulatedDatabase.Tables {
     for entry in changes.entries where logs[entry.run]?.contains(where: { $0.number == entry.number }) == true {
       return .conflict("entry \(entry.number) of the run \(entry.run) is there")
     }
+    for entry in changes.entries where entry.number > 1 && flaw != .takesGaps {
+      if logs[entry.run]?.last?.number != entry.number - 1 { return .conflict("entry \(entry.number - 1) isn't there") }
+    }
     // A run that ended and was deleted has no entries that refuse one.
     let begun = Set(changes.entries.filter { $0.number == 1 }.map(\.run))
     for entry in changes.entries where open[entry.run] == nil && !begun.contains(entry.run) {
@@ -465,6 +497,8 @@ package final class SimulatedConnection: SharedDatabase {
       of: ScheduleHint.self, bufferingPolicy: .bufferingNewest(64))
     database.listen(scheduleHinting)
   }
+
+  package var timeline: Int { database.timeline }
 
   /// What is committed when a statement is done.
   private func tables(forWriting: Bool = false) async throws(DatabaseError) -> SimulatedDatabase.Tables {
@@ -795,6 +829,18 @@ package final class SimulatedConnection: SharedDatabase {
     return names
   }
 
+  package func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
+    try await tables().open.filter { $0.value.owner == worker.id }.map(\.key).sorted { $0.precedesByScalars($1) }
+  }
+
+  package func suspect(_ workers: [WorkerIdentity]) async throws(DatabaseError) {
+    _ = try await tables(forWriting: true)
+    let ids = Set(workers.map(\.id))
+    database.write { tables in
+      for (id, run) in tables.open where run.owner.map(ids.contains) == true { tables.open[id]?.isSuspect = true }
+    }
+  }
+
   package func leave(_ worker: WorkerIdentity) async throws(DatabaseError) {
     _ = try await tables(forWriting: true)
     database.write { $0.forget(worker.id) }
@@ -832,7 +878,9 @@ package final class SimulatedConnection: SharedDatabase {
       return nil
     }
     let next: (run: LoggedRun, entry: LogEntry)
-    do throws(StateError) { next = try log.claim(run.epoch + 1, by: terms.name, at: instant) } catch {
+    do throws(StateError) {
+      next = try log.claim(run.epoch + 1, by: terms.name, at: instant, isSuspect: run.isSuspect)
+    } catch {
       throw .unusable(error.message)
     }
     let isTaken = database.update { tables in
@@ -843,6 +891,7 @@ package final class SimulatedConnection: SharedDatabase {
       tables.open[run.row.id]?.owner = worker.id
       tables.open[run.row.id]?.epoch += 1
       tables.open[run.row.id]?.hasNews = false
+      tables.open[run.row.id]?.isSuspect = false
       return true
     }
     let claimed = database.flaw == .claimsWithoutEntry ? log : next.run

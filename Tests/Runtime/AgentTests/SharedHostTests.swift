@@ -1,5 +1,6 @@
 import ActionTestKit
 import Basics
+import Foundation
 import Recipes
 import RunState
 import RunTestKit
@@ -74,6 +75,52 @@ import Testing
     await until("it has ended") { await status(run, second) == .succeeded }
     #expect(try await second.outputs(run) == #"{"by":"bob"}"#)
     try await stop(first, second)
+  }
+
+  /// The second has a number that no process has.
+  @Test(arguments: [1, Int(Int32.max)])
+  func `a run that a program of the folder held when it crashed is under suspicion wherever it is taken up`(
+    pid: Int
+  ) async throws {
+    func store(_ name: String, pid: Int) -> SharedStateStore {
+      SharedStateStore(
+        SimulatedConnection(database), terms: WorkerTerms(name: name, pid: pid, home: "lab:/srv"), time: time,
+        chance: { 0.5 })
+    }
+    let run = SharedHostTests.id(1)
+    let first = await HostBench(sharing: store("lab-1", pid: pid), time: time)
+    try await first.accept(run, RunHostTests.night)
+    let place = "at 'night' or at what follows"
+    try await first.agent.store.append([
+      .runStatusChanged(RunStatusChanged(run: run, at: time.now(), status: .running)),
+      .stepBegan(StepBegan(run: run, at: time.now(), step: "night", now: time.now(), key: run)),
+      .attemptBegan(AttemptBegan(run: run, at: time.now(), step: "night", number: 1)),
+      .runNoted(
+        RunNoted(
+          run: run, at: time.now(), name: "agent.crashedAt", value: .inline(.string(place)), condition: ValueState(nil))
+      ),
+    ])
+    let folder = FileManager.default.temporaryDirectory.appending(path: "errand-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let mark = folder.appending(path: "agent.crashed")
+    try Data().write(to: mark)
+    let second = await HostBench(sharing: store("lab-1", pid: 0), time: time)
+    _ = await second.host.recover(in: folder.path)
+    #expect(!FileManager.default.fileExists(atPath: mark.path))
+    let third = await bench("lab-2")
+    let worker = try #require(try await third.agent.store.sharing?.workers().first { $0.pid == pid })
+    try await third.agent.store.sharing?.evict(worker: worker.id)
+    await until("it was taken up and given up") {
+      await third.agent.store.openRun(run)?.claims.isEmpty == false && database.holder(of: run) == nil
+    }
+    let kept = try #require(await third.agent.store.openRun(run))
+    let isSuspect = pid != 1
+    #expect(kept.claims.map(\.isSuspect) == [isSuspect])
+    #expect(kept.status == (isSuspect ? .paused : .waiting))
+    let reason = "the agent crashed twice while this run was \(place); errand runs resume tries it once more"
+    if isSuspect { #expect(kept.reason == reason) }
+    try await stop(first, second, third)
   }
 
   @Test func `an event reaches a run that nobody holds, through any agent`() async throws {

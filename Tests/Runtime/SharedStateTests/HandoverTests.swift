@@ -6,7 +6,8 @@ import SharedState
 import Synchronization
 import Testing
 
-/// Workers that lose their leases again and again, because the database is away for them, and take over from each other.
+/// Workers that lose their leases again and again, because the database is away for them, and take over from each other;
+/// and servers that take over from each other without the last that was kept.
 ///
 /// `ERRAND_HANDOVERS=10000 swift test --filter HandoverTests` plays as many stories.
 @Suite struct HandoverTests {
@@ -33,6 +34,23 @@ import Testing
     }
   }
 
+  @Test(arguments: 0..<parts)
+  func `a run of which a server that was behind has lost something waits for a person`(part: UInt64) async {
+    for seed in stride(from: part, to: HandoverTests.count, by: UInt64.Stride(HandoverTests.parts)) {
+      let faults = await HandoverTests.play(seed, isBehind: true)
+      #expect(faults == [], "story \(seed)")
+      if !faults.isEmpty { return }
+    }
+  }
+
+  @Test func `a log with a gap is found where servers take over`() async {
+    for seed in 0..<60 as Range<UInt64> {
+      let faults = await HandoverTests.play(seed, .takesGaps, isBehind: true)
+      if faults.contains(where: { $0.contains("has a gap") }) { return }
+    }
+    Issue.record("it was not found in 60 stories")
+  }
+
   @Test(arguments: [
     (SimulatedDatabase.Flaw.claimsWithoutEntry, ["goes back"]),
     (.answersAtOnce, ["isn't there", "goes back", "can't be read", "never ends"]),
@@ -45,14 +63,16 @@ import Testing
     Issue.record("\(flaw) was not found in 60 stories")
   }
 
-  private static func play(_ seed: UInt64, _ flaw: SimulatedDatabase.Flaw? = nil) async -> [String] {
+  private static func play(
+    _ seed: UInt64, _ flaw: SimulatedDatabase.Flaw? = nil, isBehind: Bool = false
+  ) async -> [String] {
     await Stage.play(seed) { clock in
-      do throws(StateError) { return try await tell(seed, flaw, clock) } catch { return [error.message] }
+      do throws(StateError) { return try await tell(seed, flaw, isBehind, clock) } catch { return [error.message] }
     }
   }
 
   private static func tell(
-    _ seed: UInt64, _ flaw: SimulatedDatabase.Flaw?, _ clock: ManualClock
+    _ seed: UInt64, _ flaw: SimulatedDatabase.Flaw?, _ isBehind: Bool, _ clock: ManualClock
   ) async throws(StateError) -> [String] {
     let database = SimulatedDatabase(flaw, time: clock)
     let weather = Weather(database, seed: seed)
@@ -71,7 +91,8 @@ import Testing
         program: "test")
       try await client.append([.runCreated(created)])
     }
-    weather.set([20, 45, 70][Int(seed % 3)])
+    let chance = isBehind ? [0, 10][Int(seed % 2)] : [20, 45, 70][Int(seed % 3)]
+    weather.set(chance)
     let (kept, ticks, workers) = (Kept(), Stage.Counter(), stores)
     let unheld = await withTaskGroup(of: [String].self) { group in
       for store in workers {
@@ -86,11 +107,15 @@ import Testing
         }
       }
       group.addTask {
-        try? await clock.sleep(for: .seconds(100))
+        if isBehind {
+          await failOver(database, weather, chance, seed, clock)
+        } else {
+          try? await clock.sleep(for: .seconds(100))
+        }
         weather.set(0)
-        // A lease and the longest that nothing is looked at.
-        try? await clock.sleep(for: .seconds(25))
-        let unheld = runs.filter { database.holder(of: $0) == nil }
+        // Two leases and the longest that nothing is looked at.
+        try? await clock.sleep(for: .seconds(45))
+        let unheld = runs.filter { database.holder(of: $0) == nil && !isTold(database.log(of: $0)) }
         for store in workers { try? await store.close() }
         return unheld
       }
@@ -101,6 +126,29 @@ import Testing
     try? await client.close()
     database.settle()
     return unheld.map { "nobody holds \($0)" } + runs.flatMap { faults(in: database.log(of: $0), kept.all) }
+  }
+
+  /// Has standbys take over that are behind, at once or when all leases are over.
+  private static func failOver(
+    _ database: SimulatedDatabase, _ weather: Weather, _ chance: Int, _ seed: UInt64, _ clock: ManualClock
+  ) async {
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<3 {
+      try? await clock.sleep(for: .milliseconds(Int.random(in: 1000..<40_000, using: &random)))
+      database.holdBack()
+      try? await clock.sleep(for: .milliseconds(Int.random(in: 0..<3000, using: &random)))
+      if Bool.random(using: &random) {
+        weather.set(100)
+        try? await clock.sleep(for: .milliseconds(Int.random(in: 1000..<30_000, using: &random)))
+        weather.set(chance)
+      }
+      database.failOver()
+    }
+  }
+
+  /// Whether a run waits for a person because of what was lost.
+  private static func isTold(_ log: [LogEntry]) -> Bool {
+    log.contains { $0.events.contains("took over that was behind") }
   }
 
   /// Begins steps of a run until another has it.
@@ -129,7 +177,8 @@ import Testing
     var epoch = 0
     for (index, entry) in log.enumerated() {
       if entry.number != index + 1 { faults.append("the log of \(run) has a gap at \(entry.number)") }
-      if entry.epoch < epoch {
+      // Whoever finds that something is lost may hold no claim.
+      if entry.epoch < epoch, !isTold([entry]) {
         faults.append("entry \(entry.number) of \(run) goes back from claim \(epoch) to \(entry.epoch)")
       }
       if entry.epoch > epoch, !entry.events.contains("runClaimed") {
@@ -138,7 +187,7 @@ import Testing
       epoch = max(epoch, entry.epoch)
     }
     let steps = log.map(\.events).joined()
-    for (run, step) in kept where run == log.first?.run {
+    for (run, step) in kept where run == log.first?.run && !isTold(log) {
       let count = steps.components(separatedBy: "\"\(step)\"").count - 1
       if count == 0 { faults.append("\(step) of \(run) isn't there") }
       if count > 1 { faults.append("\(step) of \(run) is there twice") }
