@@ -124,8 +124,8 @@ soak: packages clients
 	  --filter 'deliveries count once through kills'
 	ERRAND_CLIENT_MINUTES=240 ERRAND_EXAMPLES=$(EXAMPLES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
 	  --filter 'the agent answers as its document'
-	ERRAND_HISTORIES=$(HISTORIES) ERRAND_CROWDS=$(HISTORIES) swift test $(CHECKED) --skip-build --disable-xctest \
-	  --filter 'HistoryTests|FaultTests|CrowdTests'
+	ERRAND_HISTORIES=$(HISTORIES) ERRAND_CROWDS=$(HISTORIES) ERRAND_HANDOVERS=$(HISTORIES) swift test $(CHECKED) --skip-build --disable-xctest \
+	  --filter 'HistoryTests|FaultTests|CrowdTests|HandoverTests'
 	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
 	swift build $(RELEASE) --product errand

@@ -14,6 +14,8 @@ package struct AgentAccess: Sendable {
   package let workspace: Workspace
   package let secrets: SecretSources
   package let time: any TimeSource
+  /// The same, where the state's database puts it right.
+  private let clock: CorrectedTime?
   /// The program's version.
   package let version: String
   /// The person that decisions and resolutions are recorded for.
@@ -43,7 +45,8 @@ package struct AgentAccess: Sendable {
   ) {
     self.workspace = workspace
     self.secrets = secrets
-    self.time = time
+    clock = workspace.database == nil ? nil : CorrectedTime(time)
+    self.time = clock ?? time
     self.version = version
     self.person = person
     self.tell = tell
@@ -218,7 +221,9 @@ package struct AgentAccess: Sendable {
   ) async throws(RuntimeError) -> any StateStore {
     if let database = workspace.database {
       let terms = await terms(workspace, secrets)
-      let store = SharedStateStore(try await workspace.opened(database, secrets: secrets), terms: terms, time: time)
+      let database = try await workspace.opened(database, secrets: secrets)
+      let store = SharedStateStore(database, terms: terms, time: time, clock: clock)
+      await store.readClock()
       let tell = tell
       store.observeWaiting { tell(.state("waiting for the state's database: \($0.message)")) }
       return store

@@ -28,6 +28,15 @@ package final class PostgresDatabase: SharedDatabase {
 
   package var timeline: Int { servers.seen }
 
+  package func clock() async throws(DatabaseError) -> Timestamp {
+    try await reading.ask { connection throws(PostgresError) in
+      guard let row = try await connection.run("select clock_timestamp()").first else {
+        throw PostgresError(.protocolError, "the server says no time")
+      }
+      return try row.timestamp(0)
+    }
+  }
+
   private init(_ timeline: PostgresTimeline) {
     servers = timeline
     appending = PostgresSource(timeline)

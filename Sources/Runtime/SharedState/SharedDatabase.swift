@@ -291,6 +291,8 @@ package struct ItemQuery: Sendable {
 package protocol SharedDatabase: Sendable {
   /// Which of the servers that took over from each other was connected to last; 0 before there was one.
   var timeline: Int { get }
+  /// The instant by the clock that all programs share.
+  func clock() async throws(DatabaseError) -> Timestamp
 
   // MARK: Logs
 

@@ -15,6 +15,8 @@ actor SharedLeader {
   private let database: any SharedDatabase
   private let held: HeldRuns
   private let time: any TimeSource
+  /// The machine's own clock.
+  private let clock: any TimeSource
   private var tasks: [Task<Void, Never>] = []
   private var isWilling = false
   private var isLooking = false
@@ -26,10 +28,11 @@ actor SharedLeader {
 
   private static let renewal = TimeSpan.seconds(3)
 
-  init(_ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource) {
+  init(_ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource, clock: any TimeSource) {
     self.database = database
     self.held = held
     self.time = time
+    self.clock = clock
     (leading, telling) = AsyncStream.makeStream(of: Bool.self)
     (hints, hinting) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
   }
@@ -86,7 +89,7 @@ actor SharedLeader {
     let start = time.elapsed()
     do throws(DatabaseError) {
       let epoch = try await database.lead(
-        WorkerIdentity(id: worker), lease: SharedWorker.lease, clock: time.now(), isWilling: isWilling)
+        WorkerIdentity(id: worker), lease: SharedWorker.lease, clock: clock.now(), isWilling: isWilling)
       guard let epoch else { return await resign() }
       deadline = start + SharedWorker.lease
       if let lead, lead == (worker, epoch) { return }

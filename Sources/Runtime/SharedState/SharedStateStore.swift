@@ -30,11 +30,13 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   /// - Parameters:
   ///   - terms: What the program offers, if it is one that holds runs once it has joined.
+  ///   - clock: The program's clock, if it is to be put right by the database's; `time` then tells the same.
   ///   - chance: A number from 0 up to 1, which spreads when programs look for what is due.
   ///   - holder: The worker that holds what this program creates, in tests without a lease.
   ///   - newReceipt: Makes a text that no other transaction is known by.
   package init(
-    _ database: any SharedDatabase, terms: WorkerTerms? = nil, time: any TimeSource = SystemTime(), holder: Int? = nil,
+    _ database: any SharedDatabase, terms: WorkerTerms? = nil, time: any TimeSource = SystemTime(),
+    clock: CorrectedTime? = nil, holder: Int? = nil,
     chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
     newReceipt: @escaping @Sendable () -> String = SharedStateStore.receipt
   ) {
@@ -49,7 +51,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     }
     self.writer = writer
     worker = terms.map { terms in
-      SharedWorker(terms, database, held, time: time, chance: chance) {
+      SharedWorker(terms, database, held, time: time, clock: clock, chance: chance) {
         telling.yield($0)
       } refresh: {
         await writer.look(at: $0)
@@ -60,7 +62,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     folder = terms?.home
     home = terms.flatMap { $0.sharesFolder ? nil : $0.home }
     printing = SharedPrinting(database)
-    leader = SharedLeader(database, held, time: time)
+    leader = SharedLeader(database, held, time: time, clock: clock?.base ?? time)
     (leading, scheduleHints) = (leader.leading, leader.hints)
     if let holder { held.join(holder) }
   }
@@ -76,6 +78,9 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   /// Changes what this program offers and takes up, if it is one that holds runs.
   package func work(on terms: WorkerTerms) async { await worker?.work(on: terms) }
+
+  /// Puts the program's clock right by the database's, if it has one that can be.
+  package func readClock() async { await worker?.readClock() }
 
   package func drain() async { await worker?.drain() }
 

@@ -20,6 +20,8 @@ package actor SharedWorker {
   private let database: any SharedDatabase
   private let held: HeldRuns
   private let time: any TimeSource
+  /// The program's clock, to be put right by the database's.
+  private let clock: CorrectedTime?
   private let chance: @Sendable () -> Double
   private let tell: @Sendable (SharedNews) -> Void
   /// Reads what others wrote to a run that is held here.
@@ -54,7 +56,7 @@ package actor SharedWorker {
 
   init(
     _ terms: WorkerTerms, _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource,
-    chance: @escaping @Sendable () -> Double, tell: @escaping @Sendable (SharedNews) -> Void,
+    clock: CorrectedTime?, chance: @escaping @Sendable () -> Double, tell: @escaping @Sendable (SharedNews) -> Void,
     refresh: @escaping @Sendable (String) async -> Void,
     verify: @escaping @Sendable () async throws(StateError) -> Void
   ) {
@@ -62,6 +64,7 @@ package actor SharedWorker {
     self.database = database
     self.held = held
     self.time = time
+    self.clock = clock
     self.chance = chance
     self.tell = tell
     self.refresh = refresh
@@ -206,6 +209,7 @@ package actor SharedWorker {
       let dead = hasDead ? try await database.reap() : []
       if !dead.isEmpty { tell(.reaped(dead)) }
       renewals += 1
+      if renewals % SharedWorker.renewalsPerNet == 0 { await readClock() }
       if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
     } catch {
       if time.elapsed() >= held.deadline { lose() }
@@ -233,6 +237,13 @@ package actor SharedWorker {
       }
     }
     timeline = now
+  }
+
+  /// Puts the program's clock right; without an answer it stays as it is.
+  func readClock() async {
+    guard let clock else { return }
+    let start = time.elapsed()
+    if let there = try? await database.clock() { clock.note(there, took: time.elapsed() - start) }
   }
 
   private func drain(_ isDraining: Bool) {

@@ -500,6 +500,11 @@ package final class SimulatedConnection: SharedDatabase {
 
   package var timeline: Int { database.timeline }
 
+  package func clock() async throws(DatabaseError) -> Timestamp {
+    _ = try await tables()
+    return database.time.now()
+  }
+
   /// What is committed when a statement is done.
   private func tables(forWriting: Bool = false) async throws(DatabaseError) -> SimulatedDatabase.Tables {
     await database.pass()

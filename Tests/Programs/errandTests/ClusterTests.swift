@@ -6,7 +6,9 @@ import Testing
 
 /// Four agents on one state in PostgreSQL, and a school that counts writes.
 ///
-/// Agents are killed and frozen, and the server is killed, until its standby takes over. All of them have the same schedule, of which each slot starts one run.
+/// Agents are killed and frozen, and the server is killed, until its standby takes over. Two of the agents have clocks that
+/// are an hour off, where libfaketime is installed. All of them have the same schedule, of which each slot starts one
+/// run.
 ///
 /// `ERRAND_CLUSTER=600` lets it go on for as many seconds; otherwise there are a few faults.
 @Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"), .timeLimit(.minutes(120)))
@@ -32,14 +34,18 @@ struct ClusterTests {
   /// The agents, of which each has a folder.
   private final class Agents {
     let programs: [Program]
+    private let clocks: [[String: String]]
     private var serving: [Serving?]
 
-    init(_ programs: [Program]) {
+    init(_ programs: [Program], _ clocks: [[String: String]]) {
       self.programs = programs
+      self.clocks = clocks
       serving = programs.map { _ in nil }
     }
 
-    func start(_ number: Int) throws { serving[number] = try programs[number].serve("serve") }
+    func start(_ number: Int) throws {
+      serving[number] = try programs[number].serve("serve", environment: clocks[number])
+    }
     func signal(_ number: Int, _ signal: Int32) { serving[number]?.signal(signal) }
 
     func end(_ number: Int, _ signal: Int32) async -> Int32? {
@@ -79,7 +85,8 @@ struct ClusterTests {
     try #require(made.code == 0, "\(made.error)")
     // A late answer makes it likelier that a fault comes between the write and the answer.
     try await programs[0].control("fault?kind=slow&call=createclass&times=100000000&delay=20ms")
-    let agents = Agents(programs)
+    let clock = try await MovableClock(in: programs[0].folder)
+    let agents = Agents(programs, [[:], [:]] + [-3600, 3600].map { clock?.running(off: $0) ?? [:] })
     for number in programs.indices { try agents.start(number) }
 
     var handed: [String: String] = [:]

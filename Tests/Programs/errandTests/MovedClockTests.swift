@@ -123,17 +123,26 @@ extension MovedClockTests {
 struct MovableClock {
   private let libraries: String
 
-  /// A library to load before libfaketime, which takes every absolute timer for one of the wall clock.
+  /// A library to load before libfaketime, which takes every absolute timer, and the end of every wait for a condition, for
+  /// one of the wall clock.
   ///
-  /// The timers of Swift's concurrency use the clock that runs from the machine's start, and would never fire; the shim
-  /// passes them to the kernel unchanged.
+  /// Swift's concurrency and `Monitor` use the clock that runs from the machine's start, and would never be woken, or at
+  /// once; the shim passes these to the kernel and to the C library unchanged.
   private static let shim = """
+    #include <dlfcn.h>
+    #include <pthread.h>
     #include <sys/syscall.h>
     #include <sys/timerfd.h>
     #include <unistd.h>
 
     int timerfd_settime(int timer, int flags, const struct itimerspec *time, struct itimerspec *before) {
       return (int)syscall(SYS_timerfd_settime, timer, flags, time, before);
+    }
+
+    typedef int (*Wait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+
+    int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
+      return ((Wait)dlsym(dlopen("libc.so.6", RTLD_LAZY), "pthread_cond_timedwait"))(condition, mutex, until);
     }
 
     """
@@ -156,10 +165,14 @@ struct MovableClock {
   }
 
   func showing(_ instant: Timestamp) -> [String: String] {
-    let text = instant.description.replacing("T", with: " ").replacing("Z", with: "")
-    return [
-      "LD_PRELOAD": libraries, "FAKETIME": "@\(text)", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "TZ": "UTC",
-    ]
+    variables("@" + instant.description.replacing("T", with: " ").replacing("Z", with: ""))
+  }
+
+  /// The machine's time and so many seconds.
+  func running(off seconds: Int) -> [String: String] { variables(seconds < 0 ? "\(seconds)" : "+\(seconds)") }
+
+  private func variables(_ time: String) -> [String: String] {
+    ["LD_PRELOAD": libraries, "FAKETIME": time, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "TZ": "UTC"]
   }
 }
 

@@ -1,0 +1,32 @@
+import Basics
+import Testing
+
+/// A clock that is put right by another one.
+@Suite struct CorrectedTimeTests {
+  private static let instant = Timestamp(seconds: 1_800_000_000) ?? .earliest
+
+  private static func offset(after notes: [(there: TimeSpan, took: TimeSpan)]) -> TimeSpan? {
+    let base = ManualClock(instant)
+    let clock = CorrectedTime(base)
+    for note in notes { clock.note(instant.advanced(by: note.there) ?? instant, took: note.took) }
+    return clock.now().span(since: base.now())
+  }
+
+  @Test(arguments: [TimeSpan.seconds(3600), .seconds(-3600), .seconds(63_072_000), .seconds(-1)])
+  func `one that is off is put right`(by span: TimeSpan) {
+    #expect(Self.offset(after: [(span, .zero)]) == span)
+    // The answer was on its way for half the time.
+    #expect(Self.offset(after: [(span, .milliseconds(200))]) == span + .milliseconds(100))
+  }
+
+  @Test func `what can't be told or doesn't matter changes nothing`() {
+    #expect(Self.offset(after: [(.milliseconds(400), .zero)]) == .zero)
+    #expect(Self.offset(after: [(.zero, .seconds(20))]) == .zero)
+    #expect(Self.offset(after: [(.seconds(60), .zero), (.milliseconds(60_300), .zero)]) == .seconds(60))
+  }
+
+  @Test func `one that was set meanwhile is put right anew, and one that is right again is left`() {
+    #expect(Self.offset(after: [(.seconds(60), .zero), (.seconds(90), .zero)]) == .seconds(90))
+    #expect(Self.offset(after: [(.seconds(60), .zero), (.milliseconds(20), .zero)]) == .zero)
+  }
+}
