@@ -55,7 +55,8 @@ struct DatabaseSettingsReader {
   func read(_ fields: Fields, into configuration: inout Configuration) {
     var isDatabase = false
     if let value = fields["state"], let text = fields.text("state") {
-      isDatabase = text.contains("://")
+      // What names no server would be a folder of that name.
+      isDatabase = text.contains("://") || PostgresSettings.isURL(text)
       if isDatabase { configuration.database = database(value, text) } else { configuration.state = text }
     }
     if let value = fields["postgres"] {
@@ -91,7 +92,8 @@ struct DatabaseSettingsReader {
     guard let fields = Fields(value, of: "'postgres'", .postgres, findings) else { return }
     if let value = fields["password"] {
       let compiler = ExpressionCompiler(ofPartOf: compiler)
-      database?.password = password(value, compiler)
+      let template = password(value, compiler)
+      database?.password = template
       database?.secrets = compiler.secrets
     }
     database?.rootCertificate = fields.text("rootCertificate")

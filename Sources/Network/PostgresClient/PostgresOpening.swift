@@ -169,12 +169,37 @@ struct PostgresOpening: Sendable {
     // The severity, which is in the server's language, its code and its message.
     let parts = said.split(separator: ":", maxSplits: 2).map { String($0).trimmed }
     guard parts.count == 3, parts[1].utf8.count == 5, parts[1].utf8.allSatisfy(isOfCode) else {
-      return unreachable(said.shortened(to: 300))
+      return unsaid(said)
     }
-    var error = PostgresError(.refused, "PostgreSQL at \(settings) refused the connection: \(parts[2]) (\(parts[1]))")
+    var error = PostgresError(
+      .refused, "PostgreSQL at \(settings) refused the connection: \(parts[2]) (\(parts[1]))\(help(against: parts[1]))")
     error.sqlState = parts[1]
     error.severity = "FATAL"
     return error
+  }
+
+  /// What libpq itself found wrong.
+  private func unsaid(_ said: String) -> PostgresError {
+    if said.contains("no password supplied") {
+      let what = settings.password == nil ? "wants a password" : "wants a password, and the one that is given is empty"
+      return PostgresError(
+        .refused,
+        "PostgreSQL at \(settings) \(what); name its secret in errand.yaml: "
+          + "postgres: { password: \"${{ secrets.NAME }}\" }")
+    }
+    if said.contains("does not support SSL") {
+      return unreachable("it takes no encrypted connections, which are asked for; set ssl = on in its postgresql.conf")
+    }
+    return unreachable(said.shortened(to: 300))
+  }
+
+  /// What helps against a refusal, as the end of a sentence; the codes are those of PostgreSQL's appendix A.
+  private func help(against code: String) -> String {
+    switch code {
+    case "28P01", "28000": "; correct the user in 'state' of errand.yaml, or the secret that 'postgres.password' names"
+    case "3D000": "; make the database with createdb, or correct 'state' in errand.yaml"
+    default: ""
+    }
   }
 
   private func isOfCode(_ byte: UInt8) -> Bool { ASCII.digits.contains(byte) || ASCII.uppercase.contains(byte) }

@@ -1,6 +1,12 @@
 import Basics
 
 extension PostgresSettings {
+  /// Whether a text is meant as the URL of a database, if only by its first word.
+  package static func isURL(_ text: String) -> Bool {
+    let scheme = text.prefix { $0 != ":" }
+    return scheme.utf8.count < text.utf8.count && ["postgres", "postgresql"].contains(scheme.lowercased())
+  }
+
   /// Reads `postgres://user@host1:port1,host2/database`, the settings of each host, in order.
   ///
   /// It means what libpq takes it to mean, which isn't loaded for it: brackets around IPv6 addresses, `%XX`, and
@@ -22,7 +28,9 @@ extension PostgresSettings {
         throw PostgresError(
           .invalid, "the URL can't name the root certificate; write postgres: { rootCertificate: PATH } in errand.yaml")
       default:
-        throw PostgresError(.invalid, "unexpected parameter '\(name.shortened(to: 40))' in the state's URL")
+        throw PostgresError(
+          .invalid,
+          "unexpected parameter '\(name.shortened(to: 40))' in the state's URL, which takes host, port and sslmode")
       }
     }
     guard let found = parts(of: rest) else { throw PostgresError(.invalid, "write the state's URL as \(form)") }

@@ -189,9 +189,11 @@ private struct Service {
     if let failure { throw RuntimeError(failure) }
     log.say(
       "stopped",
-      current.value.sandboxes == nil
-        ? "stopped; open runs resume when errand serve is started again"
-        : "stopped; its state and its files are removed")
+      current.value.sandboxes != nil
+        ? "stopped; its state and its files are removed"
+        : current.value.workspace.database != nil
+          ? "stopped; open runs go on at other workers, or when errand serve is started again"
+          : "stopped; open runs resume when errand serve is started again")
     return .done
   }
 
@@ -376,6 +378,8 @@ private struct Service {
     let recipes = await schedules.recipes.count
     let count = await schedules.count
     let open = await agent.store.openRunCounts().values.reduce(0, +)
+    // Where machines share a state, the leader makes the schedules and starts their runs.
+    if current.value.workspace.database != nil { return "\(counted(recipes, "recipe")), \(counted(open, "open run"))" }
     let next = await schedules.nextDue.map { "; next slot \(log.clock.date($0))" } ?? ""
     return "\(counted(recipes, "recipe")), \(counted(count, "schedule")), \(counted(open, "open run"))\(next)"
   }

@@ -118,9 +118,10 @@ final class ServeLog: Sendable {
     switch news {
     case .lost:
       say(
-        "leaseLost", "the state's database didn't answer in time, so other workers may carry on what ran here",
-        .warning)
-    case .back: say("leaseBack", "the state's database answers again; runs are taken up")
+        "leaseLost",
+        "the lease on runs is over, because the state's database didn't answer in time, this machine stood still, or "
+          + "'errand workers evict' ended it; other workers may carry on what ran here", .warning)
+    case .back: say("leaseBack", "there is a new lease on runs, and runs are taken up")
     case .reaped(let names):
       for name in names {
         say(

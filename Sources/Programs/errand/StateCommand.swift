@@ -182,10 +182,32 @@ struct StateCommand: DispatchedCommand {
     do throws(StateError) {
       let report = try archive.import(replacing: parsed["replace"].isGiven, at: SystemTime().now(), read)
       console.say("\(report.summary) are in \(folder) now")
+      try await pauseDisplaced()
       return report
     } catch {
       throw refusal(error)
     }
+  }
+
+  /// Has open runs wait for a person that worked with files of another machine or folder.
+  private func pauseDisplaced() async throws(StateError) {
+    let store = try await FileStateStore.open(workspace.stateFolder, program: version)
+    let here = workspace.home
+    for run in await store.openRuns(OpenRunQuery()) {
+      guard let home = run.home, !home.hasSameScalars(as: here) else { continue }
+      let now = SystemTime().now()
+      var events = [StateEvent.runPlaced(RunPlaced(run: run.id, at: now, home: here))]
+      if run.status != .uncertain {
+        let reason =
+          "it worked with files in \(RunNeed.place(of: home)); see that they are in \(workspace.root.safe), then: "
+          + "errand runs resume \(run.id)"
+        events.append(.runStatusChanged(RunStatusChanged(run: run.id, at: now, status: .paused, reason: reason)))
+      }
+      try await store.append(events)
+      note(
+        "the run \(run.id) of \(run.origin.recipe.safe) is paused: it worked with files in \(RunNeed.place(of: home))")
+    }
+    try await store.close()
   }
 
   private func takeIn(

@@ -179,11 +179,18 @@ struct RunFormatter: ~Copyable {
       story.say(.wake, "The worker \(worker.safe) \(verb).")
     } else if place.hasWorker {
       story.say(.wake, "The first worker that has what it needs \(verb).")
+    } else if !place.hasWorkers {
+      let folder = place.home.map { ", for the files that it works with in \(RunNeed.place(of: $0))" } ?? ""
+      story.say(.wake, "No agent is running, so nothing \(verb). Start one\(folder):", commands: ["errand serve"])
     } else {
-      var reasons = place.missing.isEmpty ? [] : ["none has \(joined(place.missing.map(\.safe)))"]
-      if let home = place.home { reasons.append("it works with files at \(home.safe), where none is") }
+      var reasons = place.missing.isEmpty ? [] : ["none has \(joined(place.missing.map(RunNeed.inWords)))"]
+      if let queue = place.queue { reasons.append("none takes from its queue '\(queue.safe)'") }
+      if let home = place.home {
+        reasons.append("it works with files in \(RunNeed.place(of: home)), and no agent is running there")
+      }
       let missing = reasons.isEmpty ? "" : ", because \(joined(reasons))"
-      story.say(.wake, "No worker \(verb)\(missing).", commands: ["errand workers"])
+      let serve = place.queue.map { "errand serve --queue \($0.shellQuoted)" }
+      story.say(.wake, "No worker \(verb)\(missing).", commands: [serve ?? "errand workers"])
     }
   }
 

@@ -110,7 +110,7 @@ extension RunHost {
         let run = await store.openRun(id)
         guard run?.status == .paused else { throw RunRefusedError.lacks(lacking, run: id) }
         // Whoever has what it needs takes it up.
-        let reason = "waits for a worker with \(lacking.joined(separator: ", "))"
+        let reason = "waits for a worker with \(lacking.map(RunNeed.inWords).joined(separator: ", "))"
         do throws(StateError) { try await keeper.hold(id, as: .queued, reason) } catch {
           throw RunRefusedError(error.message)
         }
@@ -125,7 +125,8 @@ extension RunRefusedError {
   /// This program can't carry a run on.
   static func lacks(_ needs: [String], run: String) -> RunRefusedError {
     RunRefusedError(
-      "the run \(run) needs \(needs.joined(separator: ", ")), which is not here; ask a machine that has it: errand workers"
+      "the run \(run) needs \(needs.map(RunNeed.inWords).joined(separator: ", ")), which this machine lacks; ask one that "
+        + "has it, or start errand serve there"
     )
   }
 }

@@ -56,7 +56,7 @@ final class RunKeeper: Sendable {
       if case .inline(let texts) = run.texts { values.append(texts) }
       // What can't be kept is refused with the event.
       let names = (try? store.secrets.referred(in: .list(values))) ?? []
-      run.needs = Set(run.needs + names.map { "secret:\($0)" }).sorted { $0.precedesByScalars($1) }
+      run.needs = Set(run.needs + names.map(RunNeed.secret)).sorted { $0.precedesByScalars($1) }
     }
     return .runCreated(run)
   }

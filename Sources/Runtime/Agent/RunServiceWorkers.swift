@@ -28,8 +28,11 @@ extension RunService {
         "several workers are called '\(name.safe)'; name one by its id: \(ids.joined(separator: ", "))")
     }
     if let worker = found.first ?? workers.first(where: { "\($0.id)".hasSameScalars(as: name) }) { return worker }
-    let guess = name.nearest(among: workers.map(\.name)).map { " (did you mean '\($0.safe)'?)" } ?? ""
-    throw RequestRefusedError(.notFound, "there is no worker '\(name.safe)'\(guess); see: errand workers")
+    // No other is named: somebody might evict it, and it works.
+    throw RequestRefusedError(
+      .notFound,
+      "there is no worker '\(name.safe)'; one that stopped or lost its lease is gone, and others take up what it ran; "
+        + "see: errand workers")
   }
 
   func drain(_ name: String, isUndone: Bool) async throws(RequestRefusedError) -> AgentReply {

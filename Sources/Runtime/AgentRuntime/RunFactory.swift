@@ -135,6 +135,10 @@ package struct RunFactory: Sendable {
   package func place(_ run: inout RunRecord, withTexts texts: Value) -> String? {
     do throws(Diagnostics) {
       workspace.place(&run.origin, of: try checkedRecipe(of: run, among: texts))
+      // What files its actions worked with isn't recorded where there is one machine; this is the one that has them.
+      if workspace.database != nil, !workspace.configuration.worker.sharedFolder, run.home == nil, run.hasActed {
+        run.home = workspace.home
+      }
       return nil
     } catch {
       return "the recipe of the run \(run.id) doesn't fit this version of errand, so that any machine may take it up"

@@ -24,6 +24,10 @@ extension Workspace {
   ) async throws(RuntimeError) -> [PostgresSettings] {
     var hosts = database.hosts
     let certificate = database.rootCertificate.map { Workspace.absolute($0, in: root) }
+    if let certificate, !Files.exists(certificate) {
+      throw RuntimeError(
+        .configuration, "there is no file '\(certificate)', which 'postgres.rootCertificate' in errand.yaml names")
+    }
     for index in hosts.indices { hosts[index].rootCertificate = certificate }
     guard let template = database.password else { return hosts }
     var values = ValueMap()
@@ -71,19 +75,19 @@ extension Workspace {
   /// Secrets stay where they are: a run goes to a machine that has them.
   package func needs(of recipe: Recipe, inputs: Value, overrides: [String: Value] = [:]) -> [String] {
     if database == nil { return [] }
-    var needs: Set = [Workspace.format(StateFormat.version)]
+    var needs: Set = [RunNeed.format(StateFormat.version)]
     for recipe in recipe.all {
       for step in recipe.allSteps {
-        if case .action(let call) = step.kind { needs.insert(Workspace.plugin(call.action.plugin)) }
+        if case .action(let call) = step.kind { needs.insert(RunNeed.plugin(call.action.plugin)) }
       }
     }
     for name in recipe.connectionNames {
       // One whose settings all have defaults is everywhere.
       let fields = catalog.plugin(name)?.configuration.fields ?? []
       let isBare = fields.contains { $0.isRequired && overrides["connections.\(name).\($0.name)"] == nil }
-      if isBare || configuration.plugins[name] != nil { needs.insert(Workspace.connection(name)) }
+      if isBare || configuration.plugins[name] != nil { needs.insert(RunNeed.connection(name)) }
     }
-    for secret in neededSecrets(of: recipe, inputs: inputs) { needs.insert(Workspace.secret(secret.name)) }
+    for secret in neededSecrets(of: recipe, inputs: inputs) { needs.insert(RunNeed.secret(secret.name)) }
     return needs.sorted { $0.precedesByScalars($1) }
   }
 
@@ -96,18 +100,13 @@ extension Workspace {
 
   /// What runs find on this machine.
   package func offers(_ sources: SecretSources) async -> Set<String> {
-    var offers = Set((1...StateFormat.version).map(Workspace.format))
-    offers.formUnion(catalog.plugins.map { Workspace.plugin($0.name) })
-    offers.formUnion(configuration.connections.map { Workspace.connection($0.name) })
+    var offers = Set((1...StateFormat.version).map(RunNeed.format))
+    offers.formUnion(catalog.plugins.map { RunNeed.plugin($0.name) })
+    offers.formUnion(configuration.connections.map { RunNeed.connection($0.name) })
     let secrets = await sources.names().union(knownSecrets(sources).map(\.name))
-    offers.formUnion(secrets.map(Workspace.secret))
+    offers.formUnion(secrets.map(RunNeed.secret))
     return offers
   }
-
-  private static func format(_ version: Int) -> String { "format:\(version)" }
-  private static func plugin(_ name: String) -> String { "plugin:\(name)" }
-  private static func connection(_ name: String) -> String { "connection:\(name)" }
-  private static func secret(_ name: String) -> String { "secret:\(name)" }
 
   /// What people call this program among those that share the state.
   package var workerName: String { configuration.worker.name ?? Workspace.hostName }

@@ -46,7 +46,7 @@ extension RunRecord {
     guard !origin.needs.isEmpty, !status.isEnded, text.contains("\"$masked"),
       let value = try? JSON.parse(text, limits: StateFormat.limits)
     else { return [] }
-    return value.maskedNames.map { "secret:\($0)" }
+    return value.maskedNames.map(RunNeed.secret)
       .filter { !origin.needs.contains($0) && !needs.contains($0) }.sorted { $0.precedesByScalars($1) }
   }
 }

@@ -59,6 +59,11 @@ package struct RunRecord: Sendable, Equatable {
 }
 
 extension RunRecord {
+  /// Whether one of its actions has begun.
+  package var hasActed: Bool { steps.contains { $0.isAction && $0.attempts > 0 } }
+}
+
+extension RunRecord {
   /// The most steps in a list.
   package static let mostListed = 100
 

@@ -82,13 +82,22 @@ package struct RunPlace: Record, Equatable {
   package var missing: [String]
   /// The machine and folder whose files it needs, if no worker is there.
   package var home: String?
+  /// Its queue, if no worker takes from it.
+  package var queue: String?
+  /// Whether there are workers at all.
+  package var hasWorkers: Bool
   /// Whether there is a worker that can take it up.
   package var hasWorker: Bool
 
-  package init(worker: String?, missing: [String], home: String? = nil, hasWorker: Bool) {
+  package init(
+    worker: String?, missing: [String], home: String? = nil, queue: String? = nil, hasWorkers: Bool = true,
+    hasWorker: Bool
+  ) {
     self.worker = worker
     self.missing = missing
     self.home = home
+    self.queue = queue
+    self.hasWorkers = hasWorkers
     self.hasWorker = hasWorker
   }
 
@@ -96,6 +105,8 @@ package struct RunPlace: Record, Equatable {
     worker = try member("worker", record?.worker)
     missing = try member("missing", record?.missing, default: [])
     home = try member("home", record?.home)
+    queue = try member("queue", record?.queue)
+    hasWorkers = try member("hasWorkers", record?.hasWorkers, default: true)
     hasWorker = try member("hasWorker", record?.hasWorker)
   }
 }

@@ -48,12 +48,14 @@ final class HeldRuns: Sendable {
     /// The latest runs that ended here, the newest last.
     var ended: [RunRecord] = []
 
-    /// Holds a run no longer.
-    mutating func remove(_ id: String) {
-      guard let run = runs.removeValue(forKey: id) else { return }
+    /// Holds a run no longer; true if there is room again for others, after there was little.
+    @discardableResult mutating func remove(_ id: String) -> Bool {
+      guard let run = runs.removeValue(forKey: id) else { return false }
       former.removeAll { $0.run == id }
       former.append(Mark(run.log))
       if former.count > HeldRuns.mostFormer { former.removeFirst() }
+      guard let capacity = terms?.capacity else { return false }
+      return runs.count == capacity * 3 / 4
     }
   }
 
@@ -63,6 +65,11 @@ final class HeldRuns: Sendable {
   private static let mostFormer = 1000
 
   private let content = Mutex(Content())
+  /// Told when there is room again for others, after there was little.
+  let room: AsyncStream<Void>
+  private let hasRoom: AsyncStream<Void>.Continuation
+
+  init() { (room, hasRoom) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)) }
 
   subscript(id: String) -> Run? { content.withLock { $0.runs[id] } }
 
@@ -77,9 +84,13 @@ final class HeldRuns: Sendable {
   func take(on terms: WorkerTerms?) { content.withLock { $0.terms = terms } }
 
   /// Whether a run that is created here is held here: a program that takes runs up leaves those to others that it
-  /// couldn't take up, and one that doesn't was asked for the run.
+  /// couldn't take up or has no room for, and one that doesn't was asked for the run.
   func holds(created row: OpenRunRow) -> Bool {
-    content.withLock { !$0.isDraining && $0.terms?.take(row) ?? true }
+    content.withLock { content in
+      if content.isDraining { return false }
+      guard let terms = content.terms else { return true }
+      return content.runs.count < terms.capacity && terms.take(row)
+    }
   }
 
   var isDraining: Bool { content.withLock { $0.isDraining } }
@@ -121,7 +132,7 @@ final class HeldRuns: Sendable {
   /// Holds a run no longer, which the database couldn't be told.
   func leaveUnreleased(_ id: String) {
     content.withLock { content in
-      content.remove(id)
+      if content.remove(id) { hasRoom.yield() }
       if content.worker != nil { content.unreleased.insert(id) }
     }
   }
@@ -144,7 +155,7 @@ final class HeldRuns: Sendable {
 
   func end(_ run: RunRecord) {
     content.withLock { content in
-      content.remove(run.id)
+      if content.remove(run.id) { hasRoom.yield() }
       content.ended.append(run)
       if content.ended.count > HeldRuns.mostEnded { content.ended.removeFirst() }
     }
@@ -152,7 +163,9 @@ final class HeldRuns: Sendable {
 
   /// Holds a run no longer by a claim, which is still open.
   func letGo(_ id: String, claim: Int) {
-    content.withLock { content in if content.runs[id]?.epoch == claim { content.remove(id) } }
+    content.withLock { content in
+      if content.runs[id]?.epoch == claim, content.remove(id) { hasRoom.yield() }
+    }
   }
 
   /// Forgets a run that is over.

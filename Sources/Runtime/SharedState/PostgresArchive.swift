@@ -284,7 +284,9 @@ extension PostgresDatabase {
         )
       }
       if isEmpty {
-        try await transaction.run("insert into meta values ('imported', $1)", .text(input.sumText))
+        try await transaction.run(
+          "insert into meta values ('imported', $1) on conflict (key) do update set value = excluded.value",
+          .text(input.sumText))
         try await transaction.run("select pg_notify('errand', 'schedules'), pg_notify('errand', 'due')")
       }
       return outcome

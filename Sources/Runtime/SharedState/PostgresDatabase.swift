@@ -282,7 +282,7 @@ package final class PostgresDatabase: SharedDatabase {
       let lacking = try row.texts(2).filter { !terms.offers.contains($0) }
       let home = try row.isNull(3) ? nil : row.text(3)
       let isElsewhere = home != nil && home != terms.home
-      if !lacking.isEmpty || isElsewhere { return .lacking(lacking + (isElsewhere ? ["home:\(home ?? "")"] : [])) }
+      if !lacking.isEmpty || isElsewhere { return .lacking(lacking + (isElsewhere ? [RunNeed.home(home ?? "")] : [])) }
       let log = try await transaction.run(SQL.log, .uuid(run))
       if let damage = try SQL.logs(log).first?.damage { throw PostgresError(.protocolError, damage) }
       let claimed = try await PostgresDatabase.claim(log, worker, terms, at: instant, in: transaction)
@@ -359,7 +359,8 @@ package final class PostgresDatabase: SharedDatabase {
       guard let row = try await connection.run(SQL.place, .uuid(run)).first else { return nil }
       return RunPlace(
         worker: try row.isNull(0) ? nil : try row.text(0), missing: try row.texts(1),
-        home: try row.isNull(3) ? nil : row.text(3), hasWorker: try row.bool(2))
+        home: try row.isNull(3) ? nil : row.text(3), queue: try row.isNull(4) ? nil : row.text(4),
+        hasWorkers: try row.bool(5), hasWorker: try row.bool(2))
     }
   }
 

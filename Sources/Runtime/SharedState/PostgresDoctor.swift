@@ -145,8 +145,29 @@ extension PostgresDatabase {
     ] {
       result.counts.append((name, try await connection.run(query).first?.int64(0) ?? 0))
     }
+    try await examineLead(connection, &result)
     try await examineLogs(connection, &result)
     try await examineParked(connection, &result)
+  }
+
+  /// Whether schedules wait for somebody who starts their runs, although there are workers.
+  private static func examineLead(
+    _ connection: PostgresConnection, _ result: inout StateExamination
+  ) async throws(PostgresError) {
+    let row = try await connection.run(
+      """
+      select exists (select 1 from item where kind = 'schedule')
+        and exists (select 1 from worker where lease_until > clock_timestamp() - interval '1 minute'
+          and since < clock_timestamp() - interval '20 seconds')
+        and not exists (select 1 from leader where until > clock_timestamp())
+      """
+    ).first
+    guard try row?.bool(0) == true else { return }
+    result.findings.append(
+      .init(
+        .fault,
+        "no machine leads the schedules, so that none of them starts a run; start errand serve on one without "
+          + "--no-schedules, or see with errand workers which is draining or has a clock that is off"))
   }
 
   /// How many logs are read at once.

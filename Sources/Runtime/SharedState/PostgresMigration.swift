@@ -29,10 +29,10 @@ package struct PostgresSchemaVersion: Sendable, Equatable {
     return newness(knowing: known) ?? movedAway
   }
 
-  private var movedAway: String? {
+  fileprivate var movedAway: String? {
     moved.map {
       "the state in the database was moved to \($0.to) at \($0.at), and goes on there; to go on here instead, if it is "
-        + "used nowhere else, run there: delete from errand.meta where key = 'moved'"
+        + "used nowhere else, run in it with psql: delete from errand.meta where key = 'moved'"
     }
   }
 
@@ -111,15 +111,18 @@ extension PostgresDatabase {
     }
     try await transaction.run("select make_partitions()::text")
     if let worker { try await grant(to: worker, transaction) }
+    if let refusal = after.movedAway { throw PostgresError(.invalid, refusal) }
     return Migration(before: before, after: after)
   }
 
   /// Lets a role work on the state: tables that are made later included.
   private static func grant(to role: String, _ transaction: PostgresTransaction) async throws(PostgresError) {
+    let quoted = "\"\(role.replacing("\"", with: "\"\""))\""
     if try await transaction.run("select from pg_roles where rolname = $1", .text(role)).isEmpty {
-      throw PostgresError(.invalid, "there is no role '\(role)'; make it first, as with: create role \(role) login")
+      throw PostgresError(
+        .invalid, "there is no role '\(role)'; make it first, as with: create role \(quoted) login password '…'")
     }
-    let role = "\"\(role.replacing("\"", with: "\"\""))\""
+    let role = quoted
     let rows = "select, insert, update, delete on tables to \(role)"
     for statement in [
       "grant usage on schema errand to \(role)",

@@ -47,8 +47,13 @@ final class PostgresTimeline: Sendable {
       throw PostgresError(
         .unreachable, "the only server that takes writes was replaced by another, which doesn't answer")
     }
-    throw reasons.first { !$0.isReadOnly } ?? reasons.first
-      ?? PostgresError(.unreachable, "the state's URL names no server")
+    guard var error = reasons.first(where: { !$0.isReadOnly }) ?? reasons.first else {
+      throw PostgresError(.unreachable, "the state's URL names no server")
+    }
+    // The first decides what is done about it, and people have to know of all.
+    let others = reasons.map(\.message).filter { $0 != error.message }
+    error.message = ([error.message] + others).joined(separator: "; ")
+    throw error
   }
 
   private static func look(at host: PostgresSettings) async throws(PostgresError) -> (PostgresConnection, Int) {

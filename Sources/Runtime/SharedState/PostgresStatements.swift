@@ -35,7 +35,9 @@ enum SQL {
   static let place = """
     select w.name, array(select n from unnest(o.needs) n
         where not exists (select 1 from worker x where n = any(x.offers) and not x.is_draining) order by n), \(hasWorker),
-      case when not exists (select 1 from worker x where o.home = x.home and not x.is_draining) then o.home end
+      case when not exists (select 1 from worker x where o.home = x.home and not x.is_draining) then o.home end,
+      case when not exists (select 1 from worker x where o.queue = any(x.queues) and not x.is_draining) then o.queue end,
+      exists (select 1 from worker x where not x.is_draining)
     from run o left join worker w on w.id = o.owner where o.id = $1
     """
 

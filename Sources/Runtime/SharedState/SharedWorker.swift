@@ -78,6 +78,7 @@ package actor SharedWorker {
       tasks = [
         Task { await self.keepLease() }, Task { await self.keepLooking() },
         Task { [hints = database.hints] in for await _ in hints { self.look() } },
+        Task { [room = held.room] in for await _ in room { self.look() } },
       ]
     }
     if takingUp, !takesUp {

@@ -915,7 +915,7 @@ package final class SimulatedConnection: SharedDatabase {
     if let owner = open.owner { return .held(by: tables.workers[owner]?.terms.name ?? "", id: owner) }
     let isElsewhere = (open.row.home ?? terms.home) != terms.home
     let lacking =
-      open.row.needs.filter { !terms.offers.contains($0) } + (isElsewhere ? ["home:\(open.row.home ?? "")"] : [])
+      open.row.needs.filter { !terms.offers.contains($0) } + (isElsewhere ? [RunNeed.home(open.row.home ?? "")] : [])
     if !lacking.isEmpty { return .lacking(lacking) }
     if let damage = try tables.run(run)?.damage { throw .unusable(damage) }
     guard let claimed = try claim(open, in: tables, worker, terms, at: instant) else {

@@ -145,20 +145,27 @@ import Testing
       let missing = await failure { try await PostgresConnection.open(settings) }
       #expect(
         missing
-          == PostgresError(.unreachable, "can't connect to PostgreSQL at \(place): fe_sendauth: no password supplied"))
+          == PostgresError(
+            .refused,
+            "PostgreSQL at \(place) wants a password; name its secret in errand.yaml: "
+              + "postgres: { password: \"${{ secrets.NAME }}\" }"))
       settings.password = "hunter3"
       let wrong = await failure { try await PostgresConnection.open(settings) }
       #expect(wrong?.kind == .refused)
       #expect(wrong?.sqlState == "28P01")
       let refused = "PostgreSQL at \(place) refused the connection: "
-      #expect(wrong?.message == refused + "password authentication failed for user \"ada\" (28P01)")
+      #expect(
+        wrong?.message == refused + "password authentication failed for user \"ada\" (28P01); "
+          + "correct the user in 'state' of errand.yaml, or the secret that 'postgres.password' names")
       settings.password = "hunter2"
       try await connected(to: settings) { connection in
         let row = try await connection.run("select current_user::text").first
         #expect(try row?.text(0) == "ada")
       }
       let nowhere = await failure { try await PostgresConnection.open(server.settings("nowhere")) }
-      #expect(nowhere?.message == refused + "database \"nowhere\" does not exist (3D000)")
+      #expect(
+        nowhere?.message == refused + "database \"nowhere\" does not exist (3D000); "
+          + "make the database with createdb, or correct 'state' in errand.yaml")
       settings.host = "no-such-host.invalid"
       let unresolved = await failure { try await PostgresConnection.open(settings) }
       #expect(unresolved?.kind == .unreachable)
@@ -229,7 +236,7 @@ import Testing
     var settings = try await PostgresServer.database()
     settings.isAlwaysVerified = true
     let error = await failure { try await PostgresConnection.open(settings) }
-    let reason = "server does not support SSL, but SSL was required"
+    let reason = "it takes no encrypted connections, which are asked for; set ssl = on in its postgresql.conf"
     #expect(error == PostgresError(.unreachable, "can't connect to PostgreSQL at \(settings): \(reason)"))
   }
 }

@@ -34,7 +34,10 @@ import Testing
       "postgres://ada@db1/errand?sslrootcert=ca.pem",
       "the URL can't name the root certificate; write postgres: { rootCertificate: PATH } in errand.yaml"
     ),
-    ("postgres://ada@db1/errand?options=-cfsync=off", "unexpected parameter 'options' in the state's URL"),
+    (
+      "postgres://ada@db1/errand?options=-cfsync=off",
+      "unexpected parameter 'options' in the state's URL, which takes host, port and sslmode"
+    ),
     (
       "postgres://ada@db1/errand?sslmode=disable",
       "remove sslmode from the state's URL: connections to other machines are always verified (verify-full)"

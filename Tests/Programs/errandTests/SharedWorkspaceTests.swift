@@ -96,6 +96,12 @@ import Testing
       """
     try await SharedWorkspaceTests.workspace(text, recipe: "") { workspace, _ in
       let database = try #require(workspace.database)
+      let error = await #expect(throws: RuntimeError.self) {
+        try await workspace.servers(of: database, secrets: SecretSources(["A": "a", "B": "b"]))
+      }
+      let missing = "there is no file '\(workspace.root)/ca.pem', which 'postgres.rootCertificate' in errand.yaml names"
+      #expect(error?.message == missing)
+      try Data().write(to: URL(filePath: "\(workspace.root)/ca.pem"))
       let servers = try await workspace.servers(of: database, secrets: SecretSources(["A": "a", "B": "b"]))
       #expect(servers.map(\.password) == ["a-b", "a-b"])
       #expect(servers.map(\.rootCertificate) == ["\(workspace.root)/ca.pem", "\(workspace.root)/ca.pem"])

@@ -167,9 +167,8 @@ import Testing
     let second = await bench("lab-2")
     let unknown = try await second.ask(#"{"ask":"drainWorker","name":"lab-3"}"#)
     #expect(
-      unknown == [
-        #"{"failed":{"kind":"notFound","message":"there is no worker 'lab-3' (did you mean 'lab-1'?); see: errand workers"}}"#
-      ])
+      unknown.first?.hasPrefix(#"{"failed":{"kind":"notFound","message":"there is no worker 'lab-3'; one that stopped"#)
+        == true)
     let evicted = try await second.ask(#"{"ask":"evictWorker","name":"lab-1"}"#)
     #expect(
       evicted.first?.hasPrefix(#"{"failed":{"kind":"conflict","message":"the lease of the worker 'lab-1' lasts"#)

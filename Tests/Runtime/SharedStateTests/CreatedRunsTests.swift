@@ -101,6 +101,31 @@ import Testing
     #expect(taken == [11, 12, 13, 21, 22, 23].map(CreatedRunsTests.id))
   }
 
+  @Test func `a program without room leaves what it creates to others, and takes it up when there is room again`()
+    async throws
+  {
+    let database = SimulatedDatabase()
+    let store = SharedStateStore(SimulatedConnection(database), terms: WorkerTerms(name: "lab", capacity: 1))
+    try await store.join(takingUp: true)
+    let ids = (1...3).map(Self.id)
+    for id in ids { try await store.append([Self.created(id, needs: [])]) }
+    #expect(ids.map { store.run($0) != nil } == [true, false, false])
+    var taken: [String] = []
+    var last = ids[0]
+    // Each is taken up when the one before has ended.
+    try await store.append([.runEnded(RunEnded(run: last, at: SystemTime().now(), status: .succeeded))])
+    for await news in store.news {
+      guard case .claimed(let runs) = news else { continue }
+      #expect(runs.count == 1)
+      last = runs[0].id
+      taken.append(last)
+      try await store.append([.runEnded(RunEnded(run: last, at: SystemTime().now(), status: .succeeded))])
+      if taken.count == 2 { break }
+    }
+    #expect(taken == Array(ids.dropFirst()))
+    try await store.close()
+  }
+
   /// Which of two runs a program takes up: one that it has all for, and one only after it offers more.
   private static func takenAsOffersGrow(on database: any SharedDatabase, and other: any SharedDatabase) async throws
     -> [String]

@@ -84,7 +84,7 @@ import Testing
     }
     let (owner, worker) = (role("owner_\(name)"), role("Worker \(name)"))
     let none = await PostgresMigrationTests.failure { try await PostgresDatabase.migrate([owner], granting: "nobody") }
-    #expect(none == "there is no role 'nobody'; make it first, as with: create role nobody login")
+    #expect(none == "there is no role 'nobody'; make it first, as with: create role \"nobody\" login password '…'")
     let unmade = await PostgresMigrationTests.failure { try await PostgresDatabase.open([owner]) }
     #expect(unmade == "there is no state in the database yet; make one with: errand state init")
     try await PostgresDatabase.migrate([owner], granting: worker.user)

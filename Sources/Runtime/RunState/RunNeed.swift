@@ -1,0 +1,35 @@
+import Basics
+
+/// What a program has to offer to carry a run on, as `RunCreated.needs` has it: a kind and a name, such as `secret:KEY`.
+package enum RunNeed {
+  package static func format(_ version: Int) -> String { "format:\(version)" }
+  package static func plugin(_ name: String) -> String { "plugin:\(name)" }
+  package static func connection(_ name: String) -> String { "connection:\(name)" }
+  package static func secret(_ name: String) -> String { "secret:\(name)" }
+  /// The files of a machine and a folder.
+  package static func home(_ home: String) -> String { "home:\(home)" }
+
+  /// A need for people, as what somebody has.
+  package static func inWords(_ need: String) -> String {
+    guard let (kind, name) = parts(of: need) else { return need.safe }
+    switch kind {
+    case "format": return "a version of errand that reads the format \(name.safe)"
+    case "plugin": return "the plugin '\(name.safe)'"
+    case "connection": return "the connection '\(name.safe)'"
+    case "secret": return "the secret \(name.safe)"
+    case "home": return "the files in \(place(of: name))"
+    default: return need.safe
+    }
+  }
+
+  /// A machine and a folder, for people: `/srv/school on lab-1`.
+  package static func place(of home: String) -> String {
+    guard let (host, folder) = parts(of: home) else { return home.safe }
+    return "\(folder.safe) on \(host.safe)"
+  }
+
+  private static func parts(of text: String) -> (String, String)? {
+    guard let colon = text.utf8.firstIndex(of: ASCII.colon) else { return nil }
+    return (String(text[..<colon]), String(text[text.utf8.index(after: colon)...]))
+  }
+}
