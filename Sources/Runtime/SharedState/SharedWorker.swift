@@ -24,8 +24,10 @@ package actor SharedWorker {
   private let clock: CorrectedTime?
   private let chance: @Sendable () -> Double
   private let tell: @Sendable (SharedNews) -> Void
-  /// Reads what others wrote to a run that is held here.
-  private let refresh: @Sendable (String) async -> Void
+  /// Reads what others wrote to a run that is held here; false if the database didn't say.
+  private let refresh: @Sendable (String) async -> Bool
+  /// Whether news may have been taken that nobody has looked at, because an answer was lost.
+  private var mayHaveMissed = false
   /// Looks whether what was written is there.
   private let verify: @Sendable () async throws(StateError) -> Void
   /// The server on which that is known.
@@ -57,7 +59,7 @@ package actor SharedWorker {
   init(
     _ terms: WorkerTerms, _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource,
     clock: CorrectedTime?, chance: @escaping @Sendable () -> Double, tell: @escaping @Sendable (SharedNews) -> Void,
-    refresh: @escaping @Sendable (String) async -> Void,
+    refresh: @escaping @Sendable (String) async -> Bool,
     verify: @escaping @Sendable () async throws(StateError) -> Void
   ) {
     self.terms = terms
@@ -299,10 +301,16 @@ package actor SharedWorker {
   }
 
   private func takeNews() async {
-    // Without an answer the next look tells.
-    guard held.count > 0, let identity, let told = try? await database.takeNews(of: identity) else { return }
-    for id in told {
-      await refresh(id)
+    guard held.count > 0, let identity else { return }
+    let told: [String]
+    do throws(DatabaseError) { told = try await database.takeNews(of: identity) } catch {
+      mayHaveMissed = true
+      return
+    }
+    let all = mayHaveMissed ? held.ids : told
+    mayHaveMissed = false
+    for id in all {
+      if await !refresh(id) { mayHaveMissed = true }
       tell(.told(id))
     }
   }

@@ -95,8 +95,10 @@ actor SharedWriter {
   /// Gives a run up whatever its state.
   func abandon(_ run: String) async { _ = await ask(.abandonment, of: [run]) }
 
-  /// Reads what others wrote to a run that is held here.
-  func look(at run: String) async { _ = await ask(.look, of: [run]) }
+  /// Reads what others wrote to a run that is held here; false if the database didn't say.
+  @discardableResult func look(at run: String) async -> Bool {
+    if case .failure(let error) = await ask(.look, of: [run]) { error.kind != .unavailable } else { true }
+  }
 
   private func ask(
     _ kind: Request.Kind, of runs: Set<String>, claim: Int? = nil
@@ -297,15 +299,23 @@ actor SharedWriter {
         }
       }
       if entries.isEmpty { break }
+      outrun += 1
+      if outrun > SharedWriter.mostOutrun {
+        for draft in drafts.values { settle(draft, .failure(.outrun)) }
+        break
+      }
       let kept: Set<String>
       let lost = Atomic(false)
       do throws(StateError) {
-        kept = try await untilKnown { [database, entries, rows] () async throws(DatabaseError) in
+        let answer = try await unlessOutrun { [database, entries, rows] () async throws(DatabaseError) in
           do throws(DatabaseError) { return try await database.append(entries, changing: rows) } catch {
             if case .unknown = error { lost.store(true, ordering: .relaxed) }
             throw error
           }
         }
+        // Two statements waited for each other's rows, and this one gave way.
+        guard let answer else { continue }
+        kept = answer
       } catch {
         doubtful.formUnion(drafts.keys)
         for draft in drafts.values { settle(draft, .failure(error)) }
@@ -320,11 +330,6 @@ actor SharedWriter {
         } else {
           await resolve(entry, run, wasLost: lost.load(ordering: .relaxed), &drafts)
         }
-      }
-      outrun += 1
-      if outrun > SharedWriter.mostOutrun {
-        for draft in drafts.values { settle(draft, .failure(.outrun)) }
-        break
       }
     }
     isAppending = false

@@ -96,20 +96,20 @@ import Testing
       """
     try await SharedWorkspaceTests.workspace(text, recipe: "") { workspace, _ in
       let database = try #require(workspace.database)
-      let error = await #expect(throws: RuntimeError.self) {
+      let failure = await #expect(throws: RuntimeError.self) {
         try await workspace.servers(of: database, secrets: SecretSources(["A": "a", "B": "b"]))
       }
       let missing = "there is no file '\(workspace.root)/ca.pem', which 'postgres.rootCertificate' in errand.yaml names"
-      #expect(error?.message == missing)
+      #expect(failure?.message == missing)
       try Data().write(to: URL(filePath: "\(workspace.root)/ca.pem"))
       let servers = try await workspace.servers(of: database, secrets: SecretSources(["A": "a", "B": "b"]))
       #expect(servers.map(\.password) == ["a-b", "a-b"])
       #expect(servers.map(\.rootCertificate) == ["\(workspace.root)/ca.pem", "\(workspace.root)/ca.pem"])
-      let error = await #expect(throws: RuntimeError.self) {
+      let failed = await #expect(throws: RuntimeError.self) {
         try await workspace.servers(of: database, secrets: SecretSources(["A": "a"]))
       }
-      #expect(error?.kind == .configuration)
-      #expect(error?.message.hasPrefix("missing secret: B (") == true, "\(error?.message ?? "")")
+      #expect(failed?.kind == .configuration)
+      #expect(failed?.message.hasPrefix("missing secret: B (") == true, "\(failed?.message ?? "")")
       #expect(workspace.stateName == "postgres://errand@db1,db2/errand")
       #expect(workspace.stateFolder == "\(workspace.root)/.errand")
     }

@@ -193,6 +193,36 @@ import Testing
     for program in [holder, other] { try await program.store.close() }
   }
 
+  @Test func `What others write reaches a holder that was told of it by an answer that was lost`() async throws {
+    let clock = ManualClock()
+    let database = SimulatedDatabase(time: clock)
+    database.loseHints()
+    let holder = try await Program(database, clock, "lab-1")
+    let run = Self.id(1)
+    try await holder.store.append([Self.created(run, at: clock.now()), Self.running(run, at: clock.now())])
+    let other = Program(database, clock)
+    try await other.store.append([
+      .cancelRequested(CancelRequested(run: run, at: clock.now(), reason: "too late"))
+    ])
+    database.setFaults { .unanswered }
+    for _ in 0..<10 where database.hasNews(run) {
+      await clock.waitForSleepers(2)
+      clock.advance(by: .seconds(1))
+      for _ in 0..<100 where database.hasNews(run) { await Task.yield() }
+    }
+    #expect(!database.hasNews(run))
+    database.setFaults { nil }
+    async let told = Self.first(of: holder.store) { if case .told(let id) = $0 { id } else { nil } }
+    for _ in 0..<10 where holder.store.run(run)?.pendingCancel == nil {
+      await clock.waitForSleepers(2)
+      clock.advance(by: .seconds(1))
+      for _ in 0..<100 where holder.store.run(run)?.pendingCancel == nil { await Task.yield() }
+    }
+    #expect(holder.store.run(run)?.pendingCancel?.reason == "too late")
+    for program in [holder, other] { try await program.store.close() }
+    _ = await told
+  }
+
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
   func `A run whose log was changed by somebody waits for a person, and holds up no other`() async throws {
     let settings = try await PostgresServer.database()
