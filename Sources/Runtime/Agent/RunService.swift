@@ -34,6 +34,11 @@ package struct RunService: Sendable {
 
   /// Answers a request; all answers have been sent when this returns.
   package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
+    if let sharing = store.sharing {
+      do throws(StateError) { try await sharing.reach() } catch {
+        return replies.give(.refused(RequestRefusedError(.state, "the state's database is away: \(error.message)")))
+      }
+    }
     switch request {
     case .follow, .watch: await stream(request, to: replies)
     default: await answer(request, from: caller, to: replies)

@@ -33,6 +33,8 @@ package protocol StateSharing: Sendable {
   /// Notes that a program of this folder brought itself down; whoever takes up what it held is told so
   /// (`RunClaimed.isSuspect`). To be called before `join`.
   func noteCrash() async throws(StateError)
+  /// Asks the database for nothing, until it answers or was away for longer than anybody should wait without a word.
+  func reach() async throws(StateError)
   /// Takes nothing more up.
   func drain() async
   /// Which claim of a run this program has; nil if it doesn't hold it.

@@ -464,6 +464,8 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   // MARK: Asking
 
   private static let pause = TimeSpan.seconds(1)
+  /// How long those who ask for something wait for a database that is away.
+  private static let longestReach = TimeSpan.seconds(10)
 
   /// Asks until the database answers, because the caller can't do without; nothing is found once the store is closed.
   private func ask<Answer: Sendable>(
@@ -474,10 +476,20 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
       do throws(DatabaseError) { return try await body() } catch {
         if !isTold { observer.withLock { $0 }?(StateError(error)) }
         isTold = true
-        try? await time.sleep(for: SharedStateStore.pause)
+        await time.pause(for: SharedStateStore.pause)
       }
     }
     return nothing
+  }
+
+  package func reach() async throws(StateError) {
+    let start = time.elapsed()
+    while true {
+      do throws(DatabaseError) { return _ = try await database.clock() } catch {
+        if time.elapsed() - start >= SharedStateStore.longestReach { throw StateError(error) }
+        await time.pause(for: SharedStateStore.pause)
+      }
+    }
   }
 
   private func attempt<Answer: Sendable>(

@@ -209,7 +209,8 @@ package actor SharedWorker {
         _ = try await database.setDraining(true, identity)
         isDrainingUntold = false
       }
-      let dead = hasDead ? try await database.reap() : []
+      // What ran here under the lease before is told as lost.
+      let dead = hasDead ? try await database.reap().filter { !$0.hasSameScalars(as: terms.name) } : []
       if !dead.isEmpty { tell(.reaped(dead)) }
       renewals += 1
       if renewals % SharedWorker.renewalsPerNet == 0 { await readClock() }

@@ -669,11 +669,16 @@ actor SharedWriter {
         case .unusable(let message): throw StateError(.damaged, message)
         case .unavailable(let message), .unknown(let message):
           if time.elapsed() - start > SharedWriter.patience { throw StateError(.unavailable, message) }
-          try? await time.sleep(for: SharedWriter.pause)
+          await time.pause(for: SharedWriter.pause)
         }
       }
     }
   }
+}
+
+extension TimeSource {
+  /// Waits, also in a task that was cancelled, which would else ask again and again without a pause.
+  func pause(for span: TimeSpan) async { await Task { try? await sleep(for: span) }.value }
 }
 
 extension StateEvent {
