@@ -35,7 +35,7 @@ struct WorkersCommand: DispatchedCommand {
   private func tellDrained(_ worker: WorkerRecord, isUndone: Bool) {
     if isUndone { return console.say("the worker '\(worker.name.safe)' takes up runs again") }
     console.say(
-      "the worker '\(worker.name.safe)' takes up no more runs, and holds \(worker.runs); see when it is done with: "
+      "the worker '\(worker.name.safe)' takes up no more runs, and holds \(worker.runs); to see when it has finished: "
         + "errand workers")
   }
 

@@ -51,8 +51,8 @@ extension RunService {
     guard worker.isOver || isForced else {
       throw RequestRefusedError(
         .conflict,
-        "the lease of the worker '\(name.safe)' lasts, so it may be at work, and what it is sending would be sent once "
-          + "more by another; stop it with SIGTERM, or have it finish first: errand workers drain "
+        "the lease of the worker '\(name.safe)' is valid, so it may still be running, and another would send once more "
+          + "what it is sending; stop it with SIGTERM, or have it finish first: errand workers drain "
           + "\(name.shellQuoted). If it is gone for good: errand workers evict \(name.shellQuoted) --force")
     }
     try await kept { () async throws(StateError) in try await sharing.evict(worker: worker.id) }

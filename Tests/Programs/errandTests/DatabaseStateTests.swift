@@ -321,7 +321,7 @@ struct DatabaseStateTests {
     let drained = try await desk.call("workers", "drain", ids[0], environment: environment)
     #expect(
       (drained.code, drained.error) == (
-        0, "the worker 'lab' takes up no more runs, and holds 1; see when it is done with: errand workers\n"
+        0, "the worker 'lab' takes up no more runs, and holds 1; to see when it has finished: errand workers\n"
       ))
     #expect(await atDesk.line(with: "draining, as 'errand workers drain' asked") != nil, "\(atDesk.before)")
     var table = try await desk.call("workers", environment: environment)

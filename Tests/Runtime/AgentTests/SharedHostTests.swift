@@ -171,7 +171,7 @@ import Testing
         == true)
     let evicted = try await second.ask(#"{"ask":"evictWorker","name":"lab-1"}"#)
     #expect(
-      evicted.first?.hasPrefix(#"{"failed":{"kind":"conflict","message":"the lease of the worker 'lab-1' lasts"#)
+      evicted.first?.hasPrefix(#"{"failed":{"kind":"conflict","message":"the lease of the worker 'lab-1' is valid"#)
         == true)
     let drained = try await second.ask(#"{"ask":"drainWorker","name":"lab-1"}"#)
     #expect(drained.first?.contains(#""name":"lab-1""#) == true, "\(drained)")
