@@ -11,7 +11,7 @@ import Testing
 ///
 /// `ERRAND_HANDOVERS=10000 swift test --filter HandoverTests` plays as many stories.
 @Suite struct HandoverTests {
-  private static let count = ProcessInfo.processInfo.environment["ERRAND_HANDOVERS"].flatMap { UInt64($0) } ?? 40
+  private static let count = ProcessInfo.processInfo.environment["ERRAND_HANDOVERS"].flatMap { UInt64($0) } ?? 16
   private static let parts: UInt64 = 4
 
   private static let runs = (1...3).map { "0199a3f2-4c00-7abc-8def-10000000000\($0)" }
