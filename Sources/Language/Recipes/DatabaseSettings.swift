@@ -55,8 +55,7 @@ struct DatabaseSettingsReader {
   func read(_ fields: Fields, into configuration: inout Configuration) {
     var isDatabase = false
     if let value = fields["state"], let text = fields.text("state") {
-      // What names no server would be a folder of that name.
-      isDatabase = text.contains("://") || PostgresSettings.isURL(text)
+      isDatabase = PostgresSettings.isURL(text)
       if isDatabase { configuration.database = database(value, text) } else { configuration.state = text }
     }
     if let value = fields["postgres"] {

@@ -1,10 +1,12 @@
 import Basics
 
 extension PostgresSettings {
-  /// Whether a text is meant as the URL of a database, if only by its first word.
+  private static let schemes = ["postgres", "postgresql"]
+
+  /// Whether a text is meant as a URL, if only by its first word, and not as the path of a folder.
   package static func isURL(_ text: String) -> Bool {
     let scheme = text.prefix { $0 != ":" }
-    return scheme.utf8.count < text.utf8.count && ["postgres", "postgresql"].contains(scheme.lowercased())
+    return text.contains("://") || scheme.utf8.count < text.utf8.count && schemes.contains(scheme.lowercased())
   }
 
   /// Reads `postgres://user@host1:port1,host2/database`, the settings of each host, in order.
@@ -13,7 +15,7 @@ extension PostgresSettings {
   /// `?host=/run/postgresql` for a Unix socket. `sslmode=verify-full` has certificates checked on this machine, too.
   package static func hosts(inURL url: String) throws(PostgresError) -> [PostgresSettings] {
     let form = "postgres://USER@HOST[:PORT][,HOST…]/DATABASE"
-    let scheme = ["postgres://", "postgresql://"].first { url.hasPrefix($0) }
+    let scheme = schemes.map { "\($0)://" }.first { url.hasPrefix($0) }
     guard let scheme else { throw PostgresError(.invalid, "write the state's URL as \(form)") }
     // Whatever else would be made of it: a password must not get into a message.
     let rest = Array(url.utf8.dropFirst(scheme.utf8.count))[...]

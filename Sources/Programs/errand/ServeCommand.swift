@@ -187,13 +187,15 @@ private struct Service {
     unlink("\(current.value.workspace.stateFolder)/\(SocketAddress.httpName)")
     await connection.leave()
     if let failure { throw RuntimeError(failure) }
-    log.say(
-      "stopped",
-      current.value.sandboxes != nil
-        ? "stopped; its state and its files are removed"
-        : current.value.workspace.database != nil
-          ? "stopped; open runs go on at other workers, or when errand serve is started again"
-          : "stopped; open runs resume when errand serve is started again")
+    let after =
+      if current.value.sandboxes != nil {
+        "its state and its files are removed"
+      } else if current.value.workspace.database != nil {
+        "open runs go on at other workers, or when errand serve is started again"
+      } else {
+        "open runs resume when errand serve is started again"
+      }
+    log.say("stopped", "stopped; \(after)")
     return .done
   }
 

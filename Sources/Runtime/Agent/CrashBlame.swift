@@ -11,8 +11,8 @@
 // is paused with it only if it, too, was at the same place both times, and the reason names the others, so that a person
 // can resume them one by one.
 //
-// Where machines share a database, a program that starts again after a crash says which runs it held, unless its lease
-// ended before; whoever takes them up suspects them.
+// Where machines share a database, a program that starts again after a crash marks the runs that it held, if its lease
+// hasn't ended yet. The next worker that takes them up then counts them as suspected.
 import Basics
 import RunState
 import Runs

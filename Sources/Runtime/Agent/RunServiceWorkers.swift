@@ -28,7 +28,7 @@ extension RunService {
         "several workers are called '\(name.safe)'; name one by its id: \(ids.joined(separator: ", "))")
     }
     if let worker = found.first ?? workers.first(where: { "\($0.id)".hasSameScalars(as: name) }) { return worker }
-    // No other is named: somebody might evict it, and it works.
+    // A similar name isn't suggested, because that worker is alive, and people may be about to evict one.
     throw RequestRefusedError(
       .notFound,
       "there is no worker '\(name.safe)'; one that stopped or lost its lease is gone, and others take up what it ran; "

@@ -54,7 +54,7 @@ package struct Workspace: Sendable {
         return Workspace.isFolder(path) ? (isNamed ? String(path.dropLast()) : path) : Workspace.folder(of: path)
       } ?? workingFolder
     configurationPath = given.map { Workspace.absolute($0, in: workingFolder) } ?? Workspace.search(from: start)
-    if let stateFolder, stateFolder.contains("://") || PostgresSettings.isURL(stateFolder) {
+    if let stateFolder, PostgresSettings.isURL(stateFolder) {
       throw RuntimeError(.usage, "--state takes a folder; a database is named by 'state' in errand.yaml")
     }
     let named = stateFolder.map { Workspace.absolute($0, in: workingFolder) }

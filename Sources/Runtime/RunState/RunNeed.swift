@@ -9,7 +9,7 @@ package enum RunNeed {
   /// The files of a machine and a folder.
   package static func home(_ home: String) -> String { "home:\(home)" }
 
-  /// A need for people, as what somebody has.
+  /// What a need asks for, in words that follow "none has": `the secret KEY`.
   package static func inWords(_ need: String) -> String {
     guard let (kind, name) = parts(of: need) else { return need.safe }
     switch kind {

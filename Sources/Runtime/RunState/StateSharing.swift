@@ -30,10 +30,12 @@ package protocol StateSharing: Sendable {
   ///
   /// Does nothing if it is one already, but that it may begin to take runs up.
   func join(takingUp: Bool) async throws(StateError)
-  /// Notes that a program of this folder brought itself down; whoever takes up what it held is told so
+  /// Marks the runs that a program of this folder held when it crashed, for the worker that takes them up next
   /// (`RunClaimed.isSuspect`). To be called before `join`.
   func noteCrash() async throws(StateError)
-  /// Asks the database for nothing, until it answers or was away for longer than anybody should wait without a word.
+  /// Waits until the database answers.
+  ///
+  /// - Throws: If it doesn't for several seconds.
   func reach() async throws(StateError)
   /// Takes nothing more up.
   func drain() async

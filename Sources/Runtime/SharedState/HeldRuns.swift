@@ -48,14 +48,12 @@ final class HeldRuns: Sendable {
     /// The latest runs that ended here, the newest last.
     var ended: [RunRecord] = []
 
-    /// Holds a run no longer; true if there is room again for others, after there was little.
-    @discardableResult mutating func remove(_ id: String) -> Bool {
-      guard let run = runs.removeValue(forKey: id) else { return false }
+    /// Holds a run no longer.
+    mutating func remove(_ id: String) {
+      guard let run = runs.removeValue(forKey: id) else { return }
       former.removeAll { $0.run == id }
       former.append(Mark(run.log))
       if former.count > HeldRuns.mostFormer { former.removeFirst() }
-      guard let capacity = terms?.capacity else { return false }
-      return runs.count == capacity * 3 / 4
     }
   }
 
@@ -71,12 +69,18 @@ final class HeldRuns: Sendable {
 
   init() { (room, hasRoom) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)) }
 
+  /// Holds a run no longer, and tells if there is room again.
+  private func remove(_ id: String, from content: inout Content) {
+    content.remove(id)
+    if let capacity = content.terms?.capacity, content.runs.count == capacity * 3 / 4 { hasRoom.yield() }
+  }
+
   subscript(id: String) -> Run? { content.withLock { $0.runs[id] } }
 
   func ended(_ id: String) -> RunRecord? { content.withLock { $0.ended.last { $0.id == id } } }
 
   var count: Int { content.withLock { $0.runs.count } }
-  var ids: [String] { content.withLock { Array($0.runs.keys) } }
+  var ids: [String] { content.withLock { $0.runs.keys.sorted { $0.precedesByScalars($1) } } }
   var former: [Mark] { content.withLock { $0.former } }
   var worker: Int? { content.withLock { $0.worker } }
 
@@ -132,7 +136,7 @@ final class HeldRuns: Sendable {
   /// Holds a run no longer, which the database couldn't be told.
   func leaveUnreleased(_ id: String) {
     content.withLock { content in
-      if content.remove(id) { hasRoom.yield() }
+      remove(id, from: &content)
       if content.worker != nil { content.unreleased.insert(id) }
     }
   }
@@ -155,7 +159,7 @@ final class HeldRuns: Sendable {
 
   func end(_ run: RunRecord) {
     content.withLock { content in
-      if content.remove(run.id) { hasRoom.yield() }
+      remove(run.id, from: &content)
       content.ended.append(run)
       if content.ended.count > HeldRuns.mostEnded { content.ended.removeFirst() }
     }
@@ -164,7 +168,7 @@ final class HeldRuns: Sendable {
   /// Holds a run no longer by a claim, which is still open.
   func letGo(_ id: String, claim: Int) {
     content.withLock { content in
-      if content.runs[id]?.epoch == claim, content.remove(id) { hasRoom.yield() }
+      if content.runs[id]?.epoch == claim { remove(id, from: &content) }
     }
   }
 

@@ -150,7 +150,7 @@ extension PostgresDatabase {
     try await examineParked(connection, &result)
   }
 
-  /// Whether schedules wait for somebody who starts their runs, although there are workers.
+  /// Finds whether there are schedules and workers, but no worker that leads, so that no schedule starts a run.
   private static func examineLead(
     _ connection: PostgresConnection, _ result: inout StateExamination
   ) async throws(PostgresError) {

@@ -176,7 +176,7 @@ package struct WorkerTerms: Sendable, Equatable {
 
 extension WorkerTerms {
   /// Whether a run may be taken up.
-  func take(_ row: OpenRunRow) -> Bool {
+  package func take(_ row: OpenRunRow) -> Bool {
     queues.contains(row.queue) && offers.isSuperset(of: row.needs) && (row.home ?? home) == home
   }
 }

@@ -21,9 +21,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   package let news: AsyncStream<SharedNews>
   private let telling: AsyncStream<SharedNews>.Continuation
   private let worker: SharedWorker?
-  package let home: String?
-  /// The place of this program, whether or not others have the same files.
-  private let folder: String?
+  private let terms: WorkerTerms?
   package let leading: AsyncStream<Bool>
   package let scheduleHints: AsyncStream<Void>
   private let leader: SharedLeader
@@ -59,8 +57,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
         try await writer.verify()
       }
     }
-    folder = terms?.home
-    home = terms.flatMap { $0.sharesFolder ? nil : $0.home }
+    self.terms = terms
     printing = SharedPrinting(database)
     leader = SharedLeader(database, held, time: time, clock: clock?.base ?? time)
     (leading, scheduleHints) = (leader.leading, leader.hints)
@@ -68,6 +65,8 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   // MARK: Sharing
+
+  package var home: String? { terms.flatMap { $0.sharesFolder ? nil : $0.home } }
 
   package var sharing: (any StateSharing)? { worker == nil ? nil : self }
 
@@ -80,7 +79,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   package func work(on terms: WorkerTerms) async { await worker?.work(on: terms) }
 
   /// Puts the program's clock right by the database's, if it has one that can be.
-  package func readClock() async { await worker?.readClock() }
+  package func readClock() async { try? await worker?.readClock() }
 
   package func drain() async { await worker?.drain() }
 
@@ -135,10 +134,10 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   }
 
   package func noteCrash() async throws(StateError) {
-    guard let folder else { return }
+    guard let terms else { return }
     // Several programs of a folder share its mark. After a restart of a container this one may have the number.
     let dead = try await workers().filter { worker in
-      guard worker.home == folder else { return false }
+      guard worker.home == terms.home else { return false }
       return worker.pid == Int(getpid()) || kill(pid_t(clamping: worker.pid), 0) != 0 && errno == ESRCH
     }
     if dead.isEmpty { return }
@@ -464,7 +463,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   // MARK: Asking
 
   private static let pause = TimeSpan.seconds(1)
-  /// How long those who ask for something wait for a database that is away.
+  /// How long a request waits for a database that is away.
   private static let longestReach = TimeSpan.seconds(10)
 
   /// Asks until the database answers, because the caller can't do without; nothing is found once the store is closed.
@@ -485,7 +484,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   package func reach() async throws(StateError) {
     let start = time.elapsed()
     while true {
-      do throws(DatabaseError) { return _ = try await database.clock() } catch {
+      do throws(DatabaseError) { return try await worker?.readClock() ?? () } catch {
         if time.elapsed() - start >= SharedStateStore.longestReach { throw StateError(error) }
         await time.pause(for: SharedStateStore.pause)
       }

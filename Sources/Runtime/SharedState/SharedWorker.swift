@@ -26,7 +26,7 @@ package actor SharedWorker {
   private let tell: @Sendable (SharedNews) -> Void
   /// Reads what others wrote to a run that is held here; false if the database didn't say.
   private let refresh: @Sendable (String) async -> Bool
-  /// Whether news may have been taken that nobody has looked at, because an answer was lost.
+  /// Whether an answer was lost that may have told of news, which the database won't tell again.
   private var mayHaveMissed = false
   /// Looks whether what was written is there.
   private let verify: @Sendable () async throws(StateError) -> Void
@@ -213,7 +213,7 @@ package actor SharedWorker {
       let dead = hasDead ? try await database.reap().filter { !$0.hasSameScalars(as: terms.name) } : []
       if !dead.isEmpty { tell(.reaped(dead)) }
       renewals += 1
-      if renewals % SharedWorker.renewalsPerNet == 0 { await readClock() }
+      if renewals % SharedWorker.renewalsPerNet == 0 { try? await readClock() }
       if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
     } catch {
       if time.elapsed() >= held.deadline { lose() }
@@ -243,11 +243,11 @@ package actor SharedWorker {
     timeline = now
   }
 
-  /// Puts the program's clock right; without an answer it stays as it is.
-  func readClock() async {
-    guard let clock else { return }
+  /// Asks for the database's time, and puts the program's clock right if that can be.
+  func readClock() async throws(DatabaseError) {
     let start = time.elapsed()
-    if let there = try? await database.clock() { clock.note(there, took: time.elapsed() - start) }
+    let there = try await database.clock()
+    clock?.note(there, took: time.elapsed() - start)
   }
 
   private func drain(_ isDraining: Bool) {
