@@ -82,6 +82,7 @@ final class HeldRuns: Sendable {
   var count: Int { content.withLock { $0.runs.count } }
   var ids: [String] { content.withLock { $0.runs.keys.sorted { $0.precedesByScalars($1) } } }
   var former: [Mark] { content.withLock { $0.former } }
+  func forgetMark(of id: String) { content.withLock { $0.former.removeAll { $0.run == id } } }
   var worker: Int? { content.withLock { $0.worker } }
 
   /// Says what this program takes up; nil for nothing.

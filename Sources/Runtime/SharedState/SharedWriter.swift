@@ -623,6 +623,8 @@ actor SharedWriter {
       if kept.contains(mark.run) { break }
     }
     if let run = held[mark.run], run.epoch == epoch { await letGo(mark.run) }
+    // It was told of; what a person has it go on from is another log.
+    held.forgetMark(of: mark.run)
     // Whoever carries it on meanwhile stops.
     try? await database.tell(mark.run)
     tell(.deposed(mark.run))
