@@ -43,7 +43,7 @@ package enum QueueName {
         || [ASCII.minus, ASCII.underscore, ASCII.dot].contains(byte)
     }
     if !name.isEmpty, name.utf8.count <= longest, isSound { return nil }
-    return "isn't the name of a queue: it has letters, digits, '-', '_' and '.', at most \(longest) in all"
+    return "isn't the name of a queue, which has only a–z, A–Z, 0–9, '-', '_' and '.', at most \(longest) in all"
   }
 }
 
@@ -88,6 +88,8 @@ struct DatabaseSettingsReader {
 
   /// Reads `{password, rootCertificate, answerWithin}`.
   private func read(postgres value: Value, into database: inout DatabaseSettings?) {
+    // Somebody may have put the password itself here.
+    findings.hide(value, isRefused: true)
     guard let fields = Fields(value, of: "'postgres'", .postgres, findings) else { return }
     if let value = fields["password"] {
       let compiler = ExpressionCompiler(ofPartOf: compiler)
@@ -108,11 +110,7 @@ struct DatabaseSettingsReader {
   private static let longestAnswer = TimeSpan.seconds(600)
 
   private func password(_ value: Value, _ compiler: ExpressionCompiler) -> ValueTemplate? {
-    guard let text = value.string else {
-      findings.error("'password' \(value.isNoText)", at: value)
-      return nil
-    }
-    guard text.holdsExpression else {
+    guard let text = value.string, text.holdsExpression else {
       findings.hide(value, isRefused: true)
       findings.error(
         "'password' can't be written here; put it into the environment or a file of secrets, and write "
@@ -163,7 +161,7 @@ extension WorkerSettings {
   fileprivate static func fault(inName name: String) -> String? {
     let isSound = name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     if !name.trimmed.isEmpty, isSound, name.unicodeScalars.count <= longestName { return nil }
-    return "takes a name of up to \(longestName) characters on one line"
+    return "takes a name of 1 to \(longestName) characters on one line"
   }
 }
 
@@ -171,8 +169,8 @@ extension String {
   /// Whether there may be a password in a URL.
   fileprivate var mayHoldPassword: Bool {
     let bytes = Array(utf8)
-    guard let at = bytes.lastIndex(of: ASCII.at) else { return contains("password") }
-    let user = bytes[..<at].drop { $0 != ASCII.slash }
-    return user.contains(ASCII.colon) || contains("password")
+    if contains("password") || bytes.contains(ASCII.question) { return true }
+    guard let at = bytes.lastIndex(of: ASCII.at) else { return false }
+    return bytes[..<at].drop { $0 != ASCII.slash }.contains(ASCII.colon)
   }
 }

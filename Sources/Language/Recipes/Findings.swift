@@ -33,7 +33,9 @@ package final class Findings {
   ///
   /// - Parameter isRefused: Whether it is an error that it is written there.
   func hide(_ value: Value, isRefused: Bool = false) {
-    guard let text = value.string, let range = location(of: value)?.range, !range.isEmpty else { return }
+    guard let text = value.string ?? spelling(of: value), let range = location(of: value)?.range, !range.isEmpty else {
+      return
+    }
     hidden.append((range, text, isRefused))
   }
 

@@ -44,6 +44,8 @@ package struct PostgresError: Error, Hashable, Sendable {
   package var isReadOnly: Bool { sqlState == "25006" }
   /// The server's disk is full.
   package var isDiskFull: Bool { sqlState == "53100" }
+  /// There is no table, or no schema, of that name.
+  package var isWithoutTable: Bool { sqlState == "42P01" || sqlState == "3F000" }
   /// The server accepts no more connections.
   package var hasTooManyConnections: Bool { sqlState == "53300" }
 }

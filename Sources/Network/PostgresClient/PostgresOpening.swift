@@ -190,13 +190,22 @@ struct PostgresOpening: Sendable {
     if said.contains("does not support SSL") {
       return unreachable("it takes no encrypted connections, which are asked for; set ssl = on in its postgresql.conf")
     }
-    return unreachable(said.shortened(to: 300))
+    let short = said.shortened(to: 300)
+    if said.contains("certificate verify failed") {
+      return unreachable(
+        "\(short); name a file with the certificate that signed the server's: postgres: { rootCertificate: FILE }")
+    }
+    if said.contains("does not match host name") {
+      return unreachable("\(short); write a name that is in the server's certificate in 'state' of errand.yaml")
+    }
+    return unreachable(short)
   }
 
   /// What helps against a refusal, as the end of a sentence; the codes are those of PostgreSQL's appendix A.
   private func help(against code: String) -> String {
     switch code {
-    case "28P01", "28000": "; correct the user in 'state' of errand.yaml, or the secret that 'postgres.password' names"
+    case "28P01": "; correct the user in 'state' of errand.yaml, or the secret that 'postgres.password' names"
+    case "28000": "; correct the user in 'state' of errand.yaml, or let it in by the server's pg_hba.conf"
     case "3D000": "; make the database with createdb, or correct 'state' in errand.yaml"
     default: ""
     }

@@ -92,7 +92,7 @@ extension RunCommand {
     guard parsed["detach"].isGiven else { return try await session.follow(run, at: remote, asJSON: asJSON) }
     console.out(run)
     if known?.isEnded != true {
-      console.say("the agent is running it; follow it with: \(remote.command) runs follow \(run)")
+      console.say("the agent has it; follow it with: \(remote.command) runs follow \(run)")
     }
     return .done
   }

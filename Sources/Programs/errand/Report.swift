@@ -78,7 +78,7 @@ struct Report {
       return "The run is paused: \(record.reason ?? "no reason is recorded"). Resume it with: errand runs resume \(id)"
     case .queued, .running, .waiting:
       return isServed
-        ? "The run is not over; the agent is running it. Follow it with: errand runs follow \(id)"
+        ? "The run is not over; the agent has it. Follow it with: errand runs follow \(id)"
         : "The run is not over. \(RunSession.whoGoesOn(with: id))"
     default:
       let end = "\(record.status.rawValue) after \(took.spoken)"

@@ -40,7 +40,7 @@ struct RunSteering: DispatchedCommand {
       if known.isEnded { return .done }
     }
     console.say(
-      "the agent is running it; follow it with: \(session.access.remote?.command ?? "errand") runs follow \(run)")
+      "the agent has it; follow it with: \(session.access.remote?.command ?? "errand") runs follow \(run)")
     return .done
   }
 

@@ -33,15 +33,16 @@ struct RunsCommand: DispatchedCommand {
     query.since = try instant("since", clock)
     query.until = try instant("until", clock)
     let page = parsed["after"].text
-    let (open, finished, next, isAgent) = try await session.access.asking(isReading: true) {
+    let (list, isAgent) = try await session.access.asking(isReading: true) {
       requests throws(RuntimeError) in
       var query = query
       if let page { query.after = try await cursor(after: page, requests) }
-      let runs = try await requests.runs(query)
-      return (runs.open, runs.finished, runs.next, requests.connection.isAgent)
+      return (try await requests.runs(query), requests.connection.isAgent)
     }
+    let (open, finished, next) = (list.open, list.finished, list.next)
     func why(_ run: RunRecord) -> String {
-      isAgent && run.status == .running ? "interrupted; nothing is running it" : run.summary(clock)
+      if let parked = list.parked { return parked[run.id] ?? run.summary(clock) }
+      return isAgent && run.status == .running ? "interrupted; nothing is running it" : run.summary(clock)
     }
     if asJSON {
       var answer = ValueMap([
@@ -73,7 +74,7 @@ struct RunsCommand: DispatchedCommand {
       console.table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, cutFirst: ["WHY", "TOOK", "RECIPE"]))
     for run in open { showQuestions(of: run, as: tails[run.id], clock) }
     if let next { console.say("\nThere are more; continue with: --after \(tails[next])") }
-    if isAgent, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
+    if isAgent, list.parked == nil, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
       console.say(
         "\nNo agent is running to resume the open runs. Start one with: errand serve; or: errand runs resume")
     }

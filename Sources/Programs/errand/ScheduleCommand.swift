@@ -65,8 +65,11 @@ struct ScheduleCommand: DispatchedCommand {
     }
     let headings = ["SCHEDULE", "WHEN", "ZONE", "NEXT", "LAST", "SLOTS", "NOTE"]
     console.out(console.table(headings, rows, cutFirst: ["SLOTS", "ZONE", "NOTE", "WHEN", "LAST"]))
-    if !(try await requests.isServed()) {
-      console.say("\nNo agent is running to start them. Start one with: errand serve")
+    if !(try await requests.isDeciding()) {
+      console.say(
+        workspace.database != nil
+          ? "\nNo worker leads the schedules, so none of them starts. Start one that does with: errand serve"
+          : "\nNo agent is running to start them. Start one with: errand serve")
     }
     return .done
   }

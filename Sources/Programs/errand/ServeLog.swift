@@ -125,7 +125,7 @@ final class ServeLog: Sendable {
     case .reaped(let names):
       for name in names {
         say(
-          "workerGone", "the worker \(name.safe) is gone, and what it ran goes on where it can", .warning,
+          "workerGone", "the worker \(name.safe) stopped without a word; other workers take up its runs", .warning,
           [("worker", name)])
       }
     case .draining(true):

@@ -33,7 +33,7 @@ struct StateCommand: DispatchedCommand {
       report = try await export()
       console.say("\(report.summary) are in \(file == "-" ? "the archive" : file) now")
       if isMoving {
-        console.say("the state in \(workspace.stateName) is closed; it goes on where the archive is imported")
+        console.say("the state in \(workspace.stateName) is closed: the runs continue where the archive is imported")
       }
     }
     for notice in report.notices { note(notice) }
@@ -233,7 +233,7 @@ struct StateCommand: DispatchedCommand {
         }
       } else {
         note(
-          "the state that the archive was made of wasn't closed; if it goes on there as well, its runs are done twice: "
+          "the state that the archive was made of wasn't closed; if an agent runs there as well, its runs are done twice: "
             + "stop it, or move it with: errand state export --move")
       }
       return taken.report
@@ -255,6 +255,7 @@ struct StateCommand: DispatchedCommand {
 
 extension StateArchive.Report {
   fileprivate var summary: String {
-    "\(openRuns) open runs, \(months) months of records, and \(blobs) large values (\(bytes) bytes)"
+    "\(counted(openRuns, "open run")), \(counted(months, "month")) of records, and \(counted(blobs, "large value")) "
+      + "(\(bytes) bytes)"
   }
 }

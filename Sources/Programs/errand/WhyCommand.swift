@@ -23,10 +23,11 @@ struct WhyCommand: DispatchedCommand {
       var stories: [Story] = []
       for schedule in named { stories.append(try await story(of: schedule, requests, session.workspace, now)) }
       if named.isEmpty, let recipe = broken.first(where: { $0.stem.hasSameScalars(as: subject) }) {
+        let place = session.workspace.database == nil ? "" : " in this folder"
         throw RuntimeError(
           .invalid,
-          "'\(recipe.file)' is broken, so nothing starts it: \(recipe.fault); see: errand check \(recipe.file.shellQuoted)"
-        )
+          "'\(recipe.file)' is broken, so nothing\(place) starts it: \(recipe.fault); see: errand check "
+            + "\(recipe.file.shellQuoted), and of its runs: errand runs --recipe \(subject.shellQuoted)")
       }
       if stories.isEmpty {
         stories.append(try await story(ofRun: subject, among: all, requests, session.workspace, now))
@@ -116,7 +117,7 @@ struct WhyCommand: DispatchedCommand {
     facts.fault = workspace.recipe(schedule.record.file, among: .null).fault
     return Story(
       kind: "schedule", id: id,
-      explanation: Explanation(of: facts, clock: clock, isServed: try await requests.isServed()))
+      explanation: Explanation(of: facts, clock: clock, isServed: try await requests.isDeciding()))
   }
 }
 

@@ -25,11 +25,7 @@ package indirect enum AgentReply: Sendable {
   case resolved(run: String)
   case decided(step: StepPath, run: String)
   case received(event: String, isNew: Bool)
-  /// - Parameters:
-  ///   - open: The records as lists show them.
-  ///   - next: The run after which the next page begins, if there is one.
-  ///   - openCount: How many open runs match, on this page and after it.
-  case runs(open: [RunRecord], finished: [RunSummary], next: String?, openCount: Int = 0)
+  case runs(RunList)
   /// - Parameter open: The record as lists show it, while the run is open.
   case found(RunReference, open: RunRecord?)
   case run(RunRecord)
@@ -112,6 +108,8 @@ package struct AgentReport: Record, Equatable {
   package var database: String?
   /// How many open runs have each status.
   package var runs: [String: Int]
+  /// Whether a program decides on the schedules that share the state with others; nil if it isn't shared.
+  package var hasLeader: Bool?
   /// Known only to an agent that serves, and told only to callers that see all recipes.
   package var served: Served?
 
@@ -143,6 +141,7 @@ package struct AgentReport: Record, Equatable {
     folder = try member("folder", record?.folder)
     database = try member("database", record?.database)
     runs = try member("runs", record?.runs, default: [:])
+    hasLeader = try member("hasLeader", record?.hasLeader)
     let recipes: Int? = try member("recipes", record?.served?.recipes)
     let schedules: Int? = try member("schedules", record?.served?.schedules)
     let nextSlot: Timestamp? = try member("nextSlot", record?.served?.nextSlot)
@@ -204,6 +203,39 @@ package struct LocalReplies: AgentReplies {
   package func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {
     do throws(StateError) { receive(.value(try await store.value(.blob(blob)))) } catch {
       throw RequestRefusedError(error)
+    }
+  }
+}
+
+/// Some runs, on one page.
+package struct RunList: Sendable {
+  /// The records as lists show them.
+  package var open: [RunRecord] = []
+  package var finished: [RunSummary] = []
+  /// The run after which the next page begins, if there is one.
+  package var next: String?
+  /// How many open runs match, on this page and after it.
+  package var openCount = 0
+  /// Why nobody carries some of the open runs on though they are due, by their ids; nil if the state isn't shared.
+  package var parked: [String: String]?
+
+  package init(
+    open: [RunRecord] = [], finished: [RunSummary] = [], next: String? = nil, openCount: Int = 0,
+    parked: [String: String]? = nil
+  ) {
+    self.open = open
+    self.finished = finished
+    self.next = next
+    self.openCount = openCount
+    self.parked = parked
+  }
+
+  /// The open runs, those that nobody carries on with that as their reason.
+  package var openWithReasons: [RunRecord] {
+    open.map { run in
+      var run = run
+      run.reason = parked?[run.id] ?? run.reason
+      return run
     }
   }
 }

@@ -183,10 +183,11 @@ extension AgentReply {
       .schedules(
         schedules.filter { sees($0.recipe) },
         words: words.filter { sees(String(Substring($0.key.utf8.prefix { $0 != ASCII.slash }))) })
-    case .runs(let open, let finished, let next, let count):
+    case .runs(let list):
       .runs(
-        open: open.filter { sees($0.recipe) }, finished: finished.filter { sees($0.recipe) }, next: next,
-        openCount: count)
+        RunList(
+          open: list.open.filter { sees($0.recipe) }, finished: list.finished.filter { sees($0.recipe) },
+          next: list.next, openCount: list.openCount, parked: list.parked))
     case .recipes(let recipes): .recipes(recipes.filter { sees($0.name) })
     default: self
     }
@@ -231,9 +232,11 @@ extension AgentReply {
     case .resolved(let run): return object(["resolved": .string(run)])
     case .decided(let step, let run): return object(["decided": .string(step), "run": .string(run)])
     case .received(let event, let isNew): return object(["received": .string(event), "isNew": .bool(isNew)])
-    case .runs(let open, let finished, let next, let count):
-      let (members, _) = object(["next": next.map { .string($0) }, "openCount": .int(count)])
-      return (members, [List("open", open), List("finished", finished)])
+    case .runs(let list):
+      let (members, _) = object([
+        "next": list.next.map { .string($0) }, "openCount": .int(list.openCount), "parked": list.parked?.encoded(),
+      ])
+      return (members, [List("open", list.open), List("finished", list.finished)])
     case .found(let run, let open): return object(["run": run.encoded(), "open": open?.encoded()])
     case .run(let record): return object(["run": record.encoded()])
     case .value(let value): return object(["value": value.encoded()])
@@ -303,8 +306,10 @@ extension AgentReply {
     case "signal": self = .received(event: try text("received"), isNew: answer["isNew"]?.bool ?? false)
     case "runs", "approvals":
       self = .runs(
-        open: try list("open"), finished: try list("finished"), next: answer["next"]?.string,
-        openCount: answer["openCount"]?.int ?? 0)
+        RunList(
+          open: try list("open"), finished: try list("finished"), next: answer["next"]?.string,
+          openCount: answer["openCount"]?.int ?? 0,
+          parked: try answer["parked"].map { value throws(RecordError) in try [String: String](reading: value) }))
     case "find":
       let open = answer["open"]
       self = .found(

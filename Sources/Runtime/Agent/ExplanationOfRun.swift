@@ -183,11 +183,7 @@ struct RunFormatter: ~Copyable {
       let folder = place.home.map { ", for the files that it works with in \(RunNeed.place(of: $0))" } ?? ""
       story.say(.wake, "No agent is running, so nothing \(verb). Start one\(folder):", commands: ["errand serve"])
     } else {
-      var reasons = place.missing.isEmpty ? [] : ["none has \(joined(place.missing.map(RunNeed.inWords)))"]
-      if let queue = place.queue { reasons.append("none takes from its queue '\(queue.safe)'") }
-      if let home = place.home {
-        reasons.append("it works with files in \(RunNeed.place(of: home)), and no agent is running there")
-      }
+      let reasons = place.reasons
       let missing = reasons.isEmpty ? "" : ", because \(joined(reasons))"
       let serve = place.queue.map { "errand serve --queue \($0.shellQuoted)" }
       story.say(.wake, "No worker \(verb)\(missing).", commands: [serve ?? "errand workers"])
@@ -371,5 +367,21 @@ extension StepPath {
       }
     }
     return result
+  }
+}
+
+extension RunPlace {
+  /// What keeps the workers from taking the run up.
+  fileprivate var reasons: [String] {
+    var reasons = missing.isEmpty ? [] : ["none has \(joined(missing.map(RunNeed.inWords)))"]
+    if let queue { reasons.append("none takes from its queue '\(queue.safe)'") }
+    if let home { reasons.append("it works with files in \(RunNeed.place(of: home)), and no agent is running there") }
+    return reasons
+  }
+
+  /// Why nobody carries the run on, in a few words for lists.
+  package var reason: String {
+    if hasWorkers { return "no worker can take it up\(reasons.isEmpty ? "" : ": \(joined(reasons))")" }
+    return "no agent is running\(home.map { " for its files in \(RunNeed.place(of: $0))" } ?? "")"
   }
 }

@@ -484,6 +484,17 @@ package struct RunService: Sendable {
     await schedules?.receive(delivery, at: path) ?? .unknownPath
   }
 
+  /// Whether a program decides on the schedules of a shared state, as far as that can be read.
+  private var hasLeader: Bool? {
+    get async {
+      guard let sharing = store.scheduling else { return nil }
+      do throws(StateError) { return try await sharing.leaderName() != nil } catch { return nil }
+    }
+  }
+
+  /// Whether a program decides when slots are due.
+  var isDeciding: Bool { get async { await hasLeader ?? agent.isServing } }
+
   /// What the agent has to do, as far as the caller sees it.
   private func report(for caller: AgentCaller) async -> AgentReport {
     var runs: [String: Int] = [:]
@@ -495,6 +506,7 @@ package struct RunService: Sendable {
       }
     }
     var report = AgentReport(of: agent, runs: runs)
+    report.hasLeader = await hasLeader
     if !caller.recipes.isEmpty { (report.pid, report.folder, report.database) = (0, "", nil) }
     if let schedules, agent.isServing, caller.recipes.isEmpty {
       report.served = AgentReport.Served(

@@ -19,7 +19,7 @@ extension RunService {
     open = open.map(\.listed)
     if query.needsPerson != nil || query.isPaged && open.count < count {
       let next = open.count < count ? open.first.map(RunListQuery.cursor) : nil
-      return .runs(open: open, finished: [], next: next, openCount: count)
+      return .runs(RunList(open: open, next: next, openCount: count, parked: try await parked(open)))
     }
     let rest = query.isPaged ? query.limit - open.count : query.limit
     var history = HistoryQuery(limit: rest + 1, recipe: query.recipe, statuses: statuses)
@@ -38,7 +38,17 @@ extension RunService {
     let hasMore = finished.count > rest
     finished.removeLast(finished.count - min(finished.count, rest))
     let next = finished.last?.cursor ?? (query.isPaged ? open.first.map(RunListQuery.cursor) : nil)
-    return .runs(open: open, finished: finished, next: hasMore ? next : nil, openCount: count)
+    return .runs(
+      RunList(
+        open: open, finished: finished, next: hasMore ? next : nil, openCount: count, parked: try await parked(open)))
+  }
+
+  /// Why nobody carries some of the runs on though they are due; nil if the state isn't shared.
+  private func parked(_ runs: [RunRecord]) async throws(RequestRefusedError) -> [String: String]? {
+    guard let sharing = store.sharing else { return nil }
+    if runs.isEmpty { return [:] }
+    let places = try await kept { () async throws(StateError) in try await sharing.parked(among: runs.map(\.id)) }
+    return places.mapValues(\.reason)
   }
 
   /// Lists the open runs that ask people for decisions, the oldest first.
@@ -47,7 +57,7 @@ extension RunService {
       after.map { $0.precedesByScalars(run.id) } ?? true && run.stepsInOrder.contains(where: \.asksPerson)
     }
     let page = asking.prefix(limit).map(\.listed)
-    return .runs(open: page, finished: [], next: asking.count > limit ? page.last?.id : nil)
+    return .runs(RunList(open: page, next: asking.count > limit ? page.last?.id : nil))
   }
 
   /// A page of the ledger's slots.
@@ -168,7 +178,7 @@ extension RunService {
     facts.fault = await host.fault(ofFile: schedule.record.file)
     let own = clock?(now) ?? WallClock(.utc, now: now)
     return .explained(
-      id: schedule.record.id, Explanation(of: facts, clock: schedule.clock(own), isServed: agent.isServing))
+      id: schedule.record.id, Explanation(of: facts, clock: schedule.clock(own), isServed: await isDeciding))
   }
 
   /// Some lines that programs of a run printed, if there are any from a position on.

@@ -321,7 +321,8 @@ package final class APIServer: Sendable {
         $0.event = event
         $0.isNew = isNew
       }
-    case .runs(let open, let finished, let next, _):
+    case .runs(let list):
+      let (open, finished, next) = (list.openWithReasons, list.finished, list.next)
       if let next { headers["Link"] = request.linkToNext(next) }
       if case .approvals = asked {
         answer = ApprovalListAnswer(open.filter { caller.sees(recipe: $0.recipe) }, next: next, withData: seesData)

@@ -90,8 +90,9 @@ extension AgentReply {
   /// The answer for a caller who sees only some recipes: without what belongs to runs of others.
   var alone: AgentReply {
     switch self {
-    case .runs(let open, let finished, let next, let count):
-      return .runs(open: open.map(\.alone), finished: finished, next: next, openCount: count)
+    case .runs(var list):
+      list.open = list.open.map(\.alone)
+      return .runs(list)
     case .run(let run): return .run(run.alone)
     case .ended(let run): return .ended(run.alone)
     case .slots(var slots):

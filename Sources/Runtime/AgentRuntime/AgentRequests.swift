@@ -67,12 +67,8 @@ package struct AgentRequests: Sendable {
     }
   }
 
-  package func runs(
-    _ query: RunListQuery = RunListQuery()
-  ) async throws(RuntimeError) -> (open: [RunRecord], finished: [RunSummary], next: String?) {
-    try await ask(.runs(query)) {
-      if case .runs(let open, let finished, let next, _) = $0 { (open, finished, next) } else { nil }
-    }
+  package func runs(_ query: RunListQuery = RunListQuery()) async throws(RuntimeError) -> RunList {
+    try await ask(.runs(query)) { if case .runs(let list) = $0 { list } else { nil } }
   }
 
   package func schedules() async throws(RuntimeError) -> [ScheduleRecord] {
@@ -88,6 +84,12 @@ package struct AgentRequests: Sendable {
   package func isServed() async throws(RuntimeError) -> Bool {
     if connection.isAgent { return false }
     return try await ask(.status) { if case .status(let report) = $0 { report.isServing } else { nil } }
+  }
+
+  /// Whether a program decides when slots are due: this folder's agent, or another that shares the state.
+  package func isDeciding() async throws(RuntimeError) -> Bool {
+    let report = try await ask(.status) { if case .status(let report) = $0 { report } else { nil } }
+    return report.hasLeader ?? (report.isServing && !connection.isAgent)
   }
 
   /// The zone of recipes that name none, if the agent's errand.yaml names one.

@@ -23,6 +23,12 @@ package struct MovedState: Record, Equatable {
     at = try member("at", record?.at)
     to = try member("to", record?.to)
   }
+
+  /// What became of the state, as the end of a sentence.
+  package var told: String {
+    let second = Timestamp(seconds: at.seconds) ?? at
+    return "was moved to \(to.safe) at \(second), and is in use there; to use this one instead, if that is used nowhere"
+  }
 }
 
 extension StateArchive {
@@ -47,7 +53,7 @@ extension StateArchive {
     guard let moved = try moved() else { return }
     throw StateError(
       .invalid,
-      "the state in '\(path)' was moved to \(moved.to) at \(moved.at), and goes on there; to go on here instead, if it is used nowhere else, remove \(movedPath)"
+      "the state in '\(path)' \(moved.told), remove \(movedPath)"
     )
   }
 }

@@ -65,6 +65,8 @@ package protocol StateSharing: Sendable {
   func endCall(_ call: String) async
   /// Where an open run is, for people; nil if it isn't open.
   func place(of run: String) async throws(StateError) -> RunPlace?
+  /// Where those of some open runs are that nobody holds and no worker can take up, though they are due.
+  func parked(among runs: [String]) async throws(StateError) -> [String: RunPlace]
   /// What changes whenever a run begins, waits, stands or ends anywhere.
   func pulse() async throws(StateError) -> String
   /// The programs that take up runs, by their names.

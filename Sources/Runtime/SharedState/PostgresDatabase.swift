@@ -30,7 +30,8 @@ package final class PostgresDatabase: SharedDatabase {
 
   package func clock() async throws(DatabaseError) -> Timestamp {
     try await reading.ask { connection throws(PostgresError) in
-      guard let row = try await connection.run("select clock_timestamp()").first else {
+      // Of a table, so that a state which is gone is found as well as a server which is.
+      guard let row = try await connection.run("select clock_timestamp(), (select count(*) from leader)").first else {
         throw PostgresError(.protocolError, "the server says no time")
       }
       return try row.timestamp(0)
@@ -353,14 +354,17 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func place(of run: String) async throws(DatabaseError) -> RunPlace? {
-    guard run.isUUID else { return nil }
+  package func places(of runs: [String], onlyParked: Bool) async throws(DatabaseError) -> [String: RunPlace] {
+    let ids = runs.filter(\.isUUID)
     return try await reading.ask { connection throws(PostgresError) in
-      guard let row = try await connection.run(SQL.place, .uuid(run)).first else { return nil }
-      return RunPlace(
-        worker: try row.isNull(0) ? nil : try row.text(0), missing: try row.texts(1),
-        home: try row.isNull(3) ? nil : row.text(3), queue: try row.isNull(4) ? nil : row.text(4),
-        hasWorkers: try row.bool(5), hasWorker: try row.bool(2))
+      var places: [String: RunPlace] = [:]
+      for row in try await connection.run(SQL.places, .uuids(ids), .bool(onlyParked)).rows {
+        places[try row.uuid(6)] = RunPlace(
+          worker: try row.isNull(0) ? nil : try row.text(0), missing: try row.texts(1),
+          home: try row.isNull(3) ? nil : row.text(3), queue: try row.isNull(4) ? nil : row.text(4),
+          hasWorkers: try row.bool(5), hasWorker: try row.bool(2))
+      }
+      return places
     }
   }
 
@@ -875,6 +879,8 @@ extension DatabaseError {
         self = .conflict(error.message)
       } else if error.isShutdown || error.isReadOnly || error.isDiskFull || error.hasTooManyConnections {
         self = .unavailable(error.message)
+      } else if error.isWithoutTable {
+        self = .unusable("there is no whole state in the database (\(error.message)); make one with: errand state init")
       } else {
         self = .unusable(error.message)
       }

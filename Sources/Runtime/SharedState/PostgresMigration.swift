@@ -31,8 +31,7 @@ package struct PostgresSchemaVersion: Sendable, Equatable {
 
   fileprivate var movedAway: String? {
     moved.map {
-      "the state in the database was moved to \($0.to) at \($0.at), and goes on there; to go on here instead, if it is "
-        + "used nowhere else, run in it with psql: delete from errand.meta where key = 'moved'"
+      "the state in the database \($0.told), run in it with psql: delete from errand.meta where key = 'moved'"
     }
   }
 
@@ -95,6 +94,18 @@ extension PostgresDatabase {
     if let refusal = before.newness(knowing: current.steps) { throw PostgresError(.invalid, refusal) }
     if before.steps == 0 {
       if !makesNew, let refusal = before.refusal(knowing: current.steps) { throw PostgresError(.invalid, refusal) }
+      let right = try await transaction.run(
+        """
+        select has_database_privilege(current_database(), 'create'), quote_ident(current_database()),
+          quote_ident(current_user)
+        """
+      ).first
+      if let right, try !right.bool(0) {
+        throw PostgresError(
+          .invalid,
+          "the role \(try right.text(2)) may not make the state; the owner of the database lets it with: grant create on "
+            + "database \(try right.text(1)) to \(try right.text(2));")
+      }
       try await transaction.run("create schema if not exists errand")
     }
     for step in PostgresSchema.steps.dropFirst(before.steps) {
@@ -140,13 +151,13 @@ extension PostgresSchemaVersion {
   ) async throws(PostgresError) -> PostgresSchemaVersion {
     var found: [String: Int] = [:]
     var moved: MovedState?
-    let isThere = try await run(
+    let table = try await run(
       """
-      select exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-        where n.nspname = 'errand' and c.relname = 'meta')
+      select pg_get_userbyid(c.relowner)::text, current_user::text
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'errand' and c.relname = 'meta'
       """
-    ).first?.bool(0)
-    if isThere == true {
+    ).first
+    if let table {
       do throws(PostgresError) {
         for row in try await run("select key, value from errand.meta where key in ('schema', 'needed', 'moved')").rows {
           found[try row.text(0)] = Int(try row.text(1))
@@ -156,7 +167,8 @@ extension PostgresSchemaVersion {
         guard error.sqlState == "42501" else { throw error }
         throw PostgresError(
           .invalid,
-          "the state belongs to another role; its owner lets this one use it with: errand state init --worker ROLE")
+          "the state belongs to the role \(try table.text(0)), which lets \(try table.text(1)) use it with: errand state "
+            + "init --worker \(try table.text(1).shellQuoted)")
       }
     }
     let steps = found["schema"] ?? 0

@@ -32,13 +32,14 @@ enum SQL {
       and (o.home is null or o.home = w.home))
     """
 
-  static let place = """
+  static let places = """
     select w.name, array(select n from unnest(o.needs) n
         where not exists (select 1 from worker x where n = any(x.offers) and not x.is_draining) order by n), \(hasWorker),
       case when not exists (select 1 from worker x where o.home = x.home and not x.is_draining) then o.home end,
       case when not exists (select 1 from worker x where o.queue = any(x.queues) and not x.is_draining) then o.queue end,
-      exists (select 1 from worker x where not x.is_draining)
-    from run o left join worker w on w.id = o.owner where o.id = $1
+      exists (select 1 from worker x where not x.is_draining), o.id
+    from run o left join worker w on w.id = o.owner where o.id = any($1)
+      and (not $2 or o.owner is null and o.due_at <= clock_timestamp() and not \(hasWorker))
     """
 
   /// What is open by its status, and the ends; a run that changes its place in lists changes one of them.

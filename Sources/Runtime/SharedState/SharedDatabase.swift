@@ -350,8 +350,8 @@ package protocol SharedDatabase: Sendable {
   func queue(_ call: String, on connection: String, of worker: WorkerIdentity) async throws(DatabaseError) -> Int
   /// Takes calls away that are over.
   func endCalls(_ calls: [String]) async throws(DatabaseError)
-  /// Where an open run is; nil if it isn't open.
-  func place(of run: String) async throws(DatabaseError) -> RunPlace?
+  /// Where open runs are; only those that are due and that no worker holds or can take up, if that is asked.
+  func places(of runs: [String], onlyParked: Bool) async throws(DatabaseError) -> [String: RunPlace]
   /// What changes whenever a run begins, waits, stands or ends.
   func pulse() async throws(DatabaseError) -> String
   /// Has it that there is news for a run.

@@ -122,7 +122,15 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   package func wakeQueued() async { try? await database.wakeQueued() }
 
   package func place(of run: String) async throws(StateError) -> RunPlace? {
-    try await attempt { [database] () async throws(DatabaseError) in try await database.place(of: run) }
+    try await attempt { [database] () async throws(DatabaseError) in
+      try await database.places(of: [run], onlyParked: false)[run]
+    }
+  }
+
+  package func parked(among runs: [String]) async throws(StateError) -> [String: RunPlace] {
+    try await attempt { [database] () async throws(DatabaseError) in
+      try await database.places(of: runs, onlyParked: true)
+    }
   }
 
   package func pulse() async throws(StateError) -> String {
@@ -485,6 +493,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     let start = time.elapsed()
     while true {
       do throws(DatabaseError) { return try await worker?.readClock() ?? () } catch {
+        if case .unusable = error { throw StateError(error) }
         if time.elapsed() - start >= SharedStateStore.longestReach { throw StateError(error) }
         await time.pause(for: SharedStateStore.pause)
       }

@@ -496,15 +496,23 @@ package final class SimulatedConnection: SharedDatabase {
     database.hint()
   }
 
-  package func place(of run: String) async throws(DatabaseError) -> RunPlace? {
+  package func places(of runs: [String], onlyParked: Bool) async throws(DatabaseError) -> [String: RunPlace] {
     let tables = try await tables()
-    guard let open = tables.open[run] else { return nil }
+    let now = database.time.now()
     let workers = tables.workers.values.filter { !$0.isDraining }.map(\.terms)
-    return RunPlace(
-      worker: open.owner.flatMap { tables.workers[$0]?.terms.name },
-      missing: open.row.needs.filter { need in !workers.contains { $0.offers.contains(need) } }.sorted(),
-      home: open.row.home.flatMap { home in workers.contains { $0.home == home } ? nil : home },
-      hasWorker: workers.contains(where: open.canRun))
+    var places: [String: RunPlace] = [:]
+    for run in runs {
+      guard let open = tables.open[run] else { continue }
+      let hasWorker = workers.contains(where: open.canRun)
+      if onlyParked, open.owner != nil || hasWorker || open.dueAt.map({ $0 > now }) ?? true { continue }
+      places[run] = RunPlace(
+        worker: open.owner.flatMap { tables.workers[$0]?.terms.name },
+        missing: open.row.needs.filter { need in !workers.contains { $0.offers.contains(need) } }.sorted(),
+        home: open.row.home.flatMap { home in workers.contains { $0.home == home } ? nil : home },
+        queue: workers.contains { $0.queues.contains(open.row.queue) } ? nil : open.row.queue,
+        hasWorkers: !workers.isEmpty, hasWorker: hasWorker)
+    }
+    return places
   }
 
   package func pulse() async throws(DatabaseError) -> String {

@@ -82,10 +82,17 @@ struct DatabaseStateTests {
     #expect(night.code == 4, "\(night.error)")
     let day = try await desk.call("run", "day.yaml", "--detach")
     #expect(day.code == 4, "\(day.error)")
+    func listed(_ recipe: String) async throws -> Value? {
+      let runs = try await desk.call("runs", "--json").json["open"]?.list
+      return runs?.first { $0["recipe"] == .string(recipe) }?["why"]
+    }
+    #expect(try await listed("day") == .string("no agent is running"))
     let atDesk = try desk.serve("serve")
     #expect(await atDesk.line(with: "its state is in \(url)") != nil, "\(atDesk.before)")
     let dayID = day.out.trimmingCharacters(in: .newlines)
     #expect(await atDesk.line(with: "day \(dayID) succeeded") != nil, "\(atDesk.before)")
+    #expect(
+      try await listed("night") == .string("no worker can take it up: none takes from its queue 'nightly'"))
     let atLab = try lab.serve("serve", environment: environment)
     let nightID = night.out.trimmingCharacters(in: .newlines)
     #expect(await atLab.line(with: "night \(nightID) succeeded") != nil, "\(atLab.before)")
@@ -177,7 +184,7 @@ struct DatabaseStateTests {
     try program.write(try other.read("errand.yaml"), to: "errand.yaml")
     #expect(try await call("state", "init").code == 0)
     let taken = try await call("state", "import", "lab.archive")
-    #expect(taken.code == 0 && taken.error.hasPrefix("1 open runs, "), "\(taken.error)")
+    #expect(taken.code == 0 && taken.error.hasPrefix("1 open run, "), "\(taken.error)")
     #expect(!taken.error.contains("note:"), "\(taken.error)")
     let again = try await call("state", "import", "lab.archive")
     #expect(again.code == 0 && again.error.contains("was imported into \(url) before; nothing was changed"))
@@ -377,7 +384,7 @@ struct DatabaseStateTests {
     for (arguments, message) in [
       (
         ["--queue", "a b"],
-        "--queue: 'a b' isn't the name of a queue: it has letters, digits, '-', '_' and '.', at most 64 in all"
+        "--queue: 'a b' isn't the name of a queue, which has only a–z, A–Z, 0–9, '-', '_' and '.', at most 64 in all"
       ),
       (["--capacity", "x"], "--capacity takes a number from 1 to 10000, but is 'x'"),
     ] {

@@ -425,7 +425,7 @@ import Testing
 
         """, to: "growing.yaml")
       let outcome = try await program.shell(
-        "printf 'y\\n' | script -qec '\(Program.binary.path) run growing.yaml --confirm' /dev/null")
+        "printf 'y\\n' | NO_COLOR=1 script -qec '\(Program.binary.path) run growing.yaml --confirm' /dev/null")
       #expect(outcome.out.contains("Run growing? [y/N]"), "\(outcome.out) \(outcome.error)")
       #expect(outcome.code == 1)
       #expect(outcome.out.contains("moved: 'got' (http.get) reads other values in 'body'"))

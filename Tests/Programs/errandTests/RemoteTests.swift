@@ -63,7 +63,7 @@ import Testing
     let id = detached.out.trimmingCharacters(in: .newlines)
     #expect(
       detached.error
-        == "the agent is running it; follow it with: errand --remote \(bench.url) runs follow \(id)\n")
+        == "the agent has it; follow it with: errand --remote \(bench.url) runs follow \(id)\n")
     let again = try await client.call("run", "ask", "-i", "name=Ada", "--key", "k1", "--detach")
     #expect(again.out == detached.out && again.error.contains("no run was started: \(id) has this key"))
 

@@ -33,6 +33,7 @@ import Testing
     await first.abandon(run)
     #expect(try await second.take(run) == .here)
     await second.abandon(run)
+    #expect(try await second.parked(among: [run]) == [:])
     #expect(try await first.take(run) == .here)
 
     // A value that refers to a secret binds it to those that have the secret.
@@ -58,6 +59,7 @@ import Testing
     try await second.evict(worker: worker.id)
     place = try #require(try await second.place(of: run))
     #expect(place == RunPlace(worker: nil, missing: [], home: "lab-1:/srv", hasWorker: false))
+    #expect(try await second.parked(among: [run]) == [run: place])
     try await first.close()
     try await second.close()
   }

@@ -113,6 +113,7 @@ import Testing
     let other = await PostgresMigrationTests.failure { try await PostgresDatabase.open([role("other_\(name)")]) }
     #expect(
       other
-        == "the state belongs to another role; its owner lets this one use it with: errand state init --worker ROLE")
+        == "the state belongs to the role owner_\(name), which lets other_\(name) use it with: errand state init --worker "
+        + "other_\(name)")
   }
 }

@@ -6,10 +6,10 @@ import RunState
 
 extension Pages {
   static func approvals(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse {
-    let (open, next) = try await request.ask(.approvals(limit: 50, after: request.given("cursor"))) {
-      if case .runs(let open, _, let next, _) = $0 { (open, next) } else { nil }
+    let list = try await request.ask(.approvals(limit: 50, after: request.given("cursor"))) {
+      if case .runs(let list) = $0 { list } else { nil }
     }
-    let asking = open.filter { request.caller.sees(recipe: $0.recipe) }.flatMap { run in
+    let asking = list.open.filter { request.caller.sees(recipe: $0.recipe) }.flatMap { run in
       run.stepsInOrder.filter(\.asksPerson).map { (run, $0) }
     }
     let rows = asking.map { run, step -> Markup in
@@ -28,7 +28,7 @@ extension Pages {
       "Approvals", "/approvals", live: .init(seconds: 5, said: counted(asking.count, "question")),
       .element("h1", [:], "Approvals"),
       Part.rows(rows, orElse: "No approvals are waiting. A run with an 'approve' step waits here for a decision."),
-      Part.next(next, "More approvals", "approvals"))
+      Part.next(list.next, "More approvals", "approvals"))
   }
 
   /// The most bytes of a question in the title of its page.

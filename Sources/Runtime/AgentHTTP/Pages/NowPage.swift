@@ -18,9 +18,13 @@ extension Pages {
     recently.endedSince = request.clock.now.advanced(by: .seconds(-recent))
     let ended = try await runs(request, recently).finished
     let failed = try await notRetried(ended, request)
-    var needs = urgent.open.reversed().map { openRow($0, request) }
+    // What nobody carries on needs a person as well: it is one of those that are shown as running otherwise.
+    let (parked, running) = busy.openWithReasons.reversed().reduce(into: ([RunRecord](), [RunRecord]())) {
+      if busy.parked?[$1.id] != nil { $0.0.append($1) } else { $0.1.append($1) }
+    }
+    var needs = (urgent.open.reversed() + parked).prefix(mostRows).map { openRow($0, request) }
     needs += failed.prefix(mostRows - needs.count).map { finishedRow($0, request) }
-    let urgentCount = urgent.openCount + failed.count
+    let urgentCount = urgent.openCount + parked.count + failed.count
     let more: Markup =
       urgentCount > mostRows
       ? .element(
@@ -31,8 +35,8 @@ extension Pages {
     var content: [Markup] = [
       .element("h1", [:], "Now"),
       Part.heading("Needs attention", count: urgentCount), Part.rows(needs, orElse: sentence),
-      more, Part.heading("Running", count: busy.openCount),
-      Part.rows(busy.open.reversed().map { openRow($0, request) }, orElse: "No run is open."),
+      more, Part.heading("Running", count: busy.openCount - parked.count),
+      Part.rows(running.map { openRow($0, request) }, orElse: "No run is open."),
       busy.openCount > mostRows
         ? .element("p", [:], "The latest \(mostRows) are shown. ", Part.link("All open runs", to: "/runs")) : .nothing,
       Part.heading("Next"),

@@ -19,23 +19,20 @@ extension Pages {
       isPaged: true)
     asked.since = try instant(request, "since")
     asked.until = try instant(request, "until")
-    let (open, finished, next, _) = try await runs(request, asked)
-    let rows = open.reversed().map { openRow($0, request) } + finished.map { finishedRow($0, request) }
+    let list = try await runs(request, asked)
+    let rows =
+      list.openWithReasons.reversed().map { openRow($0, request) } + list.finished.map { finishedRow($0, request) }
     let filters = ["recipe", "status", "since", "until"].map { ($0, request.given($0) ?? "") }
     let isFiltered = filters.contains { !$0.1.isEmpty }
     return request.frame(
       "Runs", "/runs", .element("h1", [:], "Runs"), filter(request, status, isFiltered: isFiltered),
       Part.rows(rows, orElse: isFiltered ? "No run matches." : "No recipe has run yet."),
-      Part.next(next, "Older runs", "runs", filters))
+      Part.next(list.next, "Older runs", "runs", filters))
   }
 
   /// Some runs, as the list of runs has them.
-  static func runs(
-    _ request: PageRequest, _ query: RunListQuery
-  ) async throws(Problem) -> (open: [RunRecord], finished: [RunSummary], next: String?, openCount: Int) {
-    try await request.ask(.runs(query)) {
-      if case .runs(let open, let finished, let next, let count) = $0 { (open, finished, next, count) } else { nil }
-    }
+  static func runs(_ request: PageRequest, _ query: RunListQuery) async throws(Problem) -> RunList {
+    try await request.ask(.runs(query)) { if case .runs(let list) = $0 { list } else { nil } }
   }
 
   private static func filter(_ request: PageRequest, _ status: RunStatus?, isFiltered: Bool) -> Markup {
