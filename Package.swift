@@ -206,7 +206,7 @@ let package = Package(
           name: "Simulator",
           dependencies: [
             "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "RunTestKit", "Runs", "Scheduler",
-            "Threads",
+            "SharedState", "Threads",
           ]),
         .tests(of: "ActionTestKit", "ActionKit"),
         .tests(of: "ExpressionTestKit", "Basics"),

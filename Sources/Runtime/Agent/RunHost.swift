@@ -174,6 +174,10 @@ package actor RunHost {
       _ = await RunGroups.isAdmitted(run, by: self)
       return await stand(id)
     }
+    // And while its place was looked for, such as another walk of it. From here on nothing else happens until it begins.
+    guard !isStopping, let run = store.run(id) else { return }
+    let effect = change(id) { $0.goOn(run, isOverPause: isOverPause) }
+    guard case .walk = effect else { return await attempt(effect, for: id) }
     clock.set(.run(id), at: nil)
     let walk = walker.walk(run, prepared) { await self.halted(id, $0, failureRun: $1) }
     change(id) { $0.began(walk) }

@@ -7,6 +7,7 @@ import Synchronization
 package final class SimulatedConnection: SharedDatabase {
   private let database: SimulatedDatabase
   private let isClosed = Atomic(false)
+  private let isCut = Atomic(false)
 
   package let hints: AsyncStream<Void>
   private let hinting: AsyncStream<Void>.Continuation
@@ -22,6 +23,9 @@ package final class SimulatedConnection: SharedDatabase {
     database.listen(scheduleHinting)
   }
 
+  /// Has the program reach the database no more, or again.
+  package func cut(_ isCut: Bool = true) { self.isCut.store(isCut, ordering: .relaxed) }
+
   package var timeline: Int { database.timeline }
 
   package func clock() async throws(DatabaseError) -> Timestamp {
@@ -33,6 +37,7 @@ package final class SimulatedConnection: SharedDatabase {
   private func tables(forWriting: Bool = false) async throws(DatabaseError) -> SimulatedDatabase.Tables {
     await database.pass()
     if isClosed.load(ordering: .relaxed) { throw .unavailable("the connection was closed") }
+    if isCut.load(ordering: .relaxed) { throw .unavailable("the database can't be reached") }
     if !forWriting { try database.failReading() }
     return database.look { $0 }
   }

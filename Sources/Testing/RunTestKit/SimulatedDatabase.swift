@@ -158,6 +158,11 @@ package final class SimulatedDatabase: Sendable {
 
   /// The log of a run, as it is committed.
   package func log(of run: String) -> [LogEntry] { content.withLock { $0.tables.logs[run] ?? [] } }
+  /// An open run as its log says.
+  package func run(_ id: String) -> RunRecord? { (try? content.withLock { try $0.tables.run(id) })?.record }
+  package var finishedRuns: [FinishedRow] { content.withLock { $0.tables.finished } }
+  package var slots: [SlotRecord] { content.withLock { $0.tables.slots } }
+  package var items: [StoredItem] { content.withLock { $0.tables.items.values.sorted { $0.name < $1.name } } }
   package var openRuns: [String] { content.withLock { $0.tables.open.keys.sorted { $0.precedesByScalars($1) } } }
   /// Whether somebody wrote to a run that another holds, or an event came that it waits for.
   package func hasNews(_ run: String) -> Bool { content.withLock { $0.tables.open[run]?.hasNews ?? false } }

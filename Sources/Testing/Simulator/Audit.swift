@@ -207,7 +207,7 @@ final class Audit: Sendable {
 
   /// The record of the step that makes a call: what is on disk, not what is on its way there.
   func step(of context: ActionContext, by program: ProgramLife) -> StepRecord? {
-    guard let run = program.store.withLock({ $0 })?.run(context.run) else {
+    guard let run = program.keptRun(context.run) else {
       fail("a call of the run \(context.run), which is not open")
       return nil
     }
@@ -237,22 +237,9 @@ final class Audit: Sendable {
       {
         fail("the run \(event.run) is \(before.status.rawValue) and goes on, though nobody asked", &content)
       }
-    case .stepBegan(let event):
-      let before = content.fold.runs[event.run]?.steps[event.step]
-      if let before, before.status.isEnded, !event.step.hasSuffix("/#round") {
-        fail("'\(event.run) \(event.step)' begins again, but has ended as \(before.status.rawValue)", &content)
-      }
-      checkNow(event.now, event.step, event.run, &content)
-    case .attemptBegan(let event):
-      if let before = content.fold.runs[event.run]?.steps[event.step], before.status.isEnded {
-        fail("'\(event.run) \(event.step)' is tried, but has ended as \(before.status.rawValue)", &content)
-      }
-    case .stepEnded(let event):
-      let before = content.fold.runs[event.run]?.steps[event.step]
-      if let before, before.status.isEnded {
-        fail("'\(event.run) \(event.step)' ends again, but has ended as \(before.status.rawValue)", &content)
-      }
-      if let now = event.now, before == nil { checkNow(now, event.step, event.run, &content) }
+    case .stepBegan(let event): checkStep(.stepBegan(event), of: event.run, &content)
+    case .attemptBegan(let event): checkStep(.attemptBegan(event), of: event.run, &content)
+    case .stepEnded(let event): checkStep(.stepEnded(event), of: event.run, &content)
     case .slotDecided(let slot): check(slot, &content)
     case .scheduleSet(let event):
       if let mark = event.processedUntil { checkRest(of: event.schedule, until: mark, &content) }
@@ -291,15 +278,38 @@ final class Audit: Sendable {
     }
   }
 
-  private static func checkNow(_ now: Timestamp, _ path: StepPath, _ id: String, _ content: inout Content) {
-    guard let run = content.fold.runs[id], path.last != "]" else { return }
+  private static func checkStep(_ event: StateEvent, of run: String, _ content: inout Content) {
+    if let fault = content.fold.runs[run].flatMap({ fault(of: event, in: $0) }) { fail(fault, &content) }
+  }
+
+  /// What is wrong with an event of a step that comes next in a run.
+  static func fault(of event: StateEvent, in run: RunRecord) -> String? {
+    func fault(_ path: StepPath, _ what: String) -> String? {
+      guard let before = run.steps[path], before.status.isEnded else { return nil }
+      return "'\(run.id) \(path)' \(what), but has ended as \(before.status.rawValue)"
+    }
+    switch event {
+    case .stepBegan(let event):
+      let again = event.step.hasSuffix("/#round") ? nil : fault(event.step, "begins again")
+      return again ?? self.fault(ofNow: event.now, event.step, in: run)
+    case .attemptBegan(let event): return fault(event.step, "is tried")
+    case .stepEnded(let event):
+      if let again = fault(event.step, "ends again") { return again }
+      return run.steps[event.step] == nil ? event.now.flatMap { self.fault(ofNow: $0, event.step, in: run) } : nil
+    default: return nil
+    }
+  }
+
+  private static func fault(ofNow now: Timestamp, _ path: StepPath, in run: RunRecord) -> String? {
+    guard path.last != "]" else { return nil }
     let block = path.lastIndex(of: "/").map { path[...$0] } ?? ""
     for step in run.steps {
       let other = step.path.lastIndex(of: "/").map { step.path[...$0] } ?? ""
       if other == block, step.path.last != "]", step.path != path, step.now > now {
-        return fail("'now' of '\(id) \(path)' is \(now), but '\(step.path)' before it was at \(step.now)", &content)
+        return "'now' of '\(run.id) \(path)' is \(now), but '\(step.path)' before it was at \(step.now)"
       }
     }
+    return nil
   }
 
   private static func check(_ slot: SlotRecord, _ content: inout Content) {

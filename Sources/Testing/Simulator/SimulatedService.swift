@@ -108,6 +108,28 @@ final class SimulatedService: Sendable {
   var isCalled: Bool { content.withLock { $0.underWay.values.contains { $0 > 0 } } }
   var calls: Int { content.withLock { $0.calls } }
 
+  /// Checks that successes were done once, and failures without effect not at all.
+  func checkEnds(of runs: [RunRecord]) {
+    for run in runs {
+      for (step, isResolved) in journal.writes(of: run) {
+        guard let key = run.key(of: step), !isResolved else { continue }
+        // Several steps may share a key that the recipe gives them.
+        let isDone = hasDone(key, for: "\(run.id) \(step.path)")
+        if step.status == .succeeded, count(of: key) == 0 {
+          journal.fail("'\(key)' succeeded, but was never done")
+        }
+        // Its attempt says so, whatever its handler ended with.
+        let isTold = step.lastAttempt?.error?.effect == .done
+        if step.status == .cancelled || step.status == .timedOut, isDone, !isTold {
+          journal.fail("'\(key)' was done, and ended as \(step.status.rawValue)")
+        }
+        if step.status == .failed, step.error?.effect == ActionError.Effect.none, isDone, !isTold {
+          journal.fail("'\(key)' failed as if nothing had been done, but it was")
+        }
+      }
+    }
+  }
+
   // MARK: Calls
 
   func perform(
@@ -208,7 +230,6 @@ final class ProgramLife: Sendable {
   private let over = Mutex(false)
   let service: SimulatedService
   let disk: FaultyFileSystem
-  let store: Mutex<(any LocalStateStore)?>
   /// Whether its connection has limits.
   let isLimited: Bool
 
@@ -216,8 +237,17 @@ final class ProgramLife: Sendable {
     self.service = service
     self.disk = disk
     self.isLimited = isLimited
-    store = Mutex(nil)
   }
+
+  private struct Kept: Sendable {
+    // Within a structure, because a mutex wraps a bare closure anew with every use.
+    var run: @Sendable (String) -> RunRecord? = { _ in nil }
+  }
+
+  private let kept = Mutex(Kept())
+  /// Sets how an open run is found as it is kept, without what is on its way there.
+  func keep(_ run: @escaping @Sendable (String) -> RunRecord?) { kept.withLock { $0.run = run } }
+  func keptRun(_ id: String) -> RunRecord? { kept.withLock { $0.run }(id) }
 
   /// The machine is off, or the program was killed.
   var isOver: Bool { disk.isStopped || over.withLock { $0 } }

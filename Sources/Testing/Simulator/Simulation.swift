@@ -492,7 +492,7 @@ final class Director {
     if audit.fault != nil { return }
     checkHistory()
     world.stop()
-    checkEnds()
+    world.service.checkEnds(of: audit.ended.values.sorted { $0.id < $1.id })
   }
 
   /// Checks that every ended run and settled slot can be found, unless it is too old.
@@ -531,28 +531,6 @@ final class Director {
     }
     let (rows, all) = (found.slots.reduce(0) { $0 + $1.count }, settled.reduce(0) { $0 + $1.count })
     if rows > all { audit.fail("the ledger has slots that were never settled") }
-  }
-
-  /// Checks that successes were done once, and failures without effect not at all.
-  private func checkEnds() {
-    for run in audit.ended.values.sorted(by: { $0.id < $1.id }) {
-      for (step, isResolved) in audit.writes(of: run) {
-        guard let key = run.key(of: step), !isResolved else { continue }
-        // Several steps may share a key that the recipe gives them.
-        let isDone = world.service.hasDone(key, for: "\(run.id) \(step.path)")
-        if step.status == .succeeded, world.service.count(of: key) == 0 {
-          audit.fail("'\(key)' succeeded, but was never done")
-        }
-        // Its attempt says so, whatever its handler ended with.
-        let isTold = step.lastAttempt?.error?.effect == .done
-        if step.status == .cancelled || step.status == .timedOut, isDone, !isTold {
-          audit.fail("'\(key)' was done, and ended as \(step.status.rawValue)")
-        }
-        if step.status == .failed, step.error?.effect == ActionError.Effect.none, isDone, !isTold {
-          audit.fail("'\(key)' failed as if nothing had been done, but it was")
-        }
-      }
-    }
   }
 
   /// Checks that no secret is in any file.

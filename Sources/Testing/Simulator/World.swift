@@ -60,8 +60,10 @@ final class World {
   let thread: SimulatedThread
   let audit: Audit
   let service: SimulatedService
-  let folder = RecipeFolder()
-  let inbox = SimulatedInbox()
+  let place: SimulatedPlace
+  var folder: RecipeFolder { place.folder }
+  var inbox: SimulatedInbox { place.inbox }
+  var checks: CheckedRecipes { place.checks }
   /// What the state has for the rules of the entries that watch files.
   var watchers: Set<String> = []
   /// Counts the starts of the program and the changes of recipes and files, after which files are looked for.
@@ -70,9 +72,6 @@ final class World {
   var disk = FaultyFileSystem()
   var now: Timestamp
   var program: SimulatedProgram?
-  let ids: SharedRandom
-  let chances: SharedRandom
-  let checks = CheckedRecipes()
   let seams: Seams
   /// How large the journal becomes before a snapshot is written.
   var compactsAt = 40_000
@@ -87,12 +86,11 @@ final class World {
     self.thread = thread
     self.now = now
     random = SeededGenerator(seed: seed)
-    ids = SharedRandom(seed: seed &+ 1)
-    chances = SharedRandom(seed: seed &+ 2)
+    place = SimulatedPlace(seed: seed)
     service = SimulatedService(seed: seed &+ 3, audit, seams)
   }
 
-  func newID(_ instant: Timestamp) -> String { ids.next(at: instant) }
+  func newID(_ instant: Timestamp) -> String { place.ids.next(at: instant) }
 
   // MARK: Time
 
@@ -172,14 +170,5 @@ final class World {
     }
   }
 
-  /// A run of a recipe of the folder, as a person starts it; nil if the recipe can't be run now.
-  func newRun(of name: String, id: String) -> RunCreated? {
-    let file = "recipes/\(name).yaml"
-    guard let recipe = try? checks.recipe(file, in: folder) else { return nil }
-    var inputs = ValueMap()
-    for input in recipe.inputs where input.isSecret { inputs[input.name] = .object(["secret": .string("TOKEN")]) }
-    return RunCreated(
-      run: id, at: time, recipe: name, file: file, texts: .inline(.map(recipe.texts)), inputs: .map(inputs),
-      program: "simulated", group: recipe.group, zone: recipe.folderZone)
-  }
+  func newRun(of name: String, id: String) -> RunCreated? { place.newRun(of: name, id: id, at: time) }
 }

@@ -10,8 +10,6 @@ import Threads
 
 // Programs that begin, end, and die.
 extension World {
-  static let catalog = ActionCatalog([SimulatedPlugin.self])
-
   /// Starts a program on the disk's contents; that may fail.
   func start() {
     let time = ManualClock(now)
@@ -42,35 +40,12 @@ extension World {
     case nil: return
     }
     audit.compare(found: files.state)
-    life.store.withLock { $0 = files }
+    life.keep { files.run($0) }
     let store = AuditedStore(seams.store(files), audit, life)
-    let (agentStore, agentTime) = (seams.agent(store), seams.time(time))
-    let connection = Services.Connection(
-      plugin: PluginDescriptor(SimulatedPlugin.self), settings: .object(["program": .string(token)]))
-    let secrets = Secrets(environment: ["TOKEN": SimulatedService.secret])
-    let pool = ServicePool(time: agentTime)
-    var served = LocalAgent.Served(["recipes"], in: checks.environment(folder))
-    served.files = folder.seam
-    served.files.check = { [checks] in checks.check($0, $1) }
-    served.newID = { [ids] in ids.next(at: $0) }
-    served.watched = inbox.watched
     looks += 1
-    let status = AgentStatus(pid: 0, version: "simulated", isServing: true, since: now, folder: "/state")
-    let agent = LocalAgent(
-      status, on: agentStore, time: agentTime, chance: { [chances] in chances.next() }, serving: served
-    ) { [checks, seams, isLimited] record throws(RunRefusedError) in
-      var texts = ValueMap()
-      do throws(StateError) {
-        texts = try await store.restored(record.origin.texts, as: "the run's recipe").map ?? texts
-      } catch {
-        throw RunRefusedError(error.message)
-      }
-      let recipe = try checks.recipe(record.origin.file, among: texts)
-      let services = Services(
-        catalog: World.catalog, connections: ["sim": connection], redactor: seams.redactor, time: agentTime, pool: pool,
-        limiters: isLimited ? await pool.limiters(["sim": SimulatedService.limits], keptIn: store) : [:])
-      return PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: "/tmp")
-    }
+    let agent = place.agent(
+      on: seams.agent(store), keptIn: store, token: token, time: seams.time(time), redactor: seams.redactor,
+      isLimited: isLimited)
     guard let schedules = agent.schedules else { return }
     let host = agent.host
     program = SimulatedProgram(
@@ -145,6 +120,68 @@ extension World {
   }
 }
 
+/// What the programs of a world share besides the state: recipes, files that people put there, and chance.
+struct SimulatedPlace: Sendable {
+  static let catalog = ActionCatalog([SimulatedPlugin.self])
+
+  let folder = RecipeFolder()
+  let inbox = SimulatedInbox()
+  let ids: SharedRandom
+  let chances: SharedRandom
+  let checks = CheckedRecipes()
+
+  init(seed: UInt64) {
+    ids = SharedRandom(seed: seed &+ 1)
+    chances = SharedRandom(seed: seed &+ 2)
+  }
+
+  /// An agent that serves the recipes.
+  ///
+  /// - Parameters:
+  ///   - kept: The store without planted defects.
+  ///   - token: What the service knows the program by.
+  func agent(
+    on store: any StateStore, keptIn kept: any StateStore, token: String, time: any TimeSource, redactor: Redactor,
+    isLimited: Bool
+  ) -> LocalAgent {
+    let connection = Services.Connection(
+      plugin: PluginDescriptor(SimulatedPlugin.self), settings: .object(["program": .string(token)]))
+    let secrets = Secrets(environment: ["TOKEN": SimulatedService.secret])
+    let pool = ServicePool(time: time)
+    var served = LocalAgent.Served(["recipes"], in: checks.environment(folder))
+    served.files = folder.seam
+    served.files.check = { [checks] in checks.check($0, $1) }
+    served.newID = { [ids] in ids.next(at: $0) }
+    served.watched = inbox.watched
+    let status = AgentStatus(pid: 0, version: "simulated", isServing: true, since: time.now(), folder: "/state")
+    return LocalAgent(status, on: store, time: time, chance: { [chances] in chances.next() }, serving: served) {
+      [checks] record throws(RunRefusedError) in
+      var texts = ValueMap()
+      do throws(StateError) {
+        texts = try await kept.restored(record.origin.texts, as: "the run's recipe").map ?? texts
+      } catch {
+        throw RunRefusedError(error.message)
+      }
+      let recipe = try checks.recipe(record.origin.file, among: texts)
+      let services = Services(
+        catalog: SimulatedPlace.catalog, connections: ["sim": connection], redactor: redactor, time: time, pool: pool,
+        limiters: isLimited ? await pool.limiters(["sim": SimulatedService.limits], keptIn: kept) : [:])
+      return PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: "/tmp")
+    }
+  }
+
+  /// A run of a recipe of the folder, as a person starts it; nil if the recipe can't be run now.
+  func newRun(of name: String, id: String, at instant: Timestamp) -> RunCreated? {
+    let file = "recipes/\(name).yaml"
+    guard let recipe = try? checks.recipe(file, in: folder) else { return nil }
+    var inputs = ValueMap()
+    for input in recipe.inputs where input.isSecret { inputs[input.name] = .object(["secret": .string("TOKEN")]) }
+    return RunCreated(
+      run: id, at: instant, recipe: name, file: file, texts: .inline(.map(recipe.texts)), inputs: .map(inputs),
+      program: "simulated", group: recipe.group, zone: recipe.folderZone)
+  }
+}
+
 /// The result that a task leaves for its caller.
 final class Outbox<Value: Sendable>: Sendable {
   private let content = Mutex<Value?>(nil)
@@ -176,7 +213,7 @@ final class CheckedRecipes: Sendable {
   func environment(_ folder: RecipeFolder) -> RecipeEnvironment { environment(folder.read) }
 
   private func environment(_ read: @escaping @Sendable (String) throws(FileError) -> Source) -> RecipeEnvironment {
-    RecipeEnvironment(catalog: World.catalog, zone: "UTC", read: read)
+    RecipeEnvironment(catalog: SimulatedPlace.catalog, zone: "UTC", read: read)
   }
 
   func check(_ source: Source, _ environment: RecipeEnvironment) -> CheckedRecipe {

@@ -1,0 +1,24 @@
+import Basics
+import Glibc
+import RunTestKit
+import Testing
+
+@testable import Simulator
+
+/// The promise holds for whole agents that share a database, whatever happens to them and to it.
+///
+/// `ERRAND_FLEETS=10000 swift test --filter FleetTests` plays as many seeds.
+@Suite struct FleetTests {
+  private static let count = getenv("ERRAND_FLEETS").flatMap { UInt64(String(cString: $0)) } ?? 24
+  private static let parts: UInt64 = 4
+  private static let asked = getenv("ERRAND_SEED").flatMap { UInt64(String(cString: $0)) }
+
+  @Test(arguments: 0..<parts) func `the promise holds on several machines`(part: UInt64) async throws {
+    for seed in stride(from: part, to: FleetTests.count, by: UInt64.Stride(FleetTests.parts)) {
+      let seed = FleetTests.asked ?? seed
+      let report = try #require(await FleetSimulation(seed: seed).run())
+      #expect(report.fault == nil, "\(report.text(lines: FleetTests.asked == nil ? 60 : .max))")
+      if report.fault != nil || FleetTests.asked != nil { return }
+    }
+  }
+}
