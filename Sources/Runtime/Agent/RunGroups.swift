@@ -104,9 +104,6 @@ struct GroupPlace {
     return ahead.count < group.limit
   }
 
-  /// Whether the run, which was admitted, may still begin.
-  var isStillFree: Bool { isShared || isFree }
-
   /// Whether the run is queued, and has its turn.
   var isNext: Bool { !hasBegun && isFree }
 

@@ -57,6 +57,7 @@ extension RunHost {
 
   /// Something came for a run, or others wrote to it.
   private func told(_ id: String) async {
+    if givingUp[id] != nil { givingUp[id] = true }
     guard let run = store.run(id) else {
       await store.sharing?.passOn(id)
       return
@@ -83,7 +84,12 @@ extension RunHost {
     guard ownsAll, !isStopping, let sharing = store.sharing, store.run(id) != nil, !isWalked(id),
       isDraining || !followers.isFollowed(id)
     else { return }
-    if await sharing.release(id) {
+    givingUp[id] = false
+    let isReleased = await sharing.release(id)
+    // What came meanwhile was news for this program, which can do nothing for the run any more.
+    let hasNews = givingUp.removeValue(forKey: id) == true
+    if isReleased {
+      if hasNews { await sharing.passOn(id) }
       if store.run(id) == nil, !isWalked(id) { release(id) }
     } else if let run = store.run(id), !run.rests {
       await told(id)

@@ -30,6 +30,8 @@ package actor RunHost {
   private(set) var ownsAll = false
   /// Whether this program takes nothing more up, as a person asked.
   var isDraining = false
+  /// The runs that are being given up, and whether something came for one meanwhile.
+  var givingUp: [String: Bool] = [:]
   /// Has the host heed what it learns of a shared state; ends with the store.
   private var heeding: Task<Void, Never>?
   private(set) var isStopping = false
@@ -170,7 +172,8 @@ package actor RunHost {
     }
     // Much may have happened while the run was prepared.
     guard !isStopping, let run = store.run(id), await mayWalk(run, isOverPause: isOverPause) else { return }
-    guard await GroupPlace(of: run, in: self).isStillFree else {
+    // In a shared state it has its place there.
+    if store.sharing == nil, await !GroupPlace(of: run, in: self).isFree {
       _ = await RunGroups.isAdmitted(run, by: self)
       return await stand(id)
     }
@@ -243,6 +246,8 @@ package actor RunHost {
         // Another program carries it on, or will; what the state refuses would be refused again.
         if error.kind == .invalid { try? await keeper.hold(id, as: .paused, error.message) }
         await sharing.abandon(id)
+        // If it is held no longer, what it was walked for is still to be done.
+        await sharing.passOn(id)
       } else {
         keeper.fail(error)
       }

@@ -53,7 +53,9 @@ extension RunService {
 
   /// Lists the open runs that ask people for decisions, the oldest first.
   func approvals(_ limit: Int, _ after: String?) async -> AgentReply {
-    let asking = await store.openRuns(OpenRunQuery(statuses: [.waiting])).filter { run in
+    var waiting = OpenRunQuery(statuses: [.waiting])
+    waiting.needsPerson = true
+    let asking = await store.openRuns(waiting).filter { run in
       after.map { $0.precedesByScalars(run.id) } ?? true && run.stepsInOrder.contains(where: \.asksPerson)
     }
     let page = asking.prefix(limit).map(\.listed)

@@ -82,6 +82,8 @@ package actor ScheduleHost {
   private(set) var isServing = false
   /// Whether slots are fired, which of a shared state only the leader does.
   private(set) var isLeading = false
+  /// When the schedules were read again of late.
+  private var makings: [TimeSpan] = []
   /// How the schedules are decided on that several programs share; nil where this one decides.
   nonisolated let sharing: (any ScheduleSharing)?
   /// What the scheduler knows of schedules that are shared; nil for one that is to be read from the state.
@@ -583,7 +585,7 @@ package actor ScheduleHost {
     }
     do throws(StateError) { if !events.isEmpty { try await record(events) } } catch {
       // What isn't known to be kept is read with the rest.
-      if error.kind == .invalid || sharing != nil && error.kind == .unavailable { makeAgain(because: error.message) }
+      if error.kind == .invalid || sharing != nil && error.kind != .closed { makeAgain(because: error.message) }
       return .failure(error)
     }
     for event in events {
@@ -636,17 +638,26 @@ package actor ScheduleHost {
 
   func makeAgain(because reason: String) {
     tell(.madeAgain(reason: reason))
+    // What is refused again and again isn't asked for without a pause.
+    let now = time.elapsed()
+    makings = makings.filter { now - $0 < ScheduleHost.remembered } + [now]
+    let pause = makings.count > ScheduleHost.mostMakings ? ScheduleHost.pause : .zero
     generation += 1
     scheduler = Scheduler(newID: newID)
     (term, offered) = (nil, [])
     // Recorded after the decisions made so far; ends when it is recorded.
     host.activity?.begin()
     Task {
+      if pause > .zero { try? await time.sleep(for: pause) }
       await setEntries()
       if let sharing { await look(sharing) }
       host.activity?.end()
     }
   }
+
+  /// How many times in how long the schedules are read again at once, and how long after that they are waited for.
+  private static let (mostMakings, remembered) = (5, TimeSpan.seconds(20))
+  private static let pause = TimeSpan.seconds(2)
 }
 
 // MARK: - What people ask for

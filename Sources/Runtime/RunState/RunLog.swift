@@ -29,13 +29,32 @@ package struct LogEntry: Sendable, Equatable {
 package struct FoldedLog: Sendable, Equatable {
   package var number: Int
   package var sum: UInt64
-  /// The run's record.
+  /// The run's record, after its CRC-64/XZ in hexadecimal digits and a space.
   package var text: String
 
   package init(number: Int, sum: UInt64, text: String) {
     self.number = number
     self.sum = sum
     self.text = text
+  }
+}
+
+extension FoldedLog {
+  fileprivate static func sum(of text: Substring) -> String {
+    var sum = Checksum()
+    sum.update(text.utf8)
+    return sum.text
+  }
+
+  /// The record's text, if it is what was written.
+  fileprivate var record: String {
+    get throws(RecordError) {
+      let parts = text.split(separator: " ", maxSplits: 1)
+      guard parts.count == 2, FoldedLog.sum(of: parts[1]) == parts[0] else {
+        throw RecordError("the sum of what it came to is wrong")
+      }
+      return String(parts[1])
+    }
   }
 }
 
@@ -108,6 +127,25 @@ package struct LoggedRun: Sendable, Equatable {
     return (run, entry, try run.folded)
   }
 
+  /// A run of whose log nothing can be read, as far as its row tells of it.
+  package static func unread(
+    _ id: String, of recipe: String, createdAt: Timestamp, because damage: String
+  ) -> LoggedRun {
+    var run = LoggedRun(
+      new: RunRecord(
+        RunCreated(
+          run: id, at: createdAt, recipe: recipe, file: "", texts: .inline(.object([:])), inputs: .object([:]),
+          program: "")))
+    run.note(damage)
+    return run
+  }
+
+  private mutating func note(_ damage: String) {
+    self.damage = damage
+    record.status = .paused
+    record.reason = "\(damage); it can only be cancelled: errand runs cancel \(record.id)"
+  }
+
   /// Reads a log: what it was folded to, if it was, and all entries after that.
   ///
   /// - Throws: If there is nothing that can be read.
@@ -115,17 +153,21 @@ package struct LoggedRun: Sendable, Equatable {
     var run: LoggedRun?
     do throws(RecordError) {
       if let folded {
-        var read = LoggedRun(new: try RunRecord(text: folded.text))
+        var read = LoggedRun(new: try RunRecord(text: try folded.record))
+        guard folded.number > 0, folded.number < Int.max / 2 else {
+          throw RecordError("it has no entry \(folded.number)")
+        }
         (read.number, read.sum) = (folded.number, folded.sum)
         run = read
       }
       for entry in entries {
         let events = try [StateEvent](text: entry.events)
-        guard var read = run ?? events.first.flatMap(LoggedRun.init(begunBy:)) else {
+        let isFirst = run == nil
+        if isFirst { run = events.first.flatMap(LoggedRun.init(begunBy:)) }
+        // In its place, so that no step is copied.
+        guard try run?.add(entry, isFirst ? Array(events.dropFirst()) : events) != nil else {
           throw RecordError("its first entry creates no run")
         }
-        try read.add(entry, run == nil ? Array(events.dropFirst()) : events)
-        run = read
       }
       guard let run else { throw RecordError("it has no entries") }
       guard run.record.id == id else { throw RecordError("it is that of the run \(run.record.id)") }
@@ -133,9 +175,7 @@ package struct LoggedRun: Sendable, Equatable {
     } catch {
       let damage = "the log of the run \(id) can't be read: \(error.message)"
       guard var read = run, read.record.id == id else { throw StateError(.damaged, damage) }
-      read.damage = damage
-      read.record.status = .paused
-      read.record.reason = damage
+      read.note(damage)
       self = read
     }
   }
@@ -149,7 +189,10 @@ package struct LoggedRun: Sendable, Equatable {
 
   /// The log as far as it goes, for those that read it later.
   package var folded: FoldedLog {
-    get throws(StateError) { FoldedLog(number: number, sum: sum, text: try record.storedText) }
+    get throws(StateError) {
+      let text = try record.storedText
+      return FoldedLog(number: number, sum: sum, text: "\(FoldedLog.sum(of: text[...])) \(text)")
+    }
   }
 
   private init?(begunBy event: StateEvent) {
@@ -158,7 +201,7 @@ package struct LoggedRun: Sendable, Equatable {
   }
 
   private mutating func add(_ entry: LogEntry, _ events: [StateEvent]) throws(RecordError) {
-    guard entry.number == number + 1 else {
+    guard entry.number == number &+ 1 else {
       throw RecordError("after entry \(number) comes \(entry.number)")
     }
     add(entry.events)
@@ -167,7 +210,7 @@ package struct LoggedRun: Sendable, Equatable {
   }
 
   private mutating func add(_ text: String) {
-    number += 1
+    number &+= 1
     var sum = Checksum(self.sum)
     sum.update(text.utf8)
     self.sum = sum.value

@@ -57,7 +57,7 @@ package struct StepRecords: Sendable {
   }
 
   /// The place in the order for a step that begins next: after all that there are, also where some were removed.
-  var nextOrdinal: Int { isEmpty ? 0 : looking(at: count - 1) { $0.pointee.ordinal } + 1 }
+  var nextOrdinal: Int { isEmpty ? 0 : looking(at: count - 1) { $0.pointee.ordinal } &+ 1 }
 
   /// Removes the steps inside the rounds of a step, given the path of its round's own record.
   ///

@@ -124,16 +124,19 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func entries(of run: String, after number: Int) async throws(DatabaseError) -> [LogEntry]? {
+  package func entries(of run: String, after number: Int, isSure: Bool) async throws(DatabaseError) -> [LogEntry]? {
     guard run.isUUID else { return nil }
     return try await reading.ask { connection throws(PostgresError) in
-      let found = try await connection.run([
+      var statements = [
         PostgresStatement("select 1::int4 from run where id = $1", .uuid(run)),
         PostgresStatement(
           "select run, number, epoch, sum, events from entry where run = $1 and number > $2 order by number",
           .uuid(run), .int64(number)),
-      ])
-      guard found.count == 2, !found[0].isEmpty else { return nil }
+      ]
+      // What is written after them is acknowledged only when they are, too.
+      if isSure { statements.append(PostgresStatement("insert into receipt (id) values (gen_random_uuid()::text)")) }
+      let found = try await connection.run(statements)
+      guard found.count >= 2, !found[0].isEmpty else { return nil }
       return try found[1].rows.map { row throws(PostgresError) in try SQL.entry(row) }
     }
   }
@@ -194,23 +197,27 @@ package final class PostgresDatabase: SharedDatabase {
 
   package func reap() async throws(DatabaseError) -> [String] {
     try await reading.ask { connection throws(PostgresError) in
-      try await connection.run(
-        """
-        with dead as (delete from worker where id in (
-            select id from worker where lease_until < clock_timestamp() for update skip locked) returning id, name),
-          freed as (update run set owner = null, has_news = true where owner in (select id from dead)),
-          told as (select pg_notify('errand', 'due') from dead limit 1)
-        select name from dead where (select count(*) from told) >= 0 order by name
-        """
-      ).rows.map { row throws(PostgresError) in try row.text(0) }
+      let results = try await connection.run([
+        PostgresStatement(
+          """
+          with dead as (delete from worker where id in (
+              select id from worker where lease_until < clock_timestamp() for update skip locked) returning name),
+            told as (select pg_notify('errand', 'due') from dead limit 1)
+          select name from dead where (select count(*) from told) >= 0 order by name
+          """),
+        // After that, so that it sees what was claimed until then.
+        PostgresStatement(SQL.freed),
+      ])
+      return try results[0].rows.map { row throws(PostgresError) in try row.text(0) }
     }
   }
 
   package func leave(_ worker: WorkerIdentity) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run([
-        PostgresStatement("update run set owner = null, has_news = true where owner = $1", .int64(worker.id)),
+        // First, because it waits for what is being claimed.
         PostgresStatement("delete from worker where id = $1", .int64(worker.id)),
+        PostgresStatement("update run set owner = null, has_news = true where owner = $1", .int64(worker.id)),
         PostgresStatement("select pg_notify('errand', 'due')"),
       ])
     }
@@ -239,13 +246,16 @@ package final class PostgresDatabase: SharedDatabase {
     var epochs: [String: Int] = [:]
     var suspects: Set<String> = []
     for row in found.rows {
-      epochs[try row.uuid(0)] = try row.int64(8) + 1
+      // One that can't be is as bad as a log that can't be read.
+      let (epoch, isOver) = try row.int64(8).addingReportingOverflow(1)
+      if epoch > 0, !isOver { epochs[try row.uuid(0)] = epoch }
       if try row.bool(9) { suspects.insert(try row.uuid(0)) }
     }
     var claimed: [ClaimedRun] = []
     var entries: [LogEntry] = []
-    let logs = try SQL.logs(found).filter { $0.damage == nil }
-    let damaged = Set(epochs.keys).subtracting(logs.map(\.record.id))
+    let read = try SQL.logs(found)
+    let logs = read.filter { $0.damage == nil && epochs[$0.record.id] != nil }
+    let damaged = Set(read.map(\.record.id)).subtracting(logs.map(\.record.id))
     if !damaged.isEmpty { try await transaction.run(SQL.park, .uuids(Array(damaged))) }
     for log in logs {
       guard let epoch = epochs[log.record.id] else { continue }
@@ -627,17 +637,10 @@ package final class PostgresDatabase: SharedDatabase {
         conditions + [.timestamp(last?.ended ?? .latest), .uuid(last?.id ?? SQL.lastID), .int64(query.limit)]
       let page = try await reading.ask { [statement] connection throws(PostgresError) in
         try await connection.run([statement]).flatMap(\.rows).map { row throws(PostgresError) in
-          (text: try row.text(0), ended: try row.timestamp(1), id: try row.uuid(2))
+          (summary: try SQL.summary(row), ended: try row.timestamp(1), id: try row.uuid(2))
         }
       }
-      for row in page {
-        do throws(RecordError) {
-          let summary = try RunSummary(text: row.text)
-          if query.matches(summary) { found.append(summary) }
-        } catch {
-          throw .unusable("the finished run \(row.id) can't be read: \(error.message)")
-        }
-      }
+      found += page.map(\.summary).filter(query.matches)
       guard let end = page.last, page.count == query.limit, found.count < query.limit else {
         return Array(found.prefix(query.limit))
       }
@@ -680,16 +683,9 @@ package final class PostgresDatabase: SharedDatabase {
         try await connection.run(
           SQL.slots, .text(query.schedule), .timestamp(query.from), .timestamp(query.before),
           .timestamp(query.settledUntil), .int64(last), .int64(query.limit)
-        ).rows.map { row throws(PostgresError) in (text: try row.text(0), id: try row.int64(1)) }
+        ).rows.map { row throws(PostgresError) in (slot: try SQL.slot(row), id: try row.int64(1)) }
       }
-      for row in page {
-        do throws(RecordError) {
-          let slot = try SlotRecord(text: row.text)
-          if query.matches(slot) { found.append(slot) }
-        } catch {
-          throw .unusable("a settled slot can't be read: \(error.message)")
-        }
-      }
+      found += page.map(\.slot).filter(query.matches)
       guard let end = page.last, page.count == query.limit, found.count < query.limit else {
         return Array(found.prefix(query.limit))
       }
@@ -777,6 +773,8 @@ package final class PostgresDatabase: SharedDatabase {
   package func tidy(_ retention: Retention) async throws(DatabaseError) {
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run("select make_partitions()::text")
+      // What a worker holds is freed with it; this is for owners that came here in another way.
+      _ = try await connection.run(SQL.freed)
       for statement in SQL.expired { _ = try await connection.run(statement) }
       for statement in SQL.forgotten(retention, most: PostgresDatabase.mostRemoved) {
         try await PostgresDatabase.removeAll { () throws(PostgresError) in
@@ -877,7 +875,9 @@ extension DatabaseError {
     case .refused:
       if error.isUniqueViolation || error.isSerializationFailure {
         self = .conflict(error.message)
-      } else if error.isShutdown || error.isReadOnly || error.isDiskFull || error.hasTooManyConnections {
+      } else if error.isShutdown || error.isReadOnly || error.isOutOfRoom || error.wasGivenUp
+        || error.hasTooManyConnections
+      {
         self = .unavailable(error.message)
       } else if error.isWithoutTable {
         self = .unusable("there is no whole state in the database (\(error.message)); make one with: errand state init")

@@ -127,11 +127,11 @@ extension PostgresDatabase {
   }
 
   /// Lets a role work on the state: tables that are made later included.
-  private static func grant(to role: String, _ transaction: PostgresTransaction) async throws(PostgresError) {
-    let quoted = "\"\(role.replacing("\"", with: "\"\""))\""
-    if try await transaction.run("select from pg_roles where rolname = $1", .text(role)).isEmpty {
+  private static func grant(to name: String, _ transaction: PostgresTransaction) async throws(PostgresError) {
+    let quoted = "\"\(name.replacing("\"", with: "\"\""))\""
+    if try await transaction.run("select from pg_roles where rolname = $1", .text(name)).isEmpty {
       throw PostgresError(
-        .invalid, "there is no role '\(role)'; make it first, as with: create role \(quoted) login password '…'")
+        .invalid, "there is no role '\(name)'; make it first, as with: create role \(quoted) login password '…'")
     }
     let role = quoted
     let rows = "select, insert, update, delete on tables to \(role)"
@@ -141,6 +141,18 @@ extension PostgresDatabase {
       "alter default privileges in schema errand grant \(rows)",
     ] {
       try await transaction.run(statement)
+    }
+    // What the role may not grant, PostgreSQL only warns of.
+    let right = try await transaction.run(
+      """
+      select has_table_privilege($1, c.oid, 'insert') and has_schema_privilege($1, n.oid, 'usage'),
+        pg_get_userbyid(c.relowner)::text
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'errand' and c.relname = 'run'
+      """, .text(name)
+    ).first
+    if let right, try !right.bool(0) {
+      throw PostgresError(
+        .invalid, "only the role \(try right.text(1)), which owns the state, can let others work on it")
     }
   }
 }

@@ -48,7 +48,7 @@ enum PostgresSchema {
     """,
     "create index connection_call_order on connection_call (connection, number)",
     "create index connection_call_worker on connection_call (worker)",
-    "create index run_due on run (queue, due_at) where owner is null",
+    "create index run_due on run (due_at) where owner is null",
     "create index run_owner on run (owner) where owner is not null",
     "create index run_recipe on run (recipe, id)",
     "create index run_status on run (status, id)",

@@ -19,6 +19,12 @@ enum SQL {
 
   static let log = logs(where: "r.id = $1")
 
+  /// Frees what workers hold that are gone.
+  static let freed = """
+    update run set owner = null, has_news = true
+    where owner is not null and not exists (select 1 from worker where id = owner)
+    """
+
   /// Has runs wait for a person whose logs can't be read.
   static let park = """
     update run set status = 'paused', needs_person = true, has_news = false, wake_at = '9999-12-31T23:59:59Z'
@@ -131,7 +137,7 @@ enum SQL {
     """
     select r.id, coalesce(e.number, 0), coalesce(e.epoch, 0), coalesce(e.sum, 0), coalesce(e.events, ''), r.fold_number,
       r.fold_sum, case when row_number() over (partition by r.id order by e.number) = 1 then r.fold end, r.epoch,
-      r.is_suspect
+      r.is_suspect, r.recipe, r.created_at
     from run r left join entry e on e.run = r.id and e.number > r.fold_number where \(condition)
     order by r.id, e.number
     """
@@ -139,11 +145,16 @@ enum SQL {
 
   static func logs(_ result: PostgresResult) throws(PostgresError) -> [LoggedRun] {
     var runs: [LoggedRun] = []
-    var next: (id: String, folded: FoldedLog?, entries: [LogEntry])?
+    var next: (row: PostgresRow, id: String, folded: FoldedLog?, entries: [LogEntry])?
     func finish() throws(PostgresError) {
-      // One of which nothing can be read is as good as gone.
-      guard let next, let run = try? LoggedRun(next.id, folded: next.folded, entries: next.entries) else { return }
-      runs.append(run)
+      guard let next else { return }
+      do throws(StateError) {
+        runs.append(try LoggedRun(next.id, folded: next.folded, entries: next.entries))
+      } catch {
+        runs.append(
+          .unread(
+            next.id, of: try next.row.text(10), createdAt: try next.row.timestamp(11), because: error.message))
+      }
     }
     for row in result.rows {
       let id = try row.uuid(0)
@@ -154,7 +165,7 @@ enum SQL {
           folded = FoldedLog(
             number: try row.int64(5), sum: UInt64(truncatingIfNeeded: try row.int64(6)), text: try row.text(7))
         }
-        next = (id, folded, [])
+        next = (row, id, folded, [])
       }
       if try row.int64(1) > 0 { next?.entries.append(try entry(row)) }
     }
@@ -219,9 +230,8 @@ enum SQL {
       if try row.bool(5), let holder = item.holder { rows.open.insert(holder) }
     }
     for row in results[2].rows {
-      do throws(RecordError) { rows.slots.append(try SlotRecord(text: try text(row))) } catch {
-        throw PostgresError(.protocolError, "a settled slot can't be read: \(error.message)")
-      }
+      // To a row that can't be read nothing is added, so that the next slot begins another.
+      if let slot = try? SlotRecord(text: try text(row)) { rows.slots.append(slot) }
     }
     for row in results[3].rows { rows.freeEvents.insert(try row.text(0)) }
     return rows
@@ -355,7 +365,7 @@ enum SQL {
     "delete from item where kind = 'delivery' and at < clock_timestamp()",
     """
     delete from item where kind = 'key' and at < clock_timestamp() - interval '\(RunKey.lifetime.nanoseconds / 1_000_000_000) s'
-      and (holder is null or not exists (select 1 from run where id = holder::uuid))
+      and (holder is null or not exists (select 1 from run where id::text = holder))
     """,
   ]
 
@@ -523,7 +533,7 @@ enum SQL {
   }
 
   static let finishedRuns = """
-    select summary, ended_at, id from finished
+    select summary, ended_at, id, recipe, status, created_at from finished
     where ($1::text is null or recipe = $1) and (cardinality($2::text[]) = 0 or status = any($2))
     and ($3::uuid is null or id between $3 and $4) and ($5::text is null or id::text like '%' || $5)
     and ($6::timestamptz is null or created_at >= $6) and ($7::timestamptz is null or created_at <= $7)
@@ -531,6 +541,20 @@ enum SQL {
     and (cardinality($10::text[]) = 0 or retry_of = any($10)) and (ended_at, id) < ($11::timestamptz, $12::uuid)
     order by ended_at desc, id desc limit $13
     """
+
+  /// A finished run; of one that can't be read, what its row tells of it.
+  static func summary(_ row: PostgresRow) throws(PostgresError) -> RunSummary {
+    do throws(RecordError) { return try RunSummary(text: try text(row)) } catch {
+      var run = RunRecord(
+        RunCreated(
+          run: try row.uuid(2), at: try row.timestamp(5), recipe: try row.text(3), file: "",
+          texts: .inline(.object([:])), inputs: .object([:]), program: ""))
+      run.status = RunStatus(rawValue: try row.text(4)) ?? .failed
+      run.endedAt = try row.timestamp(1)
+      run.reason = "its record can't be read: \(error.message)"
+      return RunSummary(run)
+    }
+  }
 
   static func conditions(_ query: HistoryQuery) -> [PostgresValue]? {
     guard let ids = ids(from: query.idPrefix), query.statuses?.isEmpty != true,
@@ -543,8 +567,17 @@ enum SQL {
     ]
   }
 
+  /// A settled slot; of one that can't be read, what its row tells of it.
+  static func slot(_ row: PostgresRow) throws(PostgresError) -> SlotRecord {
+    do throws(RecordError) { return try SlotRecord(text: try text(row)) } catch {
+      return SlotRecord(
+        schedule: try row.text(2), slot: try row.timestamp(3), outcome: .refused, at: try row.timestamp(4),
+        cause: RunCause(.slot), reason: "its record can't be read: \(error.message)")
+    }
+  }
+
   static let slots = """
-    select text, id from slot where ($1::text is null or schedule = $1)
+    select text, id, schedule, slot, settled_at from slot where ($1::text is null or schedule = $1)
     and ($2::timestamptz is null or until >= $2) and ($3::timestamptz is null or slot <= $3)
     and ($4::timestamptz is null or settled_at <= $4) and id < $5 order by id desc limit $6
     """

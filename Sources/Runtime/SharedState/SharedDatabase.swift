@@ -301,7 +301,10 @@ package protocol SharedDatabase: Sendable {
   /// - Returns: The runs whose entries were written; the numbers of the others are taken.
   func append(_ entries: [LogEntry], changing rows: [OpenRunRow]) async throws(DatabaseError) -> Set<String>
   /// The entries of a run after a number; nil if the run isn't open.
-  func entries(of run: String, after number: Int) async throws(DatabaseError) -> [LogEntry]?
+  ///
+  /// - Parameter isSure: Whether they have to be where those are that were acknowledged: one whose commit was cancelled
+  ///   while it waited for a standby is seen before it is there.
+  func entries(of run: String, after number: Int, isSure: Bool) async throws(DatabaseError) -> [LogEntry]?
   /// Keeps what logs came to, so that readers need not begin at their beginning.
   func fold(_ logs: [(run: String, log: FoldedLog)]) async throws(DatabaseError)
   /// Has `body` read, decide and commit; what it leaves without a commit never happened.

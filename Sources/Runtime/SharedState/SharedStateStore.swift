@@ -322,7 +322,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   package func append(_ events: [StateEvent], in term: ScheduleTerm) async throws(StateError) -> ScheduleTerm {
     if events.isEmpty { return term }
     try await append(events, within: term)
-    return ScheduleTerm(version: term.version + 1, isLeading: term.isLeading)
+    return ScheduleTerm(version: term.version &+ 1, isLeading: term.isLeading)
   }
 
   package func term() async -> ScheduleTerm? {

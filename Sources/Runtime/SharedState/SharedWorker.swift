@@ -28,6 +28,8 @@ package actor SharedWorker {
   private let refresh: @Sendable (String) async -> Bool
   /// Whether an answer was lost that may have told of news, which the database won't tell again.
   private var mayHaveMissed = false
+  /// What the database had this worker hold at the last renewal, and it didn't.
+  private var strays: Set<String> = []
   /// Looks whether what was written is there.
   private let verify: @Sendable () async throws(StateError) -> Void
   /// The server on which that is known.
@@ -188,6 +190,7 @@ package actor SharedWorker {
             try await database.abandon(Array(unreleased), of: identity)
             held.noteReleased(unreleased)
           }
+          try await giveUpStrays(identity)
           let calls = held.endedCalls
           if !calls.isEmpty {
             try await database.endCalls(Array(calls))
@@ -218,6 +221,15 @@ package actor SharedWorker {
     } catch {
       if time.elapsed() >= held.deadline { lose() }
     }
+  }
+
+  /// Gives up what the database has this worker hold since the last renewal at least without its knowing, because the
+  /// answer was lost that said so.
+  private func giveUpStrays(_ identity: WorkerIdentity) async throws(DatabaseError) {
+    let unknown = Set(try await database.held(by: identity).filter { held[$0] == nil })
+    let lost = unknown.intersection(strays)
+    strays = unknown
+    if !lost.isEmpty { try await database.abandon(Array(lost), of: identity) }
   }
 
   /// Whether what is known of the database is so on the server that there is now.
@@ -310,7 +322,10 @@ package actor SharedWorker {
     }
     let all = mayHaveMissed ? held.ids : told
     mayHaveMissed = false
-    for id in all {
+    // The news of one that isn't held is for whoever takes it up.
+    let strays = all.filter { held[$0] == nil }
+    if !strays.isEmpty { try? await database.abandon(strays, of: identity) }
+    for id in all where held[id] != nil {
       if await !refresh(id) { mayHaveMissed = true }
       tell(.told(id))
     }

@@ -355,7 +355,8 @@ actor SharedWriter {
   ) async {
     guard let draft = drafts[entry.run] else { return }
     do throws(StateError) {
-      guard let found = try await entries(after: HeldRuns.Mark(draft.run.log), epoch: draft.run.epoch) else {
+      let mark = HeldRuns.Mark(draft.run.log)
+      guard let found = try await entries(after: mark, epoch: draft.run.epoch, isSure: wasLost) else {
         held.forget(entry.run)
         if wasLost { throw .endedMeanwhile(entry.run) }
         throw .notHeld(entry.run)
@@ -453,7 +454,10 @@ actor SharedWriter {
           }
         case .done(let created, let changed, let ended):
           if let worker { for run in created { held.take(run, by: worker) } }
-          for run in changed { held.update(run) }
+          for run in changed {
+            held.update(run)
+            foldIfLong(run)
+          }
           for run in ended { held.end(run) }
         }
         return
@@ -499,7 +503,11 @@ actor SharedWriter {
       if missing.isEmpty, !isFirst { break }
       isFirst = false
       let (rows, isDone) = try await transaction.read(missing, receipt: receipt)
-      if isDone { return .wasDone }
+      if isDone {
+        // With another receipt, which is acknowledged only when the first is, too.
+        try await transaction.commit(DatabaseChanges(receipt: "\(receipt) seen \(UInt64.random(in: 0 ... .max))"))
+        return .wasDone
+      }
       free.formUnion(rows.freeEvents)
       if let now = rows.now { events = events.map { $0.used(at: now) } }
       do throws(StateError) {
@@ -510,6 +518,7 @@ actor SharedWriter {
         logs[run.record.id] = HeldRuns.Run(run, epoch: 0)
       }
     }
+    events += events.flatMap { event in logs[event.changedRun ?? ""]?.log.ends(by: event) ?? [] }
     do throws(StateError) { changes = try slice.fold(events) } catch { return .refused(error) }
     var writes = DatabaseChanges(receipt: receipt)
     writes.holder = worker
@@ -525,6 +534,11 @@ actor SharedWriter {
         let isHeld = worker != nil && holds(OpenRunRow(record))
         let epoch = isNew ? isHeld ? 1 : 0 : logs[record.id]?.epoch ?? 0
         let log = logs[record.id]?.log ?? LoggedRun(new: record)
+        if log.damage != nil, record.status.isEnded {
+          // Its log ends where it can't be read.
+          writes.ended.append(FinishedRow(summary: RunSummary(record), text: try record.storedText))
+          continue
+        }
         let (next, entry) = try log.next(record, by: events, epoch: epoch)
         writes.entries.append(entry)
         if record.status.isEnded {
@@ -532,7 +546,7 @@ actor SharedWriter {
           if own.contains(record.id) || isNew { ended.append(record) }
         } else {
           let row = logs[record.id]?.row.following(next.record, by: events) ?? OpenRunRow(next.record)
-          let run = HeldRuns.Run(next, epoch: epoch, row: row)
+          let run = HeldRuns.Run(next, epoch: epoch, row: row, foldedAt: logs[record.id]?.foldedAt)
           if isNew {
             writes.created.append(row)
             if isHeld { created.append(run) } else { writes.unheld.insert(record.id) }
@@ -560,14 +574,14 @@ actor SharedWriter {
   /// Reads what became of runs when the database was away.
   private func settleDoubts(_ runs: Set<String>) async throws(StateError) {
     for id in runs where doubtful.contains(id) {
-      if let run = held[id] { try await refresh(run) }
+      if let run = held[id] { try await refresh(run, isSure: true) }
       doubtful.remove(id)
     }
   }
 
   /// Reads what others wrote to a run that is held here.
-  private func refresh(_ run: HeldRuns.Run) async throws(StateError) {
-    guard let found = try await entries(after: HeldRuns.Mark(run.log), epoch: run.epoch) else {
+  private func refresh(_ run: HeldRuns.Run, isSure: Bool = false) async throws(StateError) {
+    guard let found = try await entries(after: HeldRuns.Mark(run.log), epoch: run.epoch, isSure: isSure) else {
       return held.forget(run.log.record.id)
     }
     _ = try noting(found, of: run)
@@ -587,8 +601,10 @@ actor SharedWriter {
   /// What follows what was kept of a run; nil if it is over.
   ///
   /// - Throws: If it is gone; the run then waits for a person.
-  private func entries(after mark: HeldRuns.Mark, epoch: Int) async throws(StateError) -> ArraySlice<LogEntry>? {
-    guard let found = try await entries(of: mark.run, after: mark.number - 1) else { return nil }
+  private func entries(
+    after mark: HeldRuns.Mark, epoch: Int, isSure: Bool = false
+  ) async throws(StateError) -> ArraySlice<LogEntry>? {
+    guard let found = try await entries(of: mark.run, after: mark.number - 1, isSure: isSure) else { return nil }
     guard let first = found.first, first.number == mark.number, first.sum == mark.sum else {
       throw try await pauseCut(mark, epoch: epoch)
     }
@@ -643,9 +659,11 @@ actor SharedWriter {
     held.take(HeldRuns.Run(log, epoch: 1), by: worker)
   }
 
-  private func entries(of id: String, after number: Int) async throws(StateError) -> [LogEntry]? {
+  private func entries(
+    of id: String, after number: Int, isSure: Bool = false
+  ) async throws(StateError) -> [LogEntry]? {
     try await untilKnown { [database] () async throws(DatabaseError) in
-      try await database.entries(of: id, after: number)
+      try await database.entries(of: id, after: number, isSure: isSure)
     }
   }
 
@@ -739,5 +757,14 @@ extension StateError {
     var error = StateError(.invalid, "other programs changed the same again and again; try it once more")
     error.isOutrun = true
     return error
+  }
+}
+
+extension LoggedRun {
+  /// What a request to cancel the run comes to if its log can't be read: it ends at once.
+  fileprivate func ends(by event: StateEvent) -> [StateEvent] {
+    guard let damage, case .cancelRequested(let request) = event else { return [] }
+    let error = RunError(.internal, "\(damage); it was cancelled as far as it could be read, without 'finally'")
+    return [.runEnded(RunEnded(run: record.id, at: request.at, status: .cancelled, error: error))]
   }
 }

@@ -42,6 +42,18 @@ package final class SimulatedConnection: SharedDatabase {
     return database.look { $0 }
   }
 
+  /// A statement that changes something, with what may happen to it: nothing of it is done, or its answer is lost.
+  private func changing<Answer>(
+    _ body: () async throws(DatabaseError) -> Answer
+  ) async throws(DatabaseError) -> Answer {
+    let fault = database.nextFault()
+    if fault == .unsent { throw .unavailable("the connection was lost") }
+    if fault == .undone { throw .unknown("the connection was lost") }
+    let answer = try await body()
+    if fault != nil { throw .unknown("the connection was lost") }
+    return answer
+  }
+
   // MARK: Logs
 
   package func append(
@@ -61,7 +73,7 @@ package final class SimulatedConnection: SharedDatabase {
     return try outcome.get()
   }
 
-  package func entries(of run: String, after number: Int) async throws(DatabaseError) -> [LogEntry]? {
+  package func entries(of run: String, after number: Int, isSure: Bool) async throws(DatabaseError) -> [LogEntry]? {
     let tables = try await tables()
     guard tables.open[run] != nil else { return nil }
     var entries = (tables.logs[run] ?? []).filter { $0.number > number }
@@ -70,8 +82,10 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func fold(_ logs: [(run: String, log: FoldedLog)]) async throws(DatabaseError) {
-    _ = try await tables()
-    database.write { tables in for (run, log) in logs { tables.open[run]?.folded = log } }
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      database.write { tables in for (run, log) in logs { tables.open[run]?.folded = log } }
+    }
   }
 
   package func transact<Outcome: Sendable>(
@@ -191,33 +205,37 @@ package final class SimulatedConnection: SharedDatabase {
   package func lead(
     _ worker: WorkerIdentity, lease: TimeSpan, clock: Timestamp, isWilling: Bool
   ) async throws(DatabaseError) -> Int? {
-    _ = try await tables()
-    let offset = clock.span(since: database.time.now()) ?? LeaderRow.mostOffset + .seconds(1)
-    database.write { $0.workers[worker.id]?.clockOffset = offset }
-    let isPunctual = offset <= LeaderRow.mostOffset && offset >= .zero - LeaderRow.mostOffset
-    guard isWilling, isPunctual else { return nil }
-    return try await changeLeader { [database] tables in
-      let now = database.time.elapsed()
-      guard let known = tables.workers[worker.id], known.leaseUntil > now, !known.isDraining,
-        tables.leader.worker == worker.id || tables.leader.until < now
-      else { return nil }
-      if tables.leader.worker != worker.id {
-        tables.leader.epoch += 1
-        tables.leader.version += 1
+    try await changing { () async throws(DatabaseError) -> Int? in
+      _ = try await tables(forWriting: true)
+      let offset = clock.span(since: database.time.now()) ?? LeaderRow.mostOffset + .seconds(1)
+      database.write { $0.workers[worker.id]?.clockOffset = offset }
+      let isPunctual = offset <= LeaderRow.mostOffset && offset >= .zero - LeaderRow.mostOffset
+      guard isWilling, isPunctual else { return nil }
+      return try await changeLeader { [database] tables in
+        let now = database.time.elapsed()
+        guard let known = tables.workers[worker.id], known.leaseUntil > now, !known.isDraining,
+          tables.leader.worker == worker.id || tables.leader.until < now
+        else { return nil }
+        if tables.leader.worker != worker.id {
+          tables.leader.epoch += 1
+          tables.leader.version += 1
+        }
+        (tables.leader.worker, tables.leader.until) = (worker.id, now + lease)
+        return tables.leader.epoch
       }
-      (tables.leader.worker, tables.leader.until) = (worker.id, now + lease)
-      return tables.leader.epoch
     }
   }
 
   package func resign(_ worker: WorkerIdentity) async throws(DatabaseError) {
-    _ = try await tables()
-    let isVacant = try await changeLeader { tables in
-      guard tables.leader.worker == worker.id else { return false }
-      (tables.leader.worker, tables.leader.until) = (nil, .zero - .seconds(1))
-      return true
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      let isVacant = try await changeLeader { tables in
+        guard tables.leader.worker == worker.id else { return false }
+        (tables.leader.worker, tables.leader.until) = (nil, .zero - .seconds(1))
+        return true
+      }
+      if isVacant { database.hint(.vacant) }
     }
-    if isVacant { database.hint(.vacant) }
   }
 
   /// Waits for the transactions that rely on who leads.
@@ -231,31 +249,37 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func ask(_ id: String, _ text: String) async throws(DatabaseError) {
-    _ = try await tables()
-    database.write { tables in
-      if !tables.requests.contains(where: { $0.id == id }) { tables.requests.append((id, text, nil, nil)) }
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      database.write { tables in
+        if !tables.requests.contains(where: { $0.id == id }) { tables.requests.append((id, text, nil, nil)) }
+      }
+      database.hint(.changed)
     }
-    database.hint(.changed)
   }
 
   package func takeRequests(by worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
-    _ = try await tables()
-    let now = database.time.elapsed()
-    return database.update { [flaw = database.flaw] tables in
-      guard tables.leader.worker == worker.id, tables.leader.until > now else { return [] }
-      var texts: [String] = []
-      for place in tables.requests.indices where tables.requests[place].takenBy == nil {
-        if flaw != .takesRequestsAgain { tables.requests[place].takenBy = worker.id }
-        texts.append(tables.requests[place].text)
+    try await changing { () async throws(DatabaseError) -> [String] in
+      _ = try await tables(forWriting: true)
+      let now = database.time.elapsed()
+      return database.update { [flaw = database.flaw] tables in
+        guard tables.leader.worker == worker.id, tables.leader.until > now else { return [] }
+        var texts: [String] = []
+        for place in tables.requests.indices where tables.requests[place].takenBy == nil {
+          if flaw != .takesRequestsAgain { tables.requests[place].takenBy = worker.id }
+          texts.append(tables.requests[place].text)
+        }
+        return texts
       }
-      return texts
     }
   }
 
   package func answer(_ id: String, _ text: String) async throws(DatabaseError) {
-    _ = try await tables()
-    database.write { tables in
-      if let place = tables.requests.firstIndex(where: { $0.id == id }) { tables.requests[place].answer = text }
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      database.write { tables in
+        if let place = tables.requests.firstIndex(where: { $0.id == id }) { tables.requests[place].answer = text }
+      }
     }
   }
 
@@ -264,10 +288,12 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func forgetRequest(_ id: String) async throws(DatabaseError) -> Bool {
-    _ = try await tables()
-    return database.update { tables in
-      guard let place = tables.requests.firstIndex(where: { $0.id == id }) else { return true }
-      return tables.requests.remove(at: place).takenBy != nil
+    try await changing { () async throws(DatabaseError) -> Bool in
+      _ = try await tables(forWriting: true)
+      return database.update { tables in
+        guard let place = tables.requests.firstIndex(where: { $0.id == id }) else { return true }
+        return tables.requests.remove(at: place).takenBy != nil
+      }
     }
   }
 
@@ -302,28 +328,34 @@ package final class SimulatedConnection: SharedDatabase {
   // MARK: Workers
 
   package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
-    _ = try await tables(forWriting: true)
-    let (until, since) = (database.time.elapsed() + lease, database.time.now())
-    return database.update { tables in
-      tables.lastWorker += 1
-      tables.workers[tables.lastWorker] = SimulatedDatabase.Worker(terms: terms, leaseUntil: until, since: since)
-      return WorkerIdentity(id: tables.lastWorker)
+    try await changing { () async throws(DatabaseError) -> WorkerIdentity in
+      _ = try await tables(forWriting: true)
+      let (until, since) = (database.time.elapsed() + lease, database.time.now())
+      return database.update { tables in
+        tables.lastWorker += 1
+        tables.workers[tables.lastWorker] = SimulatedDatabase.Worker(terms: terms, leaseUntil: until, since: since)
+        return WorkerIdentity(id: tables.lastWorker)
+      }
     }
   }
 
   package func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError) {
-    _ = try await tables(forWriting: true)
-    database.update { $0.workers[worker.id]?.terms = terms }
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      database.update { $0.workers[worker.id]?.terms = terms }
+    }
   }
 
   package func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> LeaseRenewal {
-    _ = try await tables(forWriting: true)
-    let now = database.time.elapsed()
-    return database.update { tables in
-      guard let known = tables.workers[worker.id], known.leaseUntil > now else { return .over }
-      tables.workers[worker.id]?.leaseUntil = now + lease
-      return .renewed(
-        isDraining: known.isDraining, hasDead: tables.workers.values.contains { $0.leaseUntil < now })
+    try await changing { () async throws(DatabaseError) -> LeaseRenewal in
+      _ = try await tables(forWriting: true)
+      let now = database.time.elapsed()
+      return database.update { tables in
+        guard let known = tables.workers[worker.id], known.leaseUntil > now else { return .over }
+        tables.workers[worker.id]?.leaseUntil = now + lease
+        return .renewed(
+          isDraining: known.isDraining, hasDead: tables.workers.values.contains { $0.leaseUntil < now })
+      }
     }
   }
 
@@ -344,23 +376,27 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func setDraining(_ isDraining: Bool, _ worker: WorkerIdentity) async throws(DatabaseError) -> Bool {
-    _ = try await tables(forWriting: true)
-    return database.update { tables in
-      tables.workers[worker.id]?.isDraining = isDraining
-      return tables.workers[worker.id] != nil
+    try await changing { () async throws(DatabaseError) -> Bool in
+      _ = try await tables(forWriting: true)
+      return database.update { tables in
+        tables.workers[worker.id]?.isDraining = isDraining
+        return tables.workers[worker.id] != nil
+      }
     }
   }
 
   package func reap() async throws(DatabaseError) -> [String] {
-    _ = try await tables(forWriting: true)
-    let now = database.time.elapsed()
-    let names = database.update { tables in
-      let dead = tables.workers.filter { $0.value.leaseUntil < now }
-      for id in dead.keys { tables.forget(id) }
-      return dead.values.map(\.terms.name).sorted { $0.precedesByScalars($1) }
+    try await changing { () async throws(DatabaseError) -> [String] in
+      _ = try await tables(forWriting: true)
+      let now = database.time.elapsed()
+      let names = database.update { tables in
+        let dead = tables.workers.filter { $0.value.leaseUntil < now }
+        for id in dead.keys { tables.forget(id) }
+        return dead.values.map(\.terms.name).sorted { $0.precedesByScalars($1) }
+      }
+      if !names.isEmpty { database.hint() }
+      return names
     }
-    if !names.isEmpty { database.hint() }
-    return names
   }
 
   package func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
@@ -368,34 +404,40 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func suspect(_ workers: [WorkerIdentity]) async throws(DatabaseError) {
-    _ = try await tables(forWriting: true)
-    let ids = Set(workers.map(\.id))
-    database.write { tables in
-      for (id, run) in tables.open where run.owner.map(ids.contains) == true { tables.open[id]?.isSuspect = true }
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      let ids = Set(workers.map(\.id))
+      database.write { tables in
+        for (id, run) in tables.open where run.owner.map(ids.contains) == true { tables.open[id]?.isSuspect = true }
+      }
     }
   }
 
   package func leave(_ worker: WorkerIdentity) async throws(DatabaseError) {
-    _ = try await tables(forWriting: true)
-    database.write { $0.forget(worker.id) }
-    database.hint()
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      database.write { $0.forget(worker.id) }
+      database.hint()
+    }
   }
 
   package func claim(
     _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
   ) async throws(DatabaseError) -> [ClaimedRun] {
-    let tables = try await tables()
-    guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed(), !known.isDraining else {
-      return []
+    try await changing { () async throws(DatabaseError) -> [ClaimedRun] in
+      let tables = try await tables(forWriting: true)
+      guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed(), !known.isDraining else {
+        return []
+      }
+      let now = database.time.now()
+      let due = tables.open.values.filter { $0.owner == nil && $0.canRun(terms) && $0.dueAt.map { $0 <= now } == true }
+        .sorted { ($0.dueAt ?? .latest, $0.row.id) < ($1.dueAt ?? .latest, $1.row.id) }
+      var claimed: [ClaimedRun] = []
+      for run in due.prefix(most) {
+        if let run = try claim(run, in: tables, worker, terms, at: instant) { claimed.append(run) }
+      }
+      return claimed
     }
-    let now = database.time.now()
-    let due = tables.open.values.filter { $0.owner == nil && $0.canRun(terms) && $0.dueAt.map { $0 <= now } == true }
-      .sorted { ($0.dueAt ?? .latest, $0.row.id) < ($1.dueAt ?? .latest, $1.row.id) }
-    var claimed: [ClaimedRun] = []
-    for run in due.prefix(most) {
-      if let run = try claim(run, in: tables, worker, terms, at: instant) { claimed.append(run) }
-    }
-    return claimed
   }
 
   /// Claims a run, unless another does meanwhile.
@@ -435,70 +477,80 @@ package final class SimulatedConnection: SharedDatabase {
   package func claim(
     _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp
   ) async throws(DatabaseError) -> RunClaim {
-    let tables = try await tables()
-    guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed() else {
-      throw .unavailable("the lease on runs is over")
+    try await changing { () async throws(DatabaseError) -> RunClaim in
+      let tables = try await tables(forWriting: true)
+      guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed() else {
+        throw .unavailable("the lease on runs is over")
+      }
+      if known.isDraining { return .draining }
+      guard let open = tables.open[run] else { return .over }
+      if let owner = open.owner { return .held(by: tables.workers[owner]?.terms.name ?? "", id: owner) }
+      let isElsewhere = (open.row.home ?? terms.home) != terms.home
+      let lacking =
+        open.row.needs.filter { !terms.offers.contains($0) } + (isElsewhere ? [RunNeed.home(open.row.home ?? "")] : [])
+      if !lacking.isEmpty { return .lacking(lacking) }
+      if let damage = try tables.run(run)?.damage { throw .unusable(damage) }
+      guard let claimed = try claim(open, in: tables, worker, terms, at: instant) else {
+        throw .conflict("another program claimed the run \(run)")
+      }
+      return .claimed(claimed)
     }
-    if known.isDraining { return .draining }
-    guard let open = tables.open[run] else { return .over }
-    if let owner = open.owner { return .held(by: tables.workers[owner]?.terms.name ?? "", id: owner) }
-    let isElsewhere = (open.row.home ?? terms.home) != terms.home
-    let lacking =
-      open.row.needs.filter { !terms.offers.contains($0) } + (isElsewhere ? [RunNeed.home(open.row.home ?? "")] : [])
-    if !lacking.isEmpty { return .lacking(lacking) }
-    if let damage = try tables.run(run)?.damage { throw .unusable(damage) }
-    guard let claimed = try claim(open, in: tables, worker, terms, at: instant) else {
-      throw .conflict("another program claimed the run \(run)")
-    }
-    return .claimed(claimed)
   }
 
   package func release(_ run: String, at number: Int, of worker: WorkerIdentity) async throws(DatabaseError) -> Bool {
-    _ = try await tables(forWriting: true)
-    let isReleased = database.update { tables in
-      guard let open = tables.open[run], open.owner == worker.id, !open.hasNews,
-        (tables.logs[run]?.last?.number ?? 0) <= number
-      else { return false }
-      tables.open[run]?.owner = nil
-      return true
+    try await changing { () async throws(DatabaseError) -> Bool in
+      _ = try await tables(forWriting: true)
+      let isReleased = database.update { tables in
+        guard let open = tables.open[run], open.owner == worker.id, !open.hasNews,
+          (tables.logs[run]?.last?.number ?? 0) <= number
+        else { return false }
+        tables.open[run]?.owner = nil
+        return true
+      }
+      if isReleased { database.hint() }
+      return isReleased
     }
-    if isReleased { database.hint() }
-    return isReleased
   }
 
   package func abandon(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
-    _ = try await tables(forWriting: true)
-    database.write { tables in
-      for id in runs where tables.open[id]?.owner == worker.id { tables.free(id) }
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      database.write { tables in
+        for id in runs where tables.open[id]?.owner == worker.id { tables.free(id) }
+      }
+      database.hint()
     }
-    database.hint()
   }
 
   package func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool {
-    _ = try await tables(forWriting: true)
-    return database.update { tables in
-      let ahead = tables.open.values.filter { other in
-        other.row.group == group && other.row.id != run
-          && (other.hasPlace || other.row.id < run && tables.waitsForPlace(other))
+    try await changing { () async throws(DatabaseError) -> Bool in
+      _ = try await tables(forWriting: true)
+      return database.update { tables in
+        let ahead = tables.open.values.filter { other in
+          other.row.group == group && other.row.id != run
+            && (other.hasPlace || other.row.id < run && tables.waitsForPlace(other))
+        }
+        guard tables.open[run]?.hasPlace == true || ahead.count < limit else { return false }
+        tables.open[run]?.hasPlace = true
+        return true
       }
-      guard tables.open[run]?.hasPlace == true || ahead.count < limit else { return false }
-      tables.open[run]?.hasPlace = true
-      return true
     }
   }
 
   package func wakeQueued() async throws(DatabaseError) {
-    _ = try await tables(forWriting: true)
-    database.write { tables in
-      for (group, runs) in Dictionary(grouping: tables.open.values, by: \.row.group) where group != nil {
-        let taken = runs.count(where: \.hasPlace)
-        let waiting = runs.filter(tables.waitsForPlace).sorted { $0.row.id < $1.row.id }
-        for (place, run) in waiting.enumerated() where place < (run.row.groupLimit ?? 0) - taken {
-          tables.open[run.row.id]?.hasNews = true
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      database.write { tables in
+        for (group, runs) in Dictionary(grouping: tables.open.values, by: \.row.group) where group != nil {
+          let taken = runs.count(where: \.hasPlace)
+          let waiting = runs.filter(tables.waitsForPlace).sorted { $0.row.id < $1.row.id }
+          for (place, run) in waiting.enumerated() where place < (run.row.groupLimit ?? 0) - taken {
+            tables.open[run.row.id]?.hasNews = true
+          }
         }
       }
+      database.hint()
     }
-    database.hint()
   }
 
   package func places(of runs: [String], onlyParked: Bool) async throws(DatabaseError) -> [String: RunPlace] {
@@ -529,39 +581,47 @@ package final class SimulatedConnection: SharedDatabase {
   package func queue(
     _ call: String, on connection: String, of worker: WorkerIdentity
   ) async throws(DatabaseError) -> Int {
-    _ = try await tables(forWriting: true)
-    let before: Int? = database.update { tables in
-      if tables.workers[worker.id] != nil, !tables.calls.contains(where: { $0.id == call }) {
-        tables.calls.append((call, connection, worker.id))
+    try await changing { () async throws(DatabaseError) -> Int in
+      _ = try await tables(forWriting: true)
+      let before: Int? = database.update { tables in
+        if tables.workers[worker.id] != nil, !tables.calls.contains(where: { $0.id == call }) {
+          tables.calls.append((call, connection, worker.id))
+        }
+        let calls = tables.calls.filter { $0.connection == connection }
+        return calls.firstIndex { $0.id == call }
       }
-      let calls = tables.calls.filter { $0.connection == connection }
-      return calls.firstIndex { $0.id == call }
+      guard let before else { throw .unavailable("the lease on runs is over") }
+      return before
     }
-    guard let before else { throw .unavailable("the lease on runs is over") }
-    return before
   }
 
   package func endCalls(_ calls: [String]) async throws(DatabaseError) {
-    _ = try await tables(forWriting: true)
-    database.write { tables in tables.calls.removeAll { calls.contains($0.id) } }
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      database.write { tables in tables.calls.removeAll { calls.contains($0.id) } }
+    }
   }
 
   package func tell(_ run: String) async throws(DatabaseError) {
-    _ = try await tables(forWriting: true)
-    database.write { $0.open[run]?.hasNews = true }
-    database.hint()
+    try await changing { () async throws(DatabaseError) -> Void in
+      _ = try await tables(forWriting: true)
+      database.write { $0.open[run]?.hasNews = true }
+      database.hint()
+    }
   }
 
   package func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
-    _ = try await tables(forWriting: true)
-    let told = database.update { tables in
-      let told = tables.open.filter { $0.value.owner == worker.id && $0.value.hasNews }.keys
-      for id in told { tables.open[id]?.hasNews = false }
-      return told.sorted { $0.precedesByScalars($1) }
+    try await changing { () async throws(DatabaseError) -> [String] in
+      _ = try await tables(forWriting: true)
+      let told = database.update { tables in
+        let told = tables.open.filter { $0.value.owner == worker.id && $0.value.hasNews }.keys
+        for id in told { tables.open[id]?.hasNews = false }
+        return told.sorted { $0.precedesByScalars($1) }
+      }
+      // It is done, and its answer may be lost.
+      try database.failReading()
+      return told
     }
-    // It is done, and its answer may be lost.
-    try database.failReading()
-    return told
   }
 
   package func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan? {

@@ -224,9 +224,12 @@ package final class SimulatedDatabase: Sendable {
     return answer
   }
 
+  /// What becomes of the next statement; nil for nothing bad.
+  func nextFault() -> Fault? { faults.withLock { $0 }.next() }
+
   /// What becomes of a statement that reads.
   func failReading() throws(DatabaseError) {
-    switch faults.withLock({ $0 }).next() {
+    switch nextFault() {
     case .none: break
     case .unsent: throw .unavailable("the connection was lost")
     case .undone, .unanswered, .late: throw .unknown("the connection was lost")
@@ -235,7 +238,7 @@ package final class SimulatedDatabase: Sendable {
 
   /// Does what `changes` say as a whole, or with an answer that is lost.
   func commit(_ changes: DatabaseChanges, of transaction: Int) throws(DatabaseError) {
-    let fault = faults.withLock { $0 }.next()
+    let fault = nextFault()
     if fault == .unsent { throw .unavailable("the connection was lost") }
     if fault == .undone { return try lose() }
     if content.withLock({ transaction <= $0.lastLost }) { throw .unavailable("the server was lost") }
@@ -255,7 +258,7 @@ package final class SimulatedDatabase: Sendable {
 
   /// Writes entries each for itself.
   func append(_ entries: [LogEntry], changing rows: [OpenRunRow]) throws(DatabaseError) -> Set<String> {
-    let fault = faults.withLock { $0 }.next()
+    let fault = nextFault()
     if fault == .unsent { throw .unavailable("the connection was lost") }
     let kept = change { content in
       var kept: Set<String> = []

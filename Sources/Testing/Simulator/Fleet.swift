@@ -19,10 +19,13 @@ package struct FleetSimulation: Sendable {
   package var moves: Int
   /// What is wrong with the database.
   package var flaw: SimulatedDatabase.Flaw?
+  /// Whether servers take over that are behind.
+  package var isBehind: Bool
 
-  package init(seed: UInt64, flaw: SimulatedDatabase.Flaw? = nil) {
+  package init(seed: UInt64, flaw: SimulatedDatabase.Flaw? = nil, isBehind: Bool = false) {
     self.seed = seed
     self.flaw = flaw
+    self.isBehind = isBehind
     moves = 20 + Int(seed % 3) * 10
   }
 
@@ -72,6 +75,7 @@ private final class Fleet {
   private let database: SimulatedDatabase
   private let weather: Weather
   private let moves: Int
+  private let isBehind: Bool
   /// The database's clock.
   private let clock: ManualClock
   private var machines: [Machine?] = [nil, nil, nil]
@@ -87,6 +91,7 @@ private final class Fleet {
     let seed = simulation.seed
     self.thread = thread
     moves = simulation.moves
+    isBehind = simulation.isBehind
     audit = Audit(isTold: isTold)
     service = SimulatedService(seed: seed &+ 3, audit, Seams())
     place = SimulatedPlace(seed: seed)
@@ -136,21 +141,25 @@ private final class Fleet {
     let machine = ManualClock(clock.now().advanced(by: offsets[index]) ?? clock.now())
     let time = CorrectedTime(machine)
     let life = ProgramLife(service, FaultyFileSystem(), isLimited: false)
-    life.keep { [database] in database.run($0) }
     let token = SimulatedPlugin.register(life)
     let connection = SimulatedConnection(database)
     let terms = WorkerTerms(name: "m\(index)", home: "m\(index):/srv", capacity: 8)
     let store = SharedStateStore(
       connection, terms: terms, time: time, clock: time, chance: { [place] in place.chances.next() },
       newReceipt: { [place] in place.ids.next(at: ManualClock.start) })
+    // What a server has lost that was behind, the machine still knows.
+    life.keep { [database, isBehind] in isBehind ? store.run($0) : database.run($0) }
     let agent = place.agent(
       on: store, keptIn: store, token: token, time: time, redactor: Seams().redactor, isLimited: false)
     machines[index] = Machine(
       life: life, token: token, connection: connection, store: store, agent: agent, clock: machine)
     audit.note("m\(index) starts at \(clock.now()), its clock \(offsets[index]) off")
     // Ends when it serves.
-    Task {
+    Task { [audit] in
       await agent.host.observe { if case .failed(let error) = $0 { life.fail(error) } }
+      await agent.schedules?.observe { news in
+        if case .madeAgain(let reason) = news { audit.note("m\(index) reads the schedules again: \(reason)") }
+      }
       await store.readClock()
       await agent.serve()
     }
@@ -239,6 +248,7 @@ private final class Fleet {
   private var openRuns: [RunRecord] { database.openRuns.compactMap { database.run($0) } }
 
   private func move() {
+    if isBehind, one(in: 6) { failOver() }
     for index in machines.indices where machines[index] == nil && one(in: 3) { start(index) }
     for (index, machine) in living where machine.life.hasFailed { die(index) }
     guard let (index, machine) = pick(living) else { return start(0) }
@@ -267,6 +277,23 @@ private final class Fleet {
     case 22: if let run = pick(open) { pause(run.id, machine) }
     default: service.mood = .rough(number(0..<50))
     }
+  }
+
+  /// Has a standby take over that is behind, after a time in which nobody may reach the server.
+  private func failOver() {
+    audit.note("a standby is behind")
+    database.holdBack()
+    pass(.milliseconds(number(0..<3000)))
+    let chance = weather.chance
+    if one(in: 2) {
+      weather.chance = 100
+      pass(.milliseconds(number(1000..<30_000)))
+    }
+    audit.note("it takes over")
+    database.failOver()
+    weather.chance = chance
+    // A machine that starts knows nothing of what was lost, so the others need the time to tell.
+    pass(.seconds(20))
   }
 
   private func begin(_ machine: Machine) {
@@ -339,6 +366,8 @@ private final class Fleet {
 
   private func resume(_ run: String, _ machine: Machine) {
     audit.note("resume \(run)")
+    // Whoever resumes it has looked what was done.
+    if database.run(run)?.reason?.contains("took over that was behind") == true { service.forgive(run) }
     // Ends when the run continues.
     Task { try? await machine.agent.host.resume(run) }
   }
@@ -416,7 +445,7 @@ private final class Fleet {
       {
         audit.fail("the slot \(slot) of \(schedule) started two runs")
       }
-      if cancelled.contains(id), run.pendingCancel == nil, run.status != .cancelled,
+      if !isBehind, cancelled.contains(id), run.pendingCancel == nil, run.status != .cancelled,
         !database.log(of: id).contains(where: { $0.events.contains("cancelRequested") })
       {
         audit.fail("the run \(id) doesn't know that it was cancelled, though it was said to be kept")
@@ -433,10 +462,10 @@ private final class Fleet {
       }
     }
     let items = database.items
-    for id in told.events.sorted() where !items.contains(where: { $0.name == ItemName(.event, id) }) {
+    for id in told.events.sorted() where !isBehind && !items.contains(where: { $0.name == ItemName(.event, id) }) {
       audit.fail("the event \(id) is gone, though it was said to be kept")
     }
-    service.checkEnds(of: ended)
+    service.checkEnds(of: ended.filter { !service.isForgiven($0.id) })
     let texts =
       items.map(\.text) + finished.map(\.text) + database.loggedRuns.flatMap { database.log(of: $0).map(\.events) }
     if texts.contains(where: { $0.contains(SimulatedService.secret) }) { audit.fail("a secret stands in the database") }
@@ -450,13 +479,17 @@ private final class Fleet {
     for (index, entry) in log.enumerated() {
       if entry.number != index + 1 { audit.fail("the log of \(id) has a gap at \(entry.number)") }
       let isClaim = entry.events.contains("runClaimed")
-      if entry.epoch < epoch, entry.epoch != 0 || isClaim {
-        audit.fail("entry \(entry.number) of \(id) goes back from claim \(epoch) to \(entry.epoch)")
+      // Whoever finds that something is lost may have had a claim that is lost, too.
+      if !isBehind || !entry.events.contains("took over that was behind") {
+        // Whoever isn't its holder may add to it, as one that cancels it does.
+        if entry.epoch < epoch, entry.epoch != 0 || isClaim {
+          audit.fail("entry \(entry.number) of \(id) goes back from claim \(epoch) to \(entry.epoch)")
+        }
+        if entry.epoch > epoch, !isClaim, entry.number > 1 {
+          audit.fail("entry \(entry.number) of \(id) is of claim \(entry.epoch), which is none")
+        }
+        epoch = max(epoch, entry.epoch)
       }
-      if entry.epoch > epoch, !isClaim, entry.number > 1 {
-        audit.fail("entry \(entry.number) of \(id) is of claim \(entry.epoch), which is none")
-      }
-      epoch = max(epoch, entry.epoch)
       do throws(RecordError) {
         for event in try [StateEvent](text: entry.events) {
           if var known = run {

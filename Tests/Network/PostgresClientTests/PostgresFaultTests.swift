@@ -220,14 +220,18 @@ import Testing
       #expect(try await isEncrypted())
       settings.rootCertificate = nil
       let untrusted = await failure { try await PostgresConnection.open(settings) }
+      let reasonOfCertificate =
+        "SSL error: certificate verify failed; name a file with the certificate that signed the server's: postgres: { "
+        + "rootCertificate: FILE }"
       #expect(
         untrusted
-          == PostgresError(
-            .unreachable, "can't connect to PostgreSQL at \(settings): SSL error: certificate verify failed"))
+          == PostgresError(.unreachable, "can't connect to PostgreSQL at \(settings): \(reasonOfCertificate)"))
       settings.host = "127.0.0.1"
       settings.rootCertificate = "\(server.folder).pem"
       let misnamed = await failure { try await PostgresConnection.open(settings) }
-      let reason = "server certificate for \"localhost\" (and 1 other name) does not match host name \"127.0.0.1\""
+      let reason =
+        "server certificate for \"localhost\" (and 1 other name) does not match host name \"127.0.0.1\"; write a name "
+        + "that is in the server's certificate in 'state' of errand.yaml"
       #expect(misnamed == PostgresError(.unreachable, "can't connect to PostgreSQL at \(settings): \(reason)"))
     }
   }

@@ -82,9 +82,11 @@ import Testing
           program: "test"))
     ])
     for number in 0..<700 {
-      try await first.append([
-        .stepBegan(StepBegan(run: Self.run, at: now, step: "a[\(number)]", now: now, status: .running))
-      ])
+      let began = StateEvent.stepBegan(
+        StepBegan(run: Self.run, at: now, step: "a[\(number)]", now: now, status: .running))
+      // Some go by a transaction, as those do that store a value.
+      let value = StateEvent.valueSet(ValueSet(at: now, name: "n", value: .inline(.int(number))))
+      try await first.append(number % 7 == 0 ? [began, value] : [began])
     }
     let record = try #require(first.run(Self.run))
     // Behind the fold, which is written by the same connection.

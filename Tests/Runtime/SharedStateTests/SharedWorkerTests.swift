@@ -261,12 +261,12 @@ import Testing
   }
 
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
-  func `A run whose log was changed by somebody waits for a person, and holds up no other`() async throws {
+  func `A run whose log was changed by somebody waits for a person to cancel it, and holds up no other`() async throws {
     let settings = try await PostgresServer.database()
     try await PostgresDatabase.migrate([settings])
     let client = SharedStateStore(try await PostgresDatabase.open([settings]))
     let now = SystemTime().now()
-    let runs = (1...3).map(Self.id)
+    let runs = (1...4).map(Self.id)
     for run in runs { try await client.append([Self.created(run, at: now)]) }
     for run in runs { try await client.append([Self.running(run, at: now)]) }
     let connection = try await PostgresConnection.open(settings)
@@ -274,6 +274,7 @@ import Testing
       try await connection.run(
         "update errand.entry set events = events || ' ' where run = $1 and number = $2", .uuid(run), .int64(number))
     }
+    try await connection.run("update errand.run set epoch = $2 where id = $1", .uuid(runs[3]), .int64(.max))
     connection.close()
     let worker = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "a"))
     try await worker.join(takingUp: true)
@@ -281,9 +282,19 @@ import Testing
     let damaged = try #require(await client.openRun(runs[0]))
     #expect(damaged.status == .paused)
     #expect(damaged.reason?.hasPrefix("the log of the run \(runs[0]) can't be read: ") == true)
-    #expect(await client.openRuns(OpenRunQuery()).map(\.id) == [runs[0], runs[2]])
-    await #expect(throws: StateError.self) { try await worker.take(runs[0]) }
-    await #expect(throws: StateError.self) { try await client.append([Self.running(runs[0], at: now)]) }
+    #expect(await client.openRuns(OpenRunQuery()).map(\.id) == runs)
+    let unread = try #require(await client.openRun(runs[1]))
+    #expect((unread.recipe, unread.createdAt.seconds) == (damaged.recipe, damaged.createdAt.seconds))
+    #expect(unread.reason?.hasSuffix("it can only be cancelled: errand runs cancel \(runs[1])") == true)
+    for run in runs[0...1] {
+      await #expect(throws: StateError.self) { try await worker.take(run) }
+      await #expect(throws: StateError.self) { try await client.append([Self.running(run, at: now)]) }
+      try await worker.append([.cancelRequested(CancelRequested(run: run, at: now))])
+      let ended = try #require(try await client.finishedRun(run))
+      #expect(ended.status == .cancelled)
+      #expect(ended.error?.message.contains("without 'finally'") == true)
+    }
+    #expect(await client.openRuns(OpenRunQuery()).map(\.id) == Array(runs[2...]))
     for store in [client, worker] { try await store.close() }
   }
 

@@ -14,11 +14,32 @@ import Testing
   private static let asked = getenv("ERRAND_SEED").flatMap { UInt64(String(cString: $0)) }
 
   @Test(arguments: 0..<parts) func `the promise holds on several machines`(part: UInt64) async throws {
+    try await FleetTests.play(part, isBehind: false)
+  }
+
+  @Test(arguments: 0..<parts)
+  func `nothing is done twice without a word where a server takes over that was behind`(part: UInt64) async throws {
+    try await FleetTests.play(part, isBehind: true)
+  }
+
+  private static func play(_ part: UInt64, isBehind: Bool) async throws {
     for seed in stride(from: part, to: FleetTests.count, by: UInt64.Stride(FleetTests.parts)) {
       let seed = FleetTests.asked ?? seed
-      let report = try #require(await FleetSimulation(seed: seed).run())
+      let report = try #require(await FleetSimulation(seed: seed, isBehind: isBehind).run())
       #expect(report.fault == nil, "\(report.text(lines: FleetTests.asked == nil ? 60 : .max))")
       if report.fault != nil || FleetTests.asked != nil { return }
     }
+  }
+
+  /// `CrowdTests` and `HandoverTests` find the others.
+  @Test(arguments: [
+    SimulatedDatabase.Flaw.answersAtOnce, .trustsLostAnswers, .ignoresVersion, .keepsVersion, .claimsWithoutEntry,
+  ])
+  func `an error of the database is found`(flaw: SimulatedDatabase.Flaw) async throws {
+    for seed in 0..<40 as Range<UInt64> {
+      let report = try #require(await FleetSimulation(seed: seed, flaw: flaw).run())
+      if report.fault != nil { return }
+    }
+    Issue.record("\(flaw) was not found in 40 seeds")
   }
 }
