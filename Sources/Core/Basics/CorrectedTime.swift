@@ -2,12 +2,14 @@ import Synchronization
 
 /// The clock of a machine, put right by another one that several machines share, such as a database's.
 ///
-/// A clock that is off by less than can be told, or than it matters, is left as it is, so that it doesn't jump with every
-/// answer.
+/// From the first answer of the other clock on, it goes by the time that passes, and never by the machine's clock, which
+/// somebody may set: nothing that is due in an hour may be due at once for that. What is off by less than can be told, or
+/// than it matters, is left as it is, so that it doesn't jump with every answer.
 package final class CorrectedTime: TimeSource {
   /// The machine's own clock.
   package let base: any TimeSource
-  private let correction = Mutex(TimeSpan.zero)
+  /// What it showed at an instant of the time that passes; nil before the other clock answered.
+  private let anchor = Mutex<(instant: Timestamp, elapsed: TimeSpan)?>(nil)
 
   /// The most that a clock may be off.
   private static let most = TimeSpan.milliseconds(500)
@@ -15,8 +17,8 @@ package final class CorrectedTime: TimeSource {
   package init(_ base: any TimeSource) { self.base = base }
 
   package func now() -> Timestamp {
-    let instant = base.now()
-    return instant.advanced(by: correction.withLock { $0 }) ?? instant
+    guard let anchor = anchor.withLock({ $0 }) else { return base.now() }
+    return anchor.instant.advanced(by: base.elapsed() - anchor.elapsed) ?? anchor.instant
   }
 
   package func elapsed() -> TimeSpan { base.elapsed() }
@@ -28,11 +30,12 @@ package final class CorrectedTime: TimeSource {
   /// - Parameter took: How long its answer, which has come just now, was awaited.
   package func note(_ there: Timestamp, took: TimeSpan) {
     let doubt = TimeSpan(nanoseconds: took.nanoseconds / 2)
-    guard let offset = there.span(since: base.now()).map({ $0 + doubt }) else { return }
+    let (now, elapsed) = (now(), base.elapsed())
+    guard let there = there.advanced(by: doubt), let offset = there.span(since: now) else { return }
     let most = CorrectedTime.most + doubt
-    func isBeyond(_ span: TimeSpan) -> Bool { span > most || span < TimeSpan.zero - most }
-    correction.withLock { correction in
-      if isBeyond(offset - correction) { correction = isBeyond(offset) ? offset : .zero }
+    let isOff = offset > most || offset < TimeSpan.zero - most
+    anchor.withLock { anchor in
+      if isOff || anchor == nil { anchor = (isOff ? there : now, elapsed) }
     }
   }
 }

@@ -88,7 +88,8 @@ struct StateCommand: DispatchedCommand {
     }
     try refuseTarget()
     // Written beside the target, so that the file with the target's name is always whole.
-    let temporary = "\(file).new"
+    // Its own, because another export to the same file may be under way.
+    let temporary = "\(file).\(getpid()).new"
     let disk = DiskFileSystem()
     let output = try RuntimeError.creating { () throws(FileError) in
       try disk.remove(temporary)

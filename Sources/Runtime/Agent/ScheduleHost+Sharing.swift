@@ -34,7 +34,7 @@ extension ScheduleHost {
     ]
   }
 
-  private func lead(_ sharing: any ScheduleSharing) async {
+  func lead(_ sharing: any ScheduleSharing) async {
     await begin()
     await look(sharing)
   }

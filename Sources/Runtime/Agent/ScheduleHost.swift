@@ -453,6 +453,7 @@ package actor ScheduleHost {
       await setEntries()
       watching = watch(sharing)
       await sharing.seekLead(isWilling: mayLead)
+      if mayLead, await sharing.term()?.isLeading == true { await lead(sharing) }
     } else {
       await begin()
       for event in await store.events(EventQuery(isUnconsumed: true)) { await offer(event.id) }

@@ -104,6 +104,8 @@ package struct StateChanges: Sendable {
   package var grown: [SlotRecord] = []
   /// The names of the events that came for any run that waits.
   package var came: Set<String> = []
+  /// The runs that events came for which are for no other.
+  package var addressed: Set<String> = []
   /// Whether a scheduler that was made before doesn't know the schedules any more.
   package var isSteering = false
   /// Whether it is about something that a leader of the schedules has to look at.
@@ -180,7 +182,9 @@ package struct StateSlice: Sendable {
         // They need not be read for that; those that were are among the names.
         changes.removed += Set(event.ids.map { ItemName(.event, $0) }).subtracting(known.items).sorted()
       }
-      if case .eventReceived(let event) = event, event.delivery == nil { changes.came.insert(event.name) }
+      if case .eventReceived(let event) = event, event.delivery == nil {
+        if let run = event.run { changes.addressed.insert(run) } else { changes.came.insert(event.name) }
+      }
       guard let id = event.changedRun, let record = run(id) else { continue }
       if let place = places[id] {
         changes.runs[place].events.append(event)

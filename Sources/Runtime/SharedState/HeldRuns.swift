@@ -41,6 +41,8 @@ final class HeldRuns: Sendable {
     var isDraining = false
     /// Until when, by the program's own clock, nobody else takes over what is held here.
     var deadline = TimeSpan.zero
+    /// Whether an answer was lost that may have told of news, which the database won't tell again.
+    var mayHaveMissed = false
     /// Runs that are held no longer, which the database couldn't be told.
     var unreleased: Set<String> = []
     /// Calls on connections that are over, which the database couldn't be told.
@@ -101,6 +103,11 @@ final class HeldRuns: Sendable {
   var isDraining: Bool { content.withLock { $0.isDraining } }
 
   func drain(_ isDraining: Bool) { content.withLock { $0.isDraining = isDraining } }
+
+  var mayHaveMissed: Bool {
+    get { content.withLock { $0.mayHaveMissed } }
+    set { content.withLock { $0.mayHaveMissed = newValue } }
+  }
 
   /// Until when, by the program's own clock, nobody else takes over what is held here.
   var deadline: TimeSpan { content.withLock { $0.deadline } }

@@ -23,8 +23,8 @@ extension PostgresDatabase {
         return host
       })
     do {
-      try await first.connect().close()
-      let connection = try await patient.connect()
+      try await first.connect().connection.close()
+      let connection = try await patient.connect().connection
       defer { connection.close() }
       return try await connection.transaction(body)
     } catch let error as StateError {

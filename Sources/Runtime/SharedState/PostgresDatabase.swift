@@ -25,6 +25,7 @@ package final class PostgresDatabase: SharedDatabase {
   private let leads = Mutex((worker: 0, count: 0))
   /// The worker whose hints are passed on.
   private let listening = Mutex<Int?>(nil)
+  private let surveying = Mutex<Task<Void, Never>?>(nil)
 
   package var timeline: Int { servers.seen }
 
@@ -74,10 +75,23 @@ package final class PostgresDatabase: SharedDatabase {
       throw error
     }
     await database.hear()
+    if hosts.count > 1 { database.survey() }
     return database
   }
 
+  /// Looks again and again whether another server has taken over, of which the connections that there are don't tell.
+  private func survey() {
+    // Cancelled by `close`.
+    let task = Task { [servers] in
+      while (try? await SystemTime().sleep(for: PostgresDatabase.untilSurvey)) != nil { await servers.survey() }
+    }
+    surveying.withLock { $0 = task }
+  }
+
+  private static let untilSurvey = TimeSpan.seconds(30)
+
   package func close() async {
+    surveying.withLock { $0 }?.cancel()
     await appending.close()
     await transacting.close()
     await reading.close()
@@ -160,6 +174,13 @@ package final class PostgresDatabase: SharedDatabase {
 
   // MARK: Workers
 
+  package func sinceTakeover() async throws(DatabaseError) -> TimeSpan? {
+    try await reading.ask { connection throws(PostgresError) in
+      guard let row = try await connection.run(SQL.sinceTakeover).first, try !row.isNull(0) else { return nil }
+      return max(.zero, .milliseconds(try row.int64(0) / 1000))
+    }
+  }
+
   package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
     let id = try await reading.ask { connection throws(PostgresError) in
       try await connection.run(
@@ -191,7 +212,7 @@ package final class PostgresDatabase: SharedDatabase {
     try await appending.ask { connection throws(PostgresError) in
       let row = try await connection.run(SQL.renew, .int64(worker.id), .int64(lease.nanoseconds / 1000)).first
       guard let row else { return .over }
-      return .renewed(isDraining: try row.bool(0), hasDead: try row.bool(1))
+      return .renewed(isDraining: try row.bool(0), hasDead: try row.bool(1), holding: try row.int64(2))
     }
   }
 

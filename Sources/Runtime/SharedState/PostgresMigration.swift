@@ -120,6 +120,8 @@ extension PostgresDatabase {
           .text("\(value)"))
       }
     }
+    try await transaction.run(
+      "insert into meta values ('timeline', \(PostgresTimeline.expression)::text) on conflict do nothing")
     try await transaction.run("select make_partitions()::text")
     if let worker { try await grant(to: worker, transaction) }
     if let refusal = after.movedAway { throw PostgresError(.invalid, refusal) }

@@ -15,8 +15,13 @@ final class PostgresTimeline: Sendable {
   /// The highest that was seen; 0 before there was a connection.
   var seen: Int { highest.withLock { $0 } }
 
+  /// Looks whether there is a server of a higher timeline than those that are connected.
+  func survey() async {
+    if let found = try? await connect() { found.connection.close() }
+  }
+
   /// Asks all servers at once, and connects to the one that takes writes.
-  func connect() async throws(PostgresError) -> PostgresConnection {
+  func connect() async throws(PostgresError) -> (connection: PostgresConnection, timeline: Int) {
     var found: [(connection: PostgresConnection, timeline: Int)] = []
     var reasons: [PostgresError] = []
     await withTaskGroup(of: Result<(PostgresConnection, Int), PostgresError>.self) { group in
@@ -42,7 +47,7 @@ final class PostgresTimeline: Sendable {
       }
     }
     for other in found where other.connection !== best?.connection || isNewest == false { other.connection.close() }
-    if let best, isNewest == true { return best.connection }
+    if let best, isNewest == true { return best }
     if best != nil {
       throw PostgresError(
         .unreachable, "the only server that takes writes was replaced by another, which doesn't answer")
@@ -56,14 +61,14 @@ final class PostgresTimeline: Sendable {
     throw error
   }
 
+  /// The timeline of a server that takes writes, in SQL.
+  static let expression = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int8"
+
   private static func look(at host: PostgresSettings) async throws(PostgresError) -> (PostgresConnection, Int) {
     let connection = try await PostgresConnection.open(host)
     do throws(PostgresError) {
       let row = try await connection.run(
-        """
-        select case when pg_is_in_recovery() then 0
-          else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int8 end
-        """
+        "select case when pg_is_in_recovery() then 0 else \(expression) end"
       ).first
       guard let timeline = try row?.int64(0), timeline > 0 else {
         var error = PostgresError(.unreachable, "\(host) is a standby, which takes no writes")
@@ -82,7 +87,9 @@ final class PostgresTimeline: Sendable {
 /// One connection to the state, made anew when it was lost.
 actor PostgresSource {
   private let timeline: PostgresTimeline
-  private var opening: Task<Result<PostgresConnection, PostgresError>, Never>?
+  private var opening: Task<Result<(connection: PostgresConnection, timeline: Int), PostgresError>, Never>?
+  /// Whether there was a connection.
+  private var hasConnected = false
   private var isClosed = false
   private var channel: (name: String, hear: @Sendable (String) -> Void)?
 
@@ -96,15 +103,18 @@ actor PostgresSource {
         opening
         ?? Task { [timeline] in
           do throws(PostgresError) {
-            let connection = try await timeline.connect()
-            try await begin(connection)
-            return .success(connection)
+            let found = try await timeline.connect()
+            try await begin(found.connection)
+            return .success(found)
           } catch { return .failure(error) }
         }
       opening = task
       switch await task.value {
-      case .success(let connection):
-        if !connection.isClosed { return connection }
+      case .success(let found):
+        // One of a server that was replaced is of no use, though it may answer.
+        if found.timeline < timeline.seen { found.connection.close() }
+        hasConnected = true
+        if !found.connection.isClosed { return found.connection }
         if opening == task { opening = nil }
       case .failure(let error):
         if opening == task { opening = nil }
@@ -116,7 +126,7 @@ actor PostgresSource {
   /// Has a listener hear what others say on a channel, on this connection and on those that follow it.
   func listen(to name: String, _ hear: @escaping @Sendable (String) -> Void) async {
     channel = (name, hear)
-    if case .success(let connection) = await opening?.value { try? await begin(connection) }
+    if case .success(let found) = await opening?.value { try? await begin(found.connection) }
   }
 
   private func begin(_ connection: PostgresConnection) async throws(PostgresError) {
@@ -132,7 +142,15 @@ actor PostgresSource {
   func ask<Answer: Sendable>(
     _ body: @Sendable (PostgresConnection) async throws(PostgresError) -> Answer
   ) async throws(DatabaseError) -> Answer {
-    do throws(PostgresError) { return try await body(try await connection()) } catch { throw DatabaseError(error) }
+    let connection = try await reached()
+    do throws(PostgresError) { return try await body(connection) } catch { throw DatabaseError(error) }
+  }
+
+  /// The connection; what a server refuses that has let this program in before may be allowed again.
+  private func reached() async throws(DatabaseError) -> PostgresConnection {
+    do throws(PostgresError) { return try await connection() } catch {
+      throw hasConnected ? .unavailable(error.message) : DatabaseError(error)
+    }
   }
 
   func transact<Outcome: Sendable>(
@@ -146,8 +164,7 @@ actor PostgresSource {
   func transact<Outcome: Sendable>(
     throwing: DatabaseError.Type, _ body: @Sendable (PostgresTransaction) async throws(DatabaseError) -> Outcome
   ) async throws(DatabaseError) -> Outcome {
-    let connection: PostgresConnection
-    do throws(PostgresError) { connection = try await self.connection() } catch { throw DatabaseError(error) }
+    let connection = try await reached()
     do { return try await connection.transaction { transaction in try await body(transaction) } } catch {
       throw error as? DatabaseError ?? (error as? PostgresError).map { DatabaseError($0) } ?? .unusable("\(error)")
     }
@@ -155,6 +172,6 @@ actor PostgresSource {
 
   func close() async {
     isClosed = true
-    if case .success(let connection) = await opening?.value { connection.close() }
+    if case .success(let found) = await opening?.value { found.connection.close() }
   }
 }

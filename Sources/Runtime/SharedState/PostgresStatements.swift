@@ -78,10 +78,21 @@ enum SQL {
       "select is_draining from worker where id = $1 and lease_until > clock_timestamp() for share", .int64(worker.id))
   }
 
+  /// Notes the server's timeline, and says how many microseconds ago the highest was noted; nothing if it is the first.
+  static let sinceTakeover = """
+    with noted as (insert into meta values ('timeline', \(PostgresTimeline.expression)::text)
+        on conflict (key) do update set value = excluded.value where meta.value::int8 < excluded.value::int8 returning 1),
+      since as (insert into meta select 'takenOver', (extract(epoch from clock_timestamp()) * 1000000)::int8::text from noted
+        on conflict (key) do update set value = excluded.value returning 1)
+    select case when exists (select 1 from since) then 0 else (select
+      (extract(epoch from clock_timestamp()) * 1000000)::int8 - value::int8 from meta where key = 'takenOver') end
+    """
+
   static let renew = """
     update worker set lease_until = clock_timestamp() + $2 * interval '1 microsecond'
     where id = $1 and lease_until > clock_timestamp()
-    returning is_draining, exists (select 1 from worker where lease_until < clock_timestamp())
+    returning is_draining, exists (select 1 from worker where lease_until < clock_timestamp()),
+      (select count(*) from run where owner = $1)
     """
 
   static let insert = """

@@ -190,8 +190,10 @@ package struct WorkerIdentity: Sendable, Hashable {
 
 /// What became of a lease that was to be renewed.
 package enum LeaseRenewal: Sendable, Equatable {
-  /// Or there are workers whose lease is over, to be reaped.
-  case renewed(isDraining: Bool, hasDead: Bool = false)
+  /// - Parameters:
+  ///   - hasDead: Whether there are workers whose lease is over, to be reaped.
+  ///   - holding: How many runs the database has the worker hold.
+  case renewed(isDraining: Bool, hasDead: Bool = false, holding: Int = 0)
   /// It was over, and others may have the worker's runs.
   case over
 }
@@ -314,6 +316,8 @@ package protocol SharedDatabase: Sendable {
 
   // MARK: Workers
 
+  /// How long ago a server took over from another, by when the first program has noted that; nil if none did.
+  func sinceTakeover() async throws(DatabaseError) -> TimeSpan?
   /// Makes a worker known, whose lease begins now.
   func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity
   /// Changes what a worker offers and takes up; where it is stays as it is.

@@ -44,6 +44,8 @@ actor SharedLeader {
     self.isWilling = isWilling
     if !isWilling { await resign() }
     guard tasks.isEmpty else { return }
+    // Before this returns, so that a program that has begun to serve has its schedules.
+    await look()
     // Both are cancelled by `stop`.
     tasks = [
       Task {

@@ -26,8 +26,6 @@ package actor SharedWorker {
   private let tell: @Sendable (SharedNews) -> Void
   /// Reads what others wrote to a run that is held here; false if the database didn't say.
   private let refresh: @Sendable (String) async -> Bool
-  /// Whether an answer was lost that may have told of news, which the database won't tell again.
-  private var mayHaveMissed = false
   /// What the database had this worker hold at the last renewal, and it didn't.
   private var strays: Set<String> = []
   /// Looks whether what was written is there.
@@ -163,7 +161,13 @@ package actor SharedWorker {
   private func register() async throws(DatabaseError) {
     let start = time.elapsed()
     let identity = try await database.register(terms, lease: SharedWorker.lease)
-    if timeline == 0 { timeline = database.timeline }
+    if timeline == 0 {
+      // It knows nothing of what was lost; those that do have the time to say so.
+      if let ago = try await database.sinceTakeover(), ago < SharedWorker.lease {
+        cautiousUntil = time.elapsed() + SharedWorker.lease - ago
+      }
+      timeline = database.timeline
+    }
     self.identity = identity
     held.join(identity.id, until: start + SharedWorker.lease - SharedWorker.margin)
   }
@@ -180,7 +184,8 @@ package actor SharedWorker {
     var hasDead = true
     do throws(DatabaseError) {
       if let identity {
-        if case .renewed(let isDraining, let mayReap) = try await database.renew(identity, lease: SharedWorker.lease) {
+        let renewal = try await database.renew(identity, lease: SharedWorker.lease)
+        if case .renewed(let isDraining, let mayReap, let count) = renewal {
           hasDead = mayReap
           if !isDrainingUntold { drain(isDraining) }
           held.extend(to: start + SharedWorker.lease - SharedWorker.margin)
@@ -190,7 +195,7 @@ package actor SharedWorker {
             try await database.abandon(Array(unreleased), of: identity)
             held.noteReleased(unreleased)
           }
-          try await giveUpStrays(identity)
+          if count > held.count { try await giveUpStrays(identity) } else { strays = [] }
           let calls = held.endedCalls
           if !calls.isEmpty {
             try await database.endCalls(Array(calls))
@@ -317,16 +322,16 @@ package actor SharedWorker {
     guard held.count > 0, let identity else { return }
     let told: [String]
     do throws(DatabaseError) { told = try await database.takeNews(of: identity) } catch {
-      mayHaveMissed = true
+      held.mayHaveMissed = true
       return
     }
-    let all = mayHaveMissed ? held.ids : told
-    mayHaveMissed = false
+    let all = held.mayHaveMissed ? held.ids : told
+    held.mayHaveMissed = false
     // The news of one that isn't held is for whoever takes it up.
     let strays = all.filter { held[$0] == nil }
     if !strays.isEmpty { try? await database.abandon(strays, of: identity) }
     for id in all where held[id] != nil {
-      if await !refresh(id) { mayHaveMissed = true }
+      if await !refresh(id) { held.mayHaveMissed = true }
       tell(.told(id))
     }
   }

@@ -210,6 +210,8 @@ actor SharedWriter {
     try await settleDoubts([id])
     guard let run = held[id], let worker = held.worker else { return }
     guard run.log.record.rests else { throw .isNeeded(id) }
+    // With news, so that whoever takes it up looks for what was missed here.
+    if held.mayHaveMissed { return await letGo(id) }
     do throws(DatabaseError) {
       if try await database.release(id, at: run.log.number, of: WorkerIdentity(id: worker)) {
         return held.letGo(id, claim: run.epoch)
@@ -523,7 +525,8 @@ actor SharedWriter {
     var writes = DatabaseChanges(receipt: receipt)
     writes.holder = worker
     (writes.items, writes.removed) = (changes.items, changes.removed)
-    (writes.slots, writes.grown, writes.came) = (changes.slots, changes.grown, changes.came)
+    (writes.slots, writes.grown) = (changes.slots, changes.grown)
+    (writes.came, writes.told) = (changes.came, changes.addressed)
     let own = Set(held.map(\.log.record.id))
     var (created, changed): ([HeldRuns.Run], [HeldRuns.Run]) = ([], [])
     var ended: [RunRecord] = []

@@ -327,6 +327,11 @@ package final class SimulatedConnection: SharedDatabase {
 
   // MARK: Workers
 
+  package func sinceTakeover() async throws(DatabaseError) -> TimeSpan? {
+    _ = try await tables()
+    return database.sinceTakeover()
+  }
+
   package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
     try await changing { () async throws(DatabaseError) -> WorkerIdentity in
       _ = try await tables(forWriting: true)
@@ -354,7 +359,8 @@ package final class SimulatedConnection: SharedDatabase {
         guard let known = tables.workers[worker.id], known.leaseUntil > now else { return .over }
         tables.workers[worker.id]?.leaseUntil = now + lease
         return .renewed(
-          isDraining: known.isDraining, hasDead: tables.workers.values.contains { $0.leaseUntil < now })
+          isDraining: known.isDraining, hasDead: tables.workers.values.contains { $0.leaseUntil < now },
+          holding: tables.open.values.count { $0.owner == worker.id })
       }
     }
   }

@@ -107,6 +107,8 @@ package final class SimulatedDatabase: Sendable {
     var standby: Tables?
     var lastLost = 0
     var timeline = 1
+    /// The timeline that a program has noted, and since when.
+    var noted = (timeline: 1, at: TimeSpan?.none)
     let flaw: Flaw?
   }
 
@@ -195,6 +197,14 @@ package final class SimulatedDatabase: Sendable {
   }
 
   var timeline: Int { content.withLock { $0.timeline } }
+
+  func sinceTakeover() -> TimeSpan? {
+    let now = time.elapsed()
+    return content.withLock { content in
+      if content.noted.timeline < content.timeline { content.noted = (content.timeline, now) }
+      return content.noted.at.map { now - $0 }
+    }
+  }
 
   /// Does what is still to come.
   package func settle() { change { $0.finishLate { _, _ in true } } }

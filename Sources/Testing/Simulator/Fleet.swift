@@ -292,8 +292,8 @@ private final class Fleet {
     audit.note("it takes over")
     database.failOver()
     weather.chance = chance
-    // A machine that starts knows nothing of what was lost, so the others need the time to tell.
-    pass(.seconds(20))
+    // A machine that lives knows what was lost, and needs the time to tell.
+    pass(.seconds(number(0..<20)))
   }
 
   private func begin(_ machine: Machine) {

@@ -25,8 +25,20 @@ import Testing
     #expect(Self.offset(after: [(.seconds(60), .zero), (.milliseconds(60_300), .zero)]) == .seconds(60))
   }
 
-  @Test func `one that was set meanwhile is put right anew, and one that is right again is left`() {
+  @Test func `one of which the other is off anew is put right anew`() {
     #expect(Self.offset(after: [(.seconds(60), .zero), (.seconds(90), .zero)]) == .seconds(90))
-    #expect(Self.offset(after: [(.seconds(60), .zero), (.milliseconds(20), .zero)]) == .zero)
+    #expect(Self.offset(after: [(.seconds(60), .zero), (.milliseconds(20), .zero)]) == .milliseconds(20))
+  }
+
+  @Test func `a machine's clock that is set later changes nothing`() {
+    let base = ManualClock(Self.instant)
+    let clock = CorrectedTime(base)
+    base.setWallClock(to: Self.instant.advanced(by: .seconds(-5)) ?? Self.instant)
+    #expect(clock.now() == Self.instant.advanced(by: .seconds(-5)))
+    clock.note(Self.instant, took: .zero)
+    #expect(clock.now() == Self.instant)
+    base.setWallClock(to: Self.instant.advanced(by: .seconds(3600)) ?? Self.instant)
+    base.advance(by: .seconds(7))
+    #expect(clock.now() == Self.instant.advanced(by: .seconds(7)))
   }
 }

@@ -130,7 +130,7 @@ struct DatabaseStateTests {
     let atDesk = try desk.serve("serve", environment: environment)
     #expect(await atDesk.line(with: "its state is in \(url)") != nil, "\(atDesk.before)")
     let trigger = try await desk.call("schedule", "trigger", "keyed", environment: environment)
-    #expect(trigger.code == 0, "\(trigger.error)")
+    #expect(trigger.code == 0, "\(trigger.error) \(atDesk.before)")
     #expect(await atLab.line(with: " succeeded after ") != nil, "\(atLab.before) \(atDesk.before)")
     for serve in [atDesk, atLab] {
       serve.signal(SIGTERM)

@@ -72,6 +72,55 @@ import Testing
     await server.remove()
   }
 
+  @Test(.timeLimit(.minutes(2)), arguments: [false, true])
+  func `What a standby may lack isn't taken as kept, however often its commit is cancelled`(
+    isTransaction: Bool
+  ) async throws {
+    let server = try await PostgresServer.start(["fsync = on"])
+    let standby = try await server.standby(isSynchronous: true)
+    let settings = server.settings()
+    try await PostgresDatabase.migrate([settings])
+    let store = SharedStateStore(try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: false)
+    let now = SystemTime().now()
+    let run = "0199a3f2-4c00-7abc-8def-000000000000"
+    try await store.append([
+      .runCreated(
+        RunCreated(
+          run: run, at: now, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
+          program: "test"))
+    ])
+    let connection = try await PostgresConnection.open(settings)
+    standby.pause()
+    let isKept = Flag()
+    let keeping = Task {
+      let begun = StateEvent.stepBegan(StepBegan(run: run, at: now, step: "a", now: now))
+      let value = StateEvent.valueSet(ValueSet(at: now, name: "n", value: .inline(.int(1))))
+      try await store.append(isTransaction ? [begun, value] : [begun])
+      isKept.isSet.store(true, ordering: .relaxed)
+    }
+    // It is tried again and again, and each time waits for the standby.
+    for _ in 0..<4 {
+      while try await connection.run(
+        "select from (select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep') as cancelled"
+      ).isEmpty {}
+    }
+    let wasKept = isKept.isSet.load(ordering: .relaxed)
+    #expect(!wasKept)
+    standby.unpause()
+    try await keeping.value
+    #expect(store.run(run)?.steps.map(\.path) == ["a"])
+    connection.close()
+    try await store.close()
+    await server.kill()
+    try await standby.promote()
+    let reader = SharedStateStore(try await PostgresDatabase.open([standby.settings()]))
+    #expect(await reader.openRun(run)?.steps.map(\.path) == ["a"])
+    try await reader.close()
+    await standby.remove()
+    await server.remove()
+  }
+
   enum Way: CaseIterable {
     case plain
     case transaction
