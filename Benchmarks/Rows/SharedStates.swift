@@ -113,7 +113,7 @@ struct SharedStates {
     var databases: [(PostgresDatabase, WorkerIdentity)] = []
     for _ in 0..<workers {
       let database = try await PostgresDatabase.open([settings])
-      databases.append((database, try await database.register(terms, lease: .seconds(600))))
+      databases.append((database, try await database.register(terms, lease: .seconds(600), isAgain: false)))
     }
     let before = try rowsPerSecond(clients: workers)
     let start = ContinuousClock.now

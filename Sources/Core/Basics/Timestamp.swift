@@ -262,6 +262,22 @@ extension TimeSpan: CustomStringConvertible {
   }
 }
 
+extension TimeSpan {
+  /// The length without its sign, clamped to the range.
+  public var magnitude: TimeSpan { TimeSpan(nanoseconds: Int(clamping: nanoseconds.magnitude)) }
+
+  /// A length of time as people say it: `0.3s`, `12s`, `-4m 05s`, `2h 10m`, `400d 3h`.
+  public var spoken: String {
+    if nanoseconds < 0 { return "-\(magnitude.spoken)" }
+    let seconds = nanoseconds / 1_000_000_000
+    if seconds < 10 { return "\(seconds).\(nanoseconds / 100_000_000 % 10)s" }
+    if seconds < 60 { return "\(seconds)s" }
+    if seconds < 3600 { return "\(seconds / 60)m \(seconds % 60 < 10 ? "0" : "")\(seconds % 60)s" }
+    let hours = seconds / 3600
+    return hours < 1000 ? "\(hours)h \(seconds / 60 % 60)m" : "\(hours / 24)d \(hours % 24)h"
+  }
+}
+
 /// The nine digits of a fraction in nanoseconds, without the zeros at the end.
 private func decimals(_ nanoseconds: Int) -> String {
   var text = String(nanoseconds)

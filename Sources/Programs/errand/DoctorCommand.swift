@@ -19,9 +19,12 @@ struct DoctorCommand: DispatchedCommand {
   }
 
   func run() async throws(RuntimeError) -> ExitCode {
-    if let database = workspace.database { return try await examine(database) }
+    let unknown = await workspace.tellEverySecret(to: secrets).map {
+      StateExamination.Finding(
+        .warning, "the state is not searched for the secret '\($0)', which cannot be read; see: errand secrets check")
+    }
+    if let database = workspace.database { return try await examine(database, unknown) }
     let folder = workspace.stateFolder
-    let unknown = await workspace.tellEverySecret(to: secrets)
     var repaired: [String] = []
     let keepsUntilDamage = parsed["keep-until-damage"].isGiven
     if keepsUntilDamage, !parsed["repair"].isGiven {
@@ -41,9 +44,7 @@ struct DoctorCommand: DispatchedCommand {
     examination.findings += surroundings
     examination.findings += await failureFindings
     if let objection = FolderLock.objection(to: folder) { examination.findings.append(.init(.fault, objection)) }
-    examination.findings += unknown.map {
-      .init(.warning, "files are not searched for the secret '\($0)', which cannot be read; see: errand secrets check")
-    }
+    examination.findings += unknown
     if asJSON {
       showJSON(examination, holder, isHeld, repaired)
     } else {
@@ -53,7 +54,9 @@ struct DoctorCommand: DispatchedCommand {
   }
 
   /// Examines a state in a database, and this machine.
-  private func examine(_ database: DatabaseSettings) async throws(RuntimeError) -> ExitCode {
+  private func examine(
+    _ database: DatabaseSettings, _ unknown: [StateExamination.Finding]
+  ) async throws(RuntimeError) -> ExitCode {
     if let name = ["repair", "keep-until-damage"].first(where: { parsed[$0].isGiven }) {
       throw RuntimeError(
         .usage,
@@ -61,9 +64,9 @@ struct DoctorCommand: DispatchedCommand {
           + "its own tools")
     }
     let servers = try await workspace.servers(of: database, secrets: workspace.secretSources())
-    let found = await PostgresDatabase.examine(servers)
+    let found = await PostgresDatabase.examine(servers, secrets: secrets)
     var examination = found.state
-    examination.findings += surroundings
+    examination.findings += unknown + surroundings
     examination.findings += await failureFindings
     if let objection = FolderLock.objection(to: workspace.stateFolder) {
       examination.findings.append(.init(.fault, objection))

@@ -80,6 +80,7 @@ struct RunCommand: DispatchedCommand {
     }
     guard request.isSandbox else {
       try await approve(request, agreed)
+      try await session.access.readClock()
       let origin = origin(request)
       let secrets = session.workspace.neededSecrets(of: request.recipe, inputs: .map(request.inputs)).map(\.name)
       if parsed["detach"].isGiven { return try await session.detach(origin, reading: secrets, key: key) }
@@ -119,7 +120,7 @@ struct RunCommand: DispatchedCommand {
 
   private func origin(_ request: Request, replaying recording: Recording? = nil) -> RunCreated {
     var random = SystemRandomNumberGenerator()
-    let now = recording?.at ?? time.now()
+    let now = recording?.at ?? request.session.access.time.now()
     let zone = recording?.zone ?? request.recipe.folderZone
     let isApart = request.isSandbox || request.isReplay
     let base = isApart ? recording?.base : request.session.workspace.configuration.server.base

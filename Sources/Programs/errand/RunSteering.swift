@@ -111,8 +111,14 @@ struct RunSteering: DispatchedCommand {
     }
     console.say("\(run) is being cancelled")
     // A run that no process is running ends when it is resumed.
-    let code = try await session.resume(run, asJSON: false)
-    return code == .failed ? .done : code
+    do throws(RuntimeError) {
+      let code = try await session.resume(run, asJSON: false)
+      return code == .failed ? .done : code
+    } catch {
+      guard error.kind == .cannotCreate || error.kind == .unavailable else { throw error }
+      throw RuntimeError(
+        .unavailable, "the request to cancel it is kept, but its end can't be followed: \(error.message)")
+    }
   }
 
   // MARK: What a person knows

@@ -116,18 +116,35 @@ final class ServeLog: Sendable {
 
   private func say(_ news: SharedNews) {
     switch news {
-    case .lost:
+    case .lost(let error?):
       say(
         "leaseLost",
-        "the lease on runs is over, because the state's database didn't answer in time, this machine stood still, or "
-          + "'errand workers evict' ended it; other workers may carry on what ran here", .warning)
+        "the lease on runs is over, because it couldn't be renewed (\(error.safe)); other workers may carry on what ran "
+          + "here", .warning)
+    case .lost(nil):
+      say(
+        "leaseLost",
+        "the lease on runs is over, because this machine stood still, or 'errand workers evict' ended it; other workers "
+          + "may carry on what ran here", .warning)
     case .back: say("leaseBack", "there is a new lease on runs, and runs are taken up")
     case .reaped(let names):
       for name in names {
         say(
-          "workerGone", "the worker \(name.safe) stopped without a word; other workers take up its runs", .warning,
+          "workerGone", "the worker \(name.safe) hasn't renewed its lease; other workers take up its runs", .warning,
           [("worker", name)])
       }
+    case .tookOver:
+      say(
+        "databaseTookOver",
+        "another database server has taken over; runs of which it lacks something wait for a person", .warning)
+    case .cut(let run, let reason):
+      say("runCut", "\(run) is paused: \(reason.safe)", .warning, [("run", run), ("reason", reason)])
+    case .vanished(let run, let recipe):
+      say(
+        "runVanished",
+        "\(recipe.safe) \(run) is gone: it was begun when the database server that took over was behind already; look "
+          + "what was done, and start it again if need be; a schedule may start its slot again", .error,
+        [("run", run), ("recipe", recipe)])
     case .draining(true):
       say("draining", "draining, as 'errand workers drain' asked: takes up nothing more, and finishes what is running")
     case .draining(false): say("drainingUndone", "no longer draining; runs are taken up again")

@@ -75,34 +75,44 @@ struct StateCommand: DispatchedCommand {
     if workspace.database == nil, !Files.exists(workspace.stateFolder) {
       throw RuntimeError(.noInput, "there is no state in \(workspace.stateFolder)")
     }
+    let isHeld = isMoving && workspace.database == nil
+    let lock = isHeld ? try FolderLock.held(by: "errand \(version)", workspace.stateFolder) : nil
+    defer { lock?.release() }
     if file == "-" {
       if isMoving {
         throw RuntimeError(.usage, "--move closes the state once its archive is kept; name a file in place of -")
       }
       let output = dup(STDOUT_FILENO)
       defer { close(output) }
-      return try await export { bytes throws(FileError) in
+      let result = try await export { bytes throws(FileError) in
         try Descriptor(owning: dup(output)).write(bytes, "standard output")
       } finish: { () throws(StateError) in
       }
+      do throws(StateError) { return try result.get() } catch { throw refusal(error) }
     }
     try refuseTarget()
-    // Written beside the target, so that the file with the target's name is always whole.
-    // Its own, because another export to the same file may be under way.
+    // Written beside the target, so that the file with the target's name is always whole; another export to the same
+    // file may be under way. It gets that name once the state is closed, so that no open state has an archive that says
+    // it was moved.
     let temporary = "\(file).\(getpid()).new"
     let disk = DiskFileSystem()
+    for left in try leftovers() {
+      note(
+        "'\(left.safe)' was left by an export that was interrupted; if the state is closed, that is its archive, which you "
+          + "can rename; if it isn't, remove it")
+    }
     let output = try RuntimeError.creating { () throws(FileError) in
       try disk.remove(temporary)
       return try disk.openForAppending(temporary)
     }
+    let result: Result<StateArchive.Report, StateError>
     do throws(RuntimeError) {
-      return try await export { bytes throws(FileError) in
+      result = try await export { bytes throws(FileError) in
         try output.append(bytes)
       } finish: { () throws(StateError) in
         do throws(FileError) {
           try output.sync()
-          try disk.rename(temporary, to: file)
-          try Files.syncFolder(of: file)
+          try Files.syncFolder(of: temporary)
         } catch {
           throw StateError(.unavailable, error.description)
         }
@@ -111,6 +121,39 @@ struct StateCommand: DispatchedCommand {
       try? disk.remove(temporary)
       throw error
     }
+    let report: StateArchive.Report
+    do throws(StateError) { report = try result.get() } catch {
+      guard error.kind == .fatal else {
+        try? disk.remove(temporary)
+        throw refusal(error)
+      }
+      throw RuntimeError(
+        .unavailable,
+        "\(error.message); once the database answers, see with errand doctor: if the state was moved, rename "
+          + "'\(temporary.safe)' to '\(file.safe)', and remove it if not")
+    }
+    do throws(FileError) {
+      try disk.rename(temporary, to: file)
+      try Files.syncFolder(of: file)
+    } catch {
+      throw RuntimeError(.cannotCreate, "\(error); the whole archive is '\(temporary.safe)'")
+    }
+    return report
+  }
+
+  /// The archives that exports left which were interrupted.
+  private func leftovers() throws(RuntimeError) -> [String] {
+    let path = Workspace.absolute(file, in: Workspace.workingFolder)
+    guard let slash = path.utf8.lastIndex(of: ASCII.slash) else { return [] }
+    let (folder, name) = (String(path[..<slash]), path[path.utf8.index(after: slash)...])
+    return try RuntimeError.creating { () throws(FileError) in
+      try DiskFileSystem().list(folder).filter { left in
+        guard left.hasPrefix("\(name)."), left.hasSuffix(".new"),
+          let writer = Int32(left.dropFirst(name.count + 1).dropLast(4))
+        else { return false }
+        return kill(writer, 0) != 0 && errno == ESRCH
+      }.sorted { $0.precedesByScalars($1) }
+    }
   }
 
   /// Writes the archive, and closes the state if it moves.
@@ -118,28 +161,27 @@ struct StateCommand: DispatchedCommand {
   /// - Parameter finish: Has the archive kept, before the state is closed.
   private func export(
     _ write: @escaping ([UInt8]) throws(FileError) -> Void, finish: () throws(StateError) -> Void
-  ) async throws(RuntimeError) -> StateArchive.Report {
+  ) async throws(RuntimeError) -> Result<StateArchive.Report, StateError> {
     let now = SystemTime().now()
     let moved = isMoving ? MovedState(at: now, to: Workspace.absolute(file, in: Workspace.workingFolder)) : nil
     if let database = workspace.database {
       let servers = try await workspace.servers(of: database, secrets: workspace.secretSources())
       do throws(StateError) {
-        return try await PostgresDatabase.export(
-          servers, moving: moved, at: now, program: version, write, finish: finish)
+        return .success(
+          try await PostgresDatabase.export(
+            servers, moving: moved, at: now, program: version, write, finish: finish))
       } catch {
-        throw refusal(error)
+        return .failure(error)
       }
     }
-    let lock = isMoving ? try FolderLock.held(by: "errand \(version)", workspace.stateFolder) : nil
-    defer { lock?.release() }
     do throws(StateError) {
       if isMoving, let moved = try archive.moved() { throw .movedAlready(moved) }
       let report = try archive.export(at: now, isMoved: isMoving, write)
       try finish()
       if let moved { try archive.close(as: moved) }
-      return report
+      return .success(report)
     } catch {
-      throw refusal(error)
+      return .failure(error)
     }
   }
 

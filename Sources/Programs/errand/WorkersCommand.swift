@@ -51,7 +51,7 @@ struct WorkersCommand: DispatchedCommand {
         worker.name.safe, "\(worker.id)", worker.host.safe, "\(worker.pid)", worker.program.safe,
         worker.queues.map(\.safe).joined(separator: ", "), "\(worker.runs)/\(worker.capacity)",
         clock.date(worker.since), worker.isOver ? "over since \(clock.date(worker.until))" : clock.date(worker.until),
-        worker.clockOffset?.description ?? "", worker.state,
+        worker.clockOffset?.spoken ?? "", worker.state,
       ]
     }
     console.out(

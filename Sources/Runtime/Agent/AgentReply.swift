@@ -216,7 +216,7 @@ package struct RunList: Sendable {
   package var next: String?
   /// How many open runs match, on this page and after it.
   package var openCount = 0
-  /// Why nobody carries some of the open runs on though they are due, by their ids; nil if the state isn't shared.
+  /// Of the open runs that are due and that no worker can take up: why, by their ids; nil if the state isn't shared.
   package var parked: [String: String]?
 
   package init(
@@ -230,7 +230,7 @@ package struct RunList: Sendable {
     self.parked = parked
   }
 
-  /// The open runs, those that nobody carries on with that as their reason.
+  /// The open runs; those that no worker can take up have that as their reason.
   package var openWithReasons: [RunRecord] {
     open.map { run in
       var run = run

@@ -227,7 +227,9 @@ struct RunFormatter: ~Copyable {
     case .event:
       let name = wait.event ?? ""
       let limit = until.map { "; it times out on \($0)" } ?? ", for as long as it takes"
-      let events = facts.events.filter { $0.name.hasSameScalars(as: name) && $0.consumedBy == nil }
+      let events = facts.events.filter {
+        $0.name.hasSameScalars(as: name) && $0.consumedBy == nil && $0.receivedAt >= facts.run.createdAt
+      }
       let came = events.count
       var near =
         came == 0 ? "" : came == 1 ? " One came, and did not match." : " \(came) came, and none of them matched."
@@ -379,7 +381,7 @@ extension RunPlace {
     return reasons
   }
 
-  /// Why nobody carries the run on, in a few words for lists.
+  /// Why no worker takes the run up, in a few words for lists.
   package var reason: String {
     if hasWorkers { return "no worker can take it up\(reasons.isEmpty ? "" : ": \(joined(reasons))")" }
     return "no agent is running\(home.map { " for its files in \(RunNeed.place(of: $0))" } ?? "")"

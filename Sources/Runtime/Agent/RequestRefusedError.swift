@@ -71,6 +71,9 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
 }
 
 extension RequestRefusedError {
+  /// A run that can't be carried on.
+  init(_ error: RunRefusedError) { self.init(error.isAway ? .state : .configuration, error.message) }
+
   /// Inputs that don't match what the recipe declares.
   ///
   /// - Parameter given: The inputs, of which those that were given as texts are another member of the body.

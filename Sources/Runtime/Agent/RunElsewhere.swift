@@ -26,6 +26,10 @@ struct RunElsewhere {
       if run.stands { return }
       do { try await time.sleep(for: RunElsewhere.pause) } catch { return }
     }
+    // What happened since the last look.
+    var last = store.run(id)
+    if last == nil { last = try? await store.finishedRun(id) }
+    if let last, !Task.isCancelled { for update in updates(of: last) { await tell(update) } }
   }
 
   /// What has changed since the run was looked at last.

@@ -31,7 +31,10 @@ extension RunHost {
     case .lost:
       keeper.tell(.shared(news))
       for id in idsInOrder { lose(id) }
-    case .back, .reaped: keeper.tell(.shared(news))
+    case .vanished(let id, _):
+      keeper.tell(.shared(news))
+      lose(id)
+    case .back, .reaped, .tookOver, .cut: keeper.tell(.shared(news))
     case .draining(let isDraining):
       self.isDraining = isDraining
       keeper.tell(.shared(news))
@@ -104,7 +107,7 @@ extension RunHost {
     var name = ""
     for _ in 0..<RunHost.mostTakings {
       let holder: RunHolder
-      do throws(StateError) { holder = try await sharing.take(id) } catch { throw RunRefusedError(error.message) }
+      do throws(StateError) { holder = try await sharing.take(id) } catch { throw RunRefusedError(error) }
       switch holder {
       case .here: return true
       case .over: throw RunRefusedError("there is no open run \(id)")
@@ -118,7 +121,7 @@ extension RunHost {
         // Whoever has what it needs takes it up.
         let reason = "waits for a worker with \(lacking.map(RunNeed.inWords).joined(separator: ", "))"
         do throws(StateError) { try await keeper.hold(id, as: .queued, reason) } catch {
-          throw RunRefusedError(error.message)
+          throw RunRefusedError(error)
         }
         return false
       }

@@ -166,25 +166,39 @@ package actor RunHost {
     guard await RunGroups.isAdmitted(run, by: self) else { return await stand(id) }
     let prepared: PreparedRun
     do throws(RunRefusedError) { prepared = try await prepare(run) } catch {
+      if await leave(run, lacking: error) { throw error }
       await keeper.hold(run, because: error)
       await stand(id)
       throw error
     }
     // Much may have happened while the run was prepared.
     guard !isStopping, let run = store.run(id), await mayWalk(run, isOverPause: isOverPause) else { return }
-    // In a shared state it has its place there.
+    // In a shared state it has its place there. From here on nothing is waited for, so that no other walk begins.
     if store.sharing == nil, await !GroupPlace(of: run, in: self).isFree {
       _ = await RunGroups.isAdmitted(run, by: self)
       return await stand(id)
     }
-    // And while its place was looked for, such as another walk of it. From here on nothing else happens until it begins.
-    guard !isStopping, let run = store.run(id) else { return }
-    let effect = change(id) { $0.goOn(run, isOverPause: isOverPause) }
-    guard case .walk = effect else { return await attempt(effect, for: id) }
     clock.set(.run(id), at: nil)
     let walk = walker.walk(run, prepared) { await self.halted(id, $0, failureRun: $1) }
     change(id) { $0.began(walk) }
     keeper.tell(.began(run))
+  }
+
+  /// Leaves a run to a program that has the secret which is missing here; false if that can't be.
+  private func leave(_ run: RunRecord, lacking error: RunRefusedError) async -> Bool {
+    guard let sharing = store.sharing, let placed = run.placed(lacking: error.missing, at: time.now()),
+      (try? await keeper.append([placed])) != nil
+    else { return false }
+    await leave(run.id, to: sharing)
+    return true
+  }
+
+  /// Gives up a run that can't be carried on here now, for others to do so.
+  private func leave(_ id: String, to sharing: any StateSharing) async {
+    await sharing.abandon(id)
+    // If it is held no longer, what it was walked for is still to be done.
+    await sharing.passOn(id)
+    release(id)
   }
 
   private func mayWalk(_ run: RunRecord, isOverPause: Bool) async -> Bool {
@@ -245,13 +259,11 @@ package actor RunHost {
       if let sharing = store.sharing, !keeper.isFailure(error) || store.run(id) == nil {
         // Another program carries it on, or will; what the state refuses would be refused again.
         if error.kind == .invalid { try? await keeper.hold(id, as: .paused, error.message) }
-        await sharing.abandon(id)
-        // If it is held no longer, what it was walked for is still to be done.
-        await sharing.passOn(id)
+        await leave(id, to: sharing)
       } else {
         keeper.fail(error)
+        release(id)
       }
-      release(id)
     }
   }
 

@@ -32,8 +32,20 @@ package struct PreparedRun: Sendable {
 package struct RunRefusedError: Error, Sendable {
   /// What is wrong and what to do, as a sentence.
   package var message: String
+  /// The name of the secret that is missing, if that is all.
+  package var missing: String?
+  /// Whether only the state can't be reached at the moment.
+  package var isAway = false
 
-  package init(_ message: String) { self.message = message }
+  package init(_ message: String, missing: String? = nil) {
+    self.message = message
+    self.missing = missing
+  }
+
+  init(_ error: StateError) {
+    message = error.message
+    isAway = error.kind == .unavailable
+  }
 }
 
 /// What the followers of a run are told.

@@ -286,7 +286,7 @@ package struct RunService: Sendable {
   private func carryOnIfServing(_ run: String) async throws(RequestRefusedError) {
     guard agent.isServing, store.run(run) != nil else { return }
     do throws(RunRefusedError) { try await host.carryOn(run) } catch {
-      throw RequestRefusedError(.configuration, error.message)
+      throw RequestRefusedError(error)
     }
   }
 
@@ -342,7 +342,7 @@ package struct RunService: Sendable {
           replies.give(update.reply)
         } != nil
     } catch {
-      throw RequestRefusedError(.configuration, error.message)
+      throw RequestRefusedError(error)
     }
     if isLeft { return try await replies.give(stored(run), isEnd: true) }
     if let failure = await host.failure { throw RequestRefusedError(failure) }
@@ -354,7 +354,7 @@ package struct RunService: Sendable {
   private func resumeAlone(_ id: String) async throws(RequestRefusedError) -> AgentReply {
     guard await store.openRun(id) != nil else { throw RequestRefusedError(.ended, "the run \(id) has ended") }
     do throws(RunRefusedError) { try await host.resume(id) } catch {
-      throw RequestRefusedError(.configuration, error.message)
+      throw RequestRefusedError(error)
     }
     return .accepted(run: id, isServing: agent.isServing)
   }
@@ -375,7 +375,7 @@ package struct RunService: Sendable {
   /// Takes an open run up; false if it goes on without that.
   private func isTaken(_ id: String) async throws(RequestRefusedError) -> Bool {
     do throws(RunRefusedError) { return try await host.take(id) } catch {
-      throw RequestRefusedError(.configuration, error.message)
+      throw RequestRefusedError(error)
     }
   }
 
@@ -488,6 +488,7 @@ package struct RunService: Sendable {
   private var hasLeader: Bool? {
     get async {
       guard let sharing = store.scheduling else { return nil }
+      if await schedules?.isLeading == true { return true }
       do throws(StateError) { return try await sharing.leaderName() != nil } catch { return nil }
     }
   }

@@ -43,7 +43,7 @@ extension RunService {
         open: open, finished: finished, next: hasMore ? next : nil, openCount: count, parked: try await parked(open)))
   }
 
-  /// Why nobody carries some of the runs on though they are due; nil if the state isn't shared.
+  /// Of the runs that are due and that no worker can take up: why; nil if the state isn't shared.
   private func parked(_ runs: [RunRecord]) async throws(RequestRefusedError) -> [String: String]? {
     guard let sharing = store.sharing else { return nil }
     if runs.isEmpty { return [:] }

@@ -17,10 +17,12 @@ extension ScheduleHost {
   var isElsewhere: Bool { sharing != nil && !isLeading }
 
   /// Fires slots while this program leads, and looks at what happens elsewhere; the tasks are cancelled by `stop`.
-  func watch(_ sharing: any ScheduleSharing) -> [Task<Void, Never>] {
+  ///
+  /// - Parameter hasBegun: Whether it leads already, and only has to be told so.
+  func watch(_ sharing: any ScheduleSharing, leads hasBegun: Bool) -> [Task<Void, Never>] {
     [
       Task {
-        for await leads in sharing.leading where isServing {
+        for await leads in sharing.leading.dropFirst(hasBegun ? 1 : 0) where isServing {
           if leads { await lead(sharing) } else { end() }
         }
       },

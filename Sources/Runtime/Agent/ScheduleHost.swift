@@ -451,9 +451,9 @@ package actor ScheduleHost {
     }
     if let sharing {
       await setEntries()
-      watching = watch(sharing)
-      await sharing.seekLead(isWilling: mayLead)
-      if mayLead, await sharing.term()?.isLeading == true { await lead(sharing) }
+      let leads = await sharing.seekLead(isWilling: mayLead)
+      if leads { await lead(sharing) }
+      watching = watch(sharing, leads: leads)
     } else {
       await begin()
       for event in await store.events(EventQuery(isUnconsumed: true)) { await offer(event.id) }

@@ -105,14 +105,3 @@ extension TimeSpan {
     return words.isEmpty ? "less than a second" : words.joined(separator: " ")
   }
 }
-
-extension TimeSpan {
-  /// A length of time as people say it: `0.3s`, `12s`, `4m 05s`, `2h 10m`.
-  package var spoken: String {
-    let seconds = nanoseconds / 1_000_000_000
-    if seconds < 10 { return "\(seconds).\(nanoseconds / 100_000_000 % 10)s" }
-    if seconds < 60 { return "\(seconds)s" }
-    if seconds < 3600 { return "\(seconds / 60)m \(seconds % 60 < 10 ? "0" : "")\(seconds % 60)s" }
-    return "\(seconds / 3600)h \(seconds / 60 % 60)m"
-  }
-}

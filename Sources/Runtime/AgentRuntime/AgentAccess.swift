@@ -96,6 +96,21 @@ package struct AgentAccess: Sendable {
     }
   }
 
+  /// Puts the clock right by the state's database, if that is where the state is, so that what this process makes is
+  /// dated as on the other machines.
+  package func readClock() async throws(RuntimeError) {
+    guard let clock, let settings = workspace.database else { return }
+    let database = try await workspace.opened(settings, secrets: secrets)
+    do throws(DatabaseError) {
+      let start = time.elapsed()
+      clock.note(try await database.clock(), took: time.elapsed() - start)
+    } catch {
+      await database.close()
+      throw RuntimeError(error)
+    }
+    await database.close()
+  }
+
   /// Connects for a few requests.
   ///
   /// - Parameter isReading: Whether the requests change nothing, so that a read-only disk is enough.

@@ -46,7 +46,8 @@ package struct RunFactory: Sendable {
       }
     } catch {
       throw RunRefusedError(
-        error.kind == .secret ? "\(error.message), then: errand runs resume \(record.id)" : error.message)
+        error.kind == .secret ? "\(error.message), then: errand runs resume \(record.id)" : error.message,
+        missing: error.missing)
     }
     guard record.origin.language <= LanguageVersion.current else {
       throw RunRefusedError(

@@ -59,14 +59,32 @@ extension FoldedLog {
 }
 
 extension RunRecord {
-  /// The secrets, as needs, that the text of events refers to and the run doesn't need yet; none for a run that may be
-  /// carried on by any program.
+  /// What is known of a run whose record can't be read.
+  package init(unread id: String, of recipe: String, createdAt: Timestamp) {
+    self.init(
+      RunCreated(
+        run: id, at: createdAt, recipe: recipe, file: "", texts: .inline(.object([:])), inputs: .object([:]),
+        program: ""))
+  }
+
+  /// Has only a program carry the run on that has a secret, which was found to be missing; nil if that is so already, or
+  /// may be no reason: the run may be carried on by any program, or is to end.
+  package func placed(lacking secret: String?, at instant: Timestamp) -> StateEvent? {
+    guard let secret, pendingCancel == nil else { return nil }
+    let needs = needs(besidesFor: [secret])
+    return needs.isEmpty ? nil : .runPlaced(RunPlaced(run: id, at: instant, needs: needs))
+  }
+
+  /// The secrets, as needs, that the text of events refers to and the run doesn't need yet.
   fileprivate func needs(besidesBy text: String) -> [String] {
-    guard !origin.needs.isEmpty, !status.isEnded, text.contains("\"$masked"),
-      let value = try? JSON.parse(text, limits: StateFormat.limits)
-    else { return [] }
-    return value.maskedNames.map(RunNeed.secret)
-      .filter { !origin.needs.contains($0) && !needs.contains($0) }.sorted { $0.precedesByScalars($1) }
+    guard text.contains("\"$masked"), let value = try? JSON.parse(text, limits: StateFormat.limits) else { return [] }
+    return needs(besidesFor: value.maskedNames)
+  }
+
+  /// The needs for secrets that the run doesn't have yet; none for a run that may be carried on by any program.
+  private func needs(besidesFor secrets: Set<String>) -> [String] {
+    if origin.needs.isEmpty || status.isEnded { return [] }
+    return Set(secrets.map(RunNeed.secret)).subtracting(origin.needs + needs).sorted { $0.precedesByScalars($1) }
   }
 }
 
@@ -131,11 +149,7 @@ package struct LoggedRun: Sendable, Equatable {
   package static func unread(
     _ id: String, of recipe: String, createdAt: Timestamp, because damage: String
   ) -> LoggedRun {
-    var run = LoggedRun(
-      new: RunRecord(
-        RunCreated(
-          run: id, at: createdAt, recipe: recipe, file: "", texts: .inline(.object([:])), inputs: .object([:]),
-          program: "")))
+    var run = LoggedRun(new: RunRecord(unread: id, of: recipe, createdAt: createdAt))
     run.note(damage)
     return run
   }

@@ -5,7 +5,17 @@ package enum RunNeed {
   package static func format(_ version: Int) -> String { "format:\(version)" }
   package static func plugin(_ name: String) -> String { "plugin:\(name)" }
   package static func connection(_ name: String) -> String { "connection:\(name)" }
-  package static func secret(_ name: String) -> String { "secret:\(name)" }
+  /// The secret of a name; for a setting of a connection, that connection.
+  package static func secret(_ name: String) -> String {
+    connection(ofSetting: name).map(connection) ?? "secret:\(name)"
+  }
+
+  /// The connection of a secret setting, as the state names those: `connections.desk #1`; nil for any other secret.
+  static func connection(ofSetting name: String) -> String? {
+    guard name.hasPrefix("connections."), let mark = name.firstIndex(of: " ") else { return nil }
+    return String(name[..<mark].dropFirst("connections.".count))
+  }
+
   /// The files of a machine and a folder.
   package static func home(_ home: String) -> String { "home:\(home)" }
 

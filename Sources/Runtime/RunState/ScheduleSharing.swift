@@ -23,7 +23,9 @@ package protocol ScheduleSharing: Sendable {
   /// Told when another program may have changed what a leader has to look at; a hint, which may be lost. For one reader.
   var scheduleHints: AsyncStream<Void> { get }
   /// Has this program lead whenever no other does, if it is willing, as long as it is a worker.
-  func seekLead(isWilling: Bool) async
+  ///
+  /// - Returns: Whether it leads now, which `leading` tells as well.
+  @discardableResult func seekLead(isWilling: Bool) async -> Bool
   /// What counts for a scheduler that is made from what is read after this; nil once the store is closed.
   func term() async -> ScheduleTerm?
   /// The name of the worker that leads, here or elsewhere; nil if none does.

@@ -225,15 +225,29 @@ package final class SecretBook: Sendable {
       let name: String
       do throws(Change) { return try restoredNow(value) } catch { name = error.name }
       guard asked.insert(name).inserted, let source = content.withLock({ $0.source }) else {
-        throw StateError(
-          .secret,
-          knows(name)
-            ? "the secret '\(name)' has changed since \(what()) was kept, which holds its former text; set '\(name)' "
-              + "to that text"
-            : "the secret '\(name)' is missing, and \(what()) holds its text; set '\(name)'")
+        throw knows(name) ? SecretBook.changed(name, in: what()) : SecretBook.missing(name, in: what())
       }
       for isFresh in [false, true] { if let text = await source(name, isFresh) { learn([(name, text)]) } }
     }
+  }
+
+  private static func changed(_ name: String, in what: String) -> StateError {
+    let (secret, remedy) = inWords(name)
+    return StateError(
+      .secret, "\(secret) has changed since \(what) was kept, which holds its former text; \(remedy) to that text")
+  }
+
+  private static func missing(_ name: String, in what: String) -> StateError {
+    let (secret, remedy) = inWords(name)
+    var error = StateError(.secret, "\(secret) is missing, and \(what) holds its text; \(remedy)")
+    error.missing = name
+    return error
+  }
+
+  /// A secret, and what to do to set it.
+  private static func inWords(_ name: String) -> (secret: String, remedy: String) {
+    guard let connection = RunNeed.connection(ofSetting: name) else { return ("the secret '\(name)'", "set '\(name)'") }
+    return ("a secret setting of the connection '\(connection)'", "set it in errand.yaml")
   }
 
   /// A secret that has changed.
@@ -493,13 +507,13 @@ extension Value {
     return .map(map)
   }
 
-  /// The names of the secrets that the JSON of a record refers to, but for settings of connections.
+  /// The names of the secrets that the JSON of a record refers to.
   var maskedNames: Set<String> {
     var names: Set<String> = []
     func look(in value: Value) {
       switch value.content {
       case .masked(let text):
-        names.formUnion(text.secretNames.filter { !$0.hasPrefix("connections.") })
+        names.formUnion(text.secretNames)
       case .list(let items): for item in items { look(in: item) }
       case .map(let map): for member in map.members { look(in: member.value) }
       default: break

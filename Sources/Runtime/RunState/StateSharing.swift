@@ -6,12 +6,18 @@ package enum SharedNews: Sendable {
   case told(String)
   /// Another program took a run over: nothing more may be done for it here.
   case deposed(String)
-  /// The lease is over, and others may have everything that was held here.
-  case lost
+  /// The lease is over, and others may have everything that was held here; with what the database said last.
+  case lost(String?)
   /// There is a lease again.
   case back
   /// Workers whose lease was over, and whose runs can be taken up.
   case reaped([String])
+  /// Another server has taken over, and it was looked whether it has all that was written here.
+  case tookOver
+  /// Entries of a run are gone that were written here, because the server that took over was behind; it waits for a person.
+  case cut(String, reason: String)
+  /// Nothing is left of a run that was written here, because the server that took over was behind.
+  case vanished(String, of: String)
   /// Whether this program is to take nothing more up from now on, as a person asked.
   case draining(Bool)
 }
@@ -65,7 +71,7 @@ package protocol StateSharing: Sendable {
   func endCall(_ call: String) async
   /// Where an open run is, for people; nil if it isn't open.
   func place(of run: String) async throws(StateError) -> RunPlace?
-  /// Where those of some open runs are that nobody holds and no worker can take up, though they are due.
+  /// The places of those of some open runs that are due, and that no worker holds or can take up.
   func parked(among runs: [String]) async throws(StateError) -> [String: RunPlace]
   /// What changes whenever a run begins, waits, stands or ends anywhere.
   func pulse() async throws(StateError) -> String

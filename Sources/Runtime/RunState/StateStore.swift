@@ -316,6 +316,8 @@ package struct StateError: Error, Sendable, Equatable {
   ///
   /// The change is in the state when this is thrown, so a caller that reads again sees it, and may decide anew.
   package var isOutrun = false
+  /// The name of the secret that is missing, if one is.
+  package var missing: String?
   /// How long it is until requests on a connection may go that programs which share the state have to wait for.
   package var wait: TimeSpan?
   /// The message for the caller, if the caller sent a secret.

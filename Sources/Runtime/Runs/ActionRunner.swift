@@ -134,11 +134,11 @@ struct ActionRunner {
         error = misfit
       case .failure(let failure): error = runError(failure, attempt: number, work)
       }
-      if let reason = journal.takeRefusal(of: path) {
+      if let refusal = journal.takeRefusal(of: path) {
         // Nothing was done; the attempt is repeated when the secret has its former value again.
         error.effect = .none
         journal.hold([ended(attempt, error, retryAt: run.time.now())])
-        throw .halted(reason)
+        throw .halted(refusal)
       }
       var isDoubtful = false
       switch try await verdict(error, work, attempt) {

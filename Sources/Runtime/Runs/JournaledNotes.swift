@@ -9,8 +9,8 @@ struct JournaledNotes: RunNotes {
   let store: any StateStore
   let time: any TimeSource
   let run: String
-  /// Called with the reason when a note can't be read because its secret has changed.
-  let refuse: @Sendable (String) -> Void
+  /// Called with the error when a note can't be read because its secret has changed.
+  let refuse: @Sendable (StateError) -> Void
 
   func change(_ name: String, _ decide: (_ current: Value?) throws(ActionError) -> Value) async throws(ActionError) {
     while true {
@@ -18,7 +18,7 @@ struct JournaledNotes: RunNotes {
       var value: Value?
       if let current {
         do throws(StateError) { value = try await store.restored(current, as: "the note '\(name)'") } catch {
-          if error.kind == .secret { refuse(error.message) }
+          if error.kind == .secret { refuse(error) }
           throw ActionError(error)
         }
       }

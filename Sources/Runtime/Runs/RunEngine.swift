@@ -166,7 +166,9 @@ package final class RunEngine: Sendable {
         case .failure(.waiting): last = waiting()
         case .failure(.uncertain): last = journal.current.uncertainty(at: surroundings.time.now())
         case .failure(.stopped): last = nil
-        case .failure(.halted(let reason)): last = halted(reason, journal.current)
+        case .failure(.halted(let error)):
+          try await leave(lacking: error, journal)
+          last = halted(error.message, journal.current)
         case .failure(.stateFailed(let error)): throw .stateFailed(error)
         }
         var events = last.map { [$0] } ?? []
@@ -196,7 +198,7 @@ package final class RunEngine: Sendable {
     book.learn(services.redactor.secrets + recipe.secretInputs(record.origin.inputs, in: secrets))
     let inputs: Value
     do throws(StateError) { inputs = try await book.restored(record.origin.inputs, as: "the run's inputs") } catch {
-      return .failure(error.kind == .secret ? .halted(error.message) : .stateFailed(error))
+      return .failure(error.kind == .secret ? .halted(error) : .stateFailed(error))
     }
     let context = RunContext(
       recipe: recipe, journal: journal, services: services, redactor: Redactor(book),
@@ -235,6 +237,15 @@ package final class RunEngine: Sendable {
       RunStatusChanged(
         run: id, at: surroundings.time.now(), status: .waiting,
         reason: (reasons.prefix(RunEngine.mostReasons) + more).joined(separator: "; "), wakeAt: departure?.wakeAt))
+  }
+
+  /// Leaves a run to a program that has the secret which is missing here, if several share the state.
+  private func leave(lacking error: StateError, _ journal: RunJournal) async throws(StepInterruption) {
+    guard surroundings.store.sharing != nil,
+      let placed = journal.current.placed(lacking: error.missing, at: surroundings.time.now())
+    else { return }
+    try await journal.commit([placed])
+    throw .stateFailed(StateError(.deposed, error.message))
   }
 
   /// The event for a run whose secret is missing or has changed.

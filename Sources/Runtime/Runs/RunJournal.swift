@@ -22,7 +22,7 @@ final class RunJournal: Sendable {
     /// Whether the run is being paused, so that no event may say that it runs or waits.
     var isPausing = false
     /// Why steps could not get a kept value.
-    var refusals: [StepPath: String] = [:]
+    var refusals: [StepPath: StateError] = [:]
     /// The actions that are under way.
     var actions: [StepPath: String] = [:]
 
@@ -155,7 +155,7 @@ final class RunJournal: Sendable {
     guard let stored else { return .null }
     do throws(StateError) { return try await store.restored(stored, as: what()) } catch {
       // A person has to fix this; the run itself is sound.
-      if error.kind == .secret { throw .halted(error.message) }
+      if error.kind == .secret { throw .halted(error) }
       fail(error)
       throw .stateFailed(error)
     }
@@ -164,7 +164,7 @@ final class RunJournal: Sendable {
   /// The idempotency key that was kept.
   func key(_ kept: String, of step: StepPath) async throws(StepInterruption) -> String {
     do throws(StateError) { return try await store.secrets.restored(text: kept, as: "the key of '\(step)'") } catch {
-      throw .halted(error.message)
+      throw .halted(error)
     }
   }
 
@@ -176,10 +176,10 @@ final class RunJournal: Sendable {
   }
 
   /// Notes that a step could not get a value, because a secret in it has changed.
-  func refuse(_ path: StepPath, because reason: String) { content.withLock { $0.refusals[path] = reason } }
+  func refuse(_ path: StepPath, because error: StateError) { content.withLock { $0.refusals[path] = error } }
 
   /// Why a step could not get a value; given once.
-  func takeRefusal(of path: StepPath) -> String? { content.withLock { $0.refusals.removeValue(forKey: path) } }
+  func takeRefusal(of path: StepPath) -> StateError? { content.withLock { $0.refusals.removeValue(forKey: path) } }
 
   /// Notes the action that a step runs, which the events of its end name.
   func begin(_ action: String, at path: StepPath) { content.withLock { $0.actions[path] = action } }
@@ -249,7 +249,10 @@ final class RunJournal: Sendable {
 
   /// Events that other parts of the program write for this run: an event that it may consume, a person's decision.
   func events(named name: String) async -> [EventRecord] {
-    await store.events(EventQuery(name: name, isUnconsumed: true, run: id, since: current.createdAt))
+    let created = current.createdAt
+    // Another machine's clock may have dated the event.
+    let since = store.sharing == nil ? created : created.advanced(by: .zero - CorrectedTime.mostApart)
+    return await store.events(EventQuery(name: name, isUnconsumed: true, run: id, since: since ?? created))
   }
 
   /// A person's decision about a step, which is on disk already.

@@ -13,8 +13,9 @@ enum StepInterruption: Error {
   case waiting
   /// The program ends, or the run stops as uncertain; the run stays open, and the step continues when it is resumed.
   case stopped
-  /// A value of the run can't be restored; the run is paused until a person fixes that.
-  case halted(String)
+  /// A value of the run can't be restored; the run goes to another program that can, or is paused until a person fixes
+  /// that.
+  case halted(StateError)
   /// A plain write may have been done; a person has to resolve it.
   case uncertain(RunError)
   /// The state can't be written, so nothing more may be done.

@@ -11,7 +11,7 @@ struct StepValues: ValueStore {
   let time: any TimeSource
   let step: StepReference
   /// Called with the reason when a value can't be read because its secret has changed.
-  var refuse: @Sendable (String) -> Void = { _ in }
+  var refuse: @Sendable (StateError) -> Void = { _ in }
 
   /// How many values there may be: each is read at every start.
   static let mostValues = 10_000
@@ -105,7 +105,7 @@ struct StepValues: ValueStore {
   }
 
   private func refused(_ error: StateError) -> ActionError {
-    if error.kind == .secret { refuse(error.message) }
+    if error.kind == .secret { refuse(error) }
     return ActionError(error)
   }
 }

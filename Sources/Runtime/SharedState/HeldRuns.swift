@@ -23,10 +23,15 @@ final class HeldRuns: Sendable {
   /// Up to where the log of a run was kept.
   struct Mark: Sendable {
     var run: String
+    var recipe: String
+    var createdAt: Timestamp
     var number: Int
     var sum: UInt64
 
-    init(_ log: LoggedRun) { (run, number, sum) = (log.record.id, log.number, log.sum) }
+    init(_ log: LoggedRun) {
+      (run, recipe, createdAt) = (log.record.id, log.record.recipe, log.record.createdAt)
+      (number, sum) = (log.number, log.sum)
+    }
   }
 
   private struct Content {
@@ -43,8 +48,8 @@ final class HeldRuns: Sendable {
     var deadline = TimeSpan.zero
     /// Whether an answer was lost that may have told of news, which the database won't tell again.
     var mayHaveMissed = false
-    /// Runs that are held no longer, which the database couldn't be told.
-    var unreleased: Set<String> = []
+    /// Runs that are held no longer, which the database couldn't be told, and by which claims they were.
+    var unreleased: [String: Int] = [:]
     /// Calls on connections that are over, which the database couldn't be told.
     var endedCalls: Set<String> = []
     /// The latest runs that ended here, the newest last.
@@ -92,11 +97,13 @@ final class HeldRuns: Sendable {
 
   /// Whether a run that is created here is held here: a program that takes runs up leaves those to others that it
   /// couldn't take up or has no room for, and one that doesn't was asked for the run.
-  func holds(created row: OpenRunRow) -> Bool {
+  ///
+  /// - Parameter others: How many that are created with it are held here.
+  func holds(created row: OpenRunRow, besides others: Int) -> Bool {
     content.withLock { content in
       if content.isDraining { return false }
       guard let terms = content.terms else { return true }
-      return content.runs.count < terms.capacity && terms.take(row)
+      return content.runs.count + others < terms.capacity && terms.take(row)
     }
   }
 
@@ -127,7 +134,7 @@ final class HeldRuns: Sendable {
     content.withLock { content in
       content.worker = nil
       for id in Array(content.runs.keys) { content.remove(id) }
-      content.unreleased = []
+      content.unreleased = [:]
       // They went with the lease.
       content.endedCalls = []
     }
@@ -138,18 +145,23 @@ final class HeldRuns: Sendable {
   func noteOver(_ call: String) { content.withLock { _ = $0.endedCalls.insert(call) } }
   func noteTold(_ calls: Set<String>) { content.withLock { $0.endedCalls.subtract(calls) } }
 
-  /// The runs of which the database doesn't know that they are held no longer.
-  var unreleased: Set<String> { content.withLock { $0.unreleased } }
+  /// The runs of which the database doesn't know that they are held no longer, and by which claims they were.
+  var unreleased: [String: Int] { content.withLock { $0.unreleased } }
 
   /// Holds a run no longer, which the database couldn't be told.
-  func leaveUnreleased(_ id: String) {
+  func leaveUnreleased(_ run: Run) {
+    let id = run.log.record.id
     content.withLock { content in
       remove(id, from: &content)
-      if content.worker != nil { content.unreleased.insert(id) }
+      if content.worker != nil { content.unreleased[id] = run.epoch }
     }
   }
 
-  func noteReleased(_ ids: Set<String>) { content.withLock { $0.unreleased.subtract(ids) } }
+  func noteReleased(_ claims: [String: Int]) {
+    content.withLock { content in
+      for (run, epoch) in claims where content.unreleased[run] == epoch { content.unreleased[run] = nil }
+    }
+  }
 
   /// Notes what is known of a run, if it is still held: the lease may have ended meanwhile.
   func update(_ run: Run) {

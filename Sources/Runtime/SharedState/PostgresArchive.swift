@@ -48,9 +48,34 @@ extension PostgresDatabase {
   /// - Parameters:
   ///   - moving: Where the state goes on: then no machine may work on it, and none will any more.
   ///   - finish: Called with all written, before the state is closed.
+  /// - Throws: A `fatal` error if it isn't known whether the state was closed.
   package static func export(
     _ hosts: [PostgresSettings], moving: MovedState?, at now: Timestamp, program: String,
     _ write: @escaping ([UInt8]) throws(FileError) -> Void, finish: () throws(StateError) -> Void
+  ) async throws(StateError) -> StateArchive.Report {
+    var written: StateArchive.Report?
+    do throws(StateError) {
+      return try await export(hosts, moving: moving, at: now, program: program, write) { report throws(StateError) in
+        try finish()
+        written = report
+      }
+    } catch {
+      // The answer to the commit may be lost.
+      guard let moving, let written else { throw error }
+      do throws(StateError) {
+        let found = try await archiving(hosts) { try await version($0) }
+        if found.moved == moving { return written }
+      } catch {
+        throw StateError(.fatal, "it isn't known whether the state was closed: \(error.message)")
+      }
+      throw error
+    }
+  }
+
+  private static func export(
+    _ hosts: [PostgresSettings], moving: MovedState?, at now: Timestamp, program: String,
+    _ write: @escaping ([UInt8]) throws(FileError) -> Void,
+    finish: (StateArchive.Report) throws(StateError) -> Void
   ) async throws(StateError) -> StateArchive.Report {
     try await archiving(hosts) { transaction in
       try await transaction.run("set transaction isolation level repeatable read")
@@ -65,7 +90,7 @@ extension PostgresDatabase {
       if moving != nil { try await refuseWorkers(transaction) }
       var output = try ArchiveWriter(program: program, at: now, isMoved: moving != nil, write)
       let report = try await put(transaction, to: &output)
-      try finish()
+      try finish(report)
       if let moving {
         try await transaction.run(
           "insert into meta values ('moved', $1) on conflict (key) do update set value = excluded.value",

@@ -181,12 +181,19 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
+  package func register(
+    _ terms: WorkerTerms, lease: TimeSpan, isAgain: Bool
+  ) async throws(DatabaseError) -> WorkerIdentity {
     let id = try await reading.ask { connection throws(PostgresError) in
-      try await connection.run(
+      if !isAgain {
+        _ = try await connection.run(
+          "delete from meta where key = 'draining ' || $1 || ' ' || $2", .text(terms.name), .text(terms.home))
+      }
+      return try await connection.run(
         """
-        insert into worker (name, host, pid, program, offers, queues, capacity, home, lease_until)
-        select $1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 microsecond'
+        insert into worker (name, host, pid, program, offers, queues, capacity, home, lease_until, is_draining)
+        select $1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 microsecond',
+          exists (select 1 from meta where key = 'draining ' || $1 || ' ' || $8)
         where not exists (select 1 from meta where key = 'moved') returning id
         """, .text(terms.name), .text(terms.host), .int32(Int32(clamping: terms.pid)), .text(terms.program),
         .texts(Array(terms.offers)), .texts(Array(terms.queues)), .int32(Int32(clamping: terms.capacity)),
@@ -216,8 +223,9 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func reap() async throws(DatabaseError) -> [String] {
+  package func reap(lease: TimeSpan) async throws(DatabaseError) -> [String] {
     try await reading.ask { connection throws(PostgresError) in
+      _ = try await connection.run(SQL.shortened, .int64(lease.nanoseconds / 1000))
       let results = try await connection.run([
         PostgresStatement(
           """
@@ -333,13 +341,15 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func abandon(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
+  package func abandon(_ claims: [String: Int], of worker: WorkerIdentity) async throws(DatabaseError) {
+    let claims = Array(claims)
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run(
         """
-        with freed as (update run set owner = null, has_news = true where id = any($1) and owner = $2 returning id)
+        with freed as (update run set owner = null, has_news = true where owner = $3
+            and (id, epoch) in (select * from unnest($1::uuid[], $2::int8[])) returning id)
         select pg_notify('errand', 'due') from freed limit 1
-        """, .uuids(runs), .int64(worker.id))
+        """, .uuids(claims.map(\.key)), .int64s(claims.map(\.value)), .int64(worker.id))
     }
   }
 
@@ -416,12 +426,8 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
-    try await reading.ask { connection throws(PostgresError) in
-      try await connection.run(
-        "update run set has_news = false where owner = $1 and has_news returning id", .int64(worker.id)
-      ).rows.map { row throws(PostgresError) in try row.uuid(0) }
-    }
+  package func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
+    try await claims("update run set has_news = false where owner = $1 and has_news returning id, epoch", worker)
   }
 
   package func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan? {
@@ -439,10 +445,18 @@ package final class PostgresDatabase: SharedDatabase {
 
   // MARK: Looking at workers and steering them
 
-  package func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
+  package func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
+    try await claims("select id, epoch from run where owner = $1", worker)
+  }
+
+  /// What a statement says of runs that a worker holds, and by which claims.
+  private func claims(_ statement: String, _ worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
     try await reading.ask { connection throws(PostgresError) in
-      try await connection.run("select id from run where owner = $1", .int64(worker.id)).rows
-        .map { row throws(PostgresError) in try row.uuid(0) }
+      var claims: [String: Int] = [:]
+      for row in try await connection.run(statement, .int64(worker.id)).rows {
+        claims[try row.uuid(0)] = try row.int64(1)
+      }
+      return claims
     }
   }
 
@@ -461,9 +475,7 @@ package final class PostgresDatabase: SharedDatabase {
 
   package func setDraining(_ isDraining: Bool, _ worker: WorkerIdentity) async throws(DatabaseError) -> Bool {
     try await reading.ask { connection throws(PostgresError) in
-      try await connection.run(
-        "update worker set is_draining = $2 where id = $1 returning id", .int64(worker.id), .bool(isDraining)
-      ).isEmpty == false
+      try await connection.run(SQL.setDraining, .int64(worker.id), .bool(isDraining)).isEmpty == false
     }
   }
 

@@ -36,8 +36,10 @@ package struct PostgresExamination: Sendable {
 
 extension PostgresDatabase {
   /// Examines the servers, and the state on the one that takes writes.
+  ///
+  /// - Parameter secrets: The secrets that nothing in the state may hold.
   package static func examine(
-    _ hosts: [PostgresSettings], time: any TimeSource = SystemTime()
+    _ hosts: [PostgresSettings], secrets: SecretBook = SecretBook(), time: any TimeSource = SystemTime()
   ) async -> PostgresExamination {
     typealias Looked = (index: Int, result: Result<(PostgresExamination.Server, PostgresConnection), PostgresError>)
     var found: [Looked] = []
@@ -68,7 +70,7 @@ extension PostgresDatabase {
     result.state.findings += unreachable.map { .init(result.servers.isEmpty ? .fault : .warning, $0) }
     result.state.findings += PostgresExamination.findings(on: result.servers)
     if let writing, result.servers.filter({ !$0.isStandby }).count == 1 {
-      do throws(PostgresError) { try await examine(writing, &result.state) } catch {
+      do throws(PostgresError) { try await examine(writing, secrets.finder, &result.state) } catch {
         result.state.findings.append(.init(.fault, error.message))
       }
     }
@@ -122,7 +124,7 @@ extension PostgresDatabase {
   // MARK: The state
 
   private static func examine(
-    _ connection: PostgresConnection, _ result: inout StateExamination
+    _ connection: PostgresConnection, _ secrets: SecretFinder, _ result: inout StateExamination
   ) async throws(PostgresError) {
     let version = try await PostgresSchemaVersion.read { statement throws(PostgresError) in
       try await connection.run(statement)
@@ -146,7 +148,11 @@ extension PostgresDatabase {
       result.counts.append((name, try await connection.run(query).first?.int64(0) ?? 0))
     }
     try await examineLead(connection, &result)
+    try await examineClocks(connection, &result)
     try await examineLogs(connection, &result)
+    try await examineRecords(connection, &result)
+    try await examineSecrets(connection, secrets, &result)
+    try await examineBlobs(connection, &result)
     try await examineParked(connection, &result)
   }
 
@@ -168,6 +174,26 @@ extension PostgresDatabase {
         .fault,
         "no machine leads the schedules, so that none of them starts a run; start errand serve on one without "
           + "--no-schedules, or see with errand workers which is draining or has a clock that is off"))
+  }
+
+  /// Finds the workers whose clocks are too far off for them to lead.
+  private static func examineClocks(
+    _ connection: PostgresConnection, _ result: inout StateExamination
+  ) async throws(PostgresError) {
+    let rows = try await connection.run(
+      """
+      select name, clock_offset from worker where lease_until > clock_timestamp() and abs(clock_offset) > $1 order by name
+      """, .int64(PostgresExamination.farthestClock.nanoseconds / 1000)
+    ).rows
+    for row in rows {
+      let offset = TimeSpan.milliseconds(try row.int64(1) / 1000)
+      result.findings.append(
+        .init(
+          .warning,
+          "the clock of the worker '\(try row.text(0).safe)' is \(offset.magnitude.spoken) "
+            + "\(offset > .zero ? "ahead of" : "behind") that of the database; set it by NTP, because that worker decides "
+            + "on no schedules"))
+    }
   }
 
   /// How many logs are read at once.
@@ -200,14 +226,189 @@ extension PostgresDatabase {
     in ids: [String], _ connection: PostgresConnection
   ) async throws(PostgresError) -> String? {
     let rows = try await connection.run([PostgresStatement(SQL.logs(where: "r.id = any($1)"), .uuids(ids))])
-    var unread = Set(ids)
-    for result in rows {
-      for log in try SQL.logs(result) {
-        if let damage = log.damage { return damage }
-        unread.remove(log.record.id)
+    for result in rows { if let damage = try SQL.logs(result).lazy.compactMap(\.damage).first { return damage } }
+    return nil
+  }
+
+  /// How many records are read at once.
+  private static let recordsAtOnce = 256
+
+  /// Reads the records of finished runs, of slots, and of what else is kept.
+  private static func examineRecords(
+    _ connection: PostgresConnection, _ result: inout StateExamination
+  ) async throws(PostgresError) {
+    var (ended, id) = (Timestamp.earliest, "00000000-0000-0000-0000-000000000000")
+    while true {
+      let rows = try await connection.run(
+        """
+        select id, ended_at, text, summary from finished where (ended_at, id) > ($1, $2) order by ended_at, id limit $3
+        """, .timestamp(ended), .uuid(id), .int64(recordsAtOnce)
+      ).rows
+      for row in rows {
+        (id, ended) = (try row.uuid(0), try row.timestamp(1))
+        let (text, summary) = (try row.text(2), try row.text(3))
+        try note(of: "the finished run \(id)", in: &result) { () throws(RecordError) in
+          _ = (try RunRecord(text: text), try RunSummary(text: summary))
+        }
+      }
+      if rows.count < recordsAtOnce { break }
+    }
+    var last = Int.min
+    while true {
+      let rows = try await connection.run(
+        "select id, schedule, slot, text from slot where id > $1 order by id limit $2", .int64(last),
+        .int64(recordsAtOnce)
+      ).rows
+      for row in rows {
+        last = try row.int64(0)
+        let text = try row.text(3)
+        try note(of: "the slot \(try row.timestamp(2)) of \(try row.text(1).safe)", in: &result) {
+          () throws(RecordError) in _ = try SlotRecord(text: text)
+        }
+      }
+      if rows.count < recordsAtOnce { break }
+    }
+    var (kind, name) = ("", "")
+    while true {
+      let rows = try await connection.run(
+        """
+        select kind, name, text, coalesce(reference, ''), coalesce(holder, '') from item where (kind, name) > ($1, $2)
+        order by kind, name limit $3
+        """, .text(kind), .text(name), .int64(recordsAtOnce)
+      ).rows
+      for row in rows {
+        (kind, name) = (try row.text(0), try row.text(1))
+        do throws(PostgresError) {
+          var slice = StateSlice()
+          let item = try SQL.item(row)
+          do throws(StateError) { try slice.add(StateNeeds(), items: [item]) } catch {
+            result.findings.append(.init(.fault, "\(error.message); restore the database"))
+          }
+        } catch {
+          result.findings.append(.init(.fault, "the \(kind.safe) '\(name.safe)' can't be read: \(error.message)"))
+        }
+      }
+      if rows.count < recordsAtOnce { break }
+    }
+  }
+
+  /// Finds secrets that are kept in plain, because the machine didn't know them that kept them.
+  private static func examineSecrets(
+    _ connection: PostgresConnection, _ secrets: SecretFinder, _ result: inout StateExamination
+  ) async throws(PostgresError) {
+    if secrets.isEmpty { return }
+    var found: [String: Set<String>] = [:]
+    // What is searched, as the beginning of a text and the rest of it, and the place from which to go on.
+    for (place, query) in secretPlaces {
+      var last = ""
+      while true {
+        let rows = try await connection.run(query, .text(last), .int64(recordsAtOnce)).rows
+        for row in rows {
+          last = try row.text(0)
+          let names = secrets.names(in: try row.text(2))
+          if !names.isEmpty { found["\(place) \(try row.text(1).safe)", default: []].formUnion(names) }
+        }
+        if rows.count < recordsAtOnce { break }
       }
     }
-    return unread.isEmpty ? nil : "nothing of it can be read"
+    for (place, names) in found.sorted(by: { $0.key.precedesByScalars($1.key) }) {
+      let quoted = names.sorted { $0.precedesByScalars($1) }.map { "'\($0)'" }.joined(separator: ", ")
+      result.findings.append(
+        .init(
+          .fault,
+          "\(place) holds the secret\(names.count == 1 ? "" : "s") \(quoted), as a program kept it that didn't know it; "
+            + "delete it once it isn't needed, and change the secret"))
+    }
+  }
+
+  /// What holds texts: its name, and the statement that gives a key to go on from, the name of one, and the text.
+  private static let secretPlaces: [(String, String)] = [
+    (
+      "the run",
+      """
+      select run || lpad(number::text, 19, '0'), run::text, events from entry
+      where (run, number) > (coalesce(nullif(left($1, 36), ''), '00000000-0000-0000-0000-000000000000')::uuid,
+        coalesce(nullif(substr($1, 37), ''), '0')::int8)
+      order by run, number limit $2
+      """
+    ),
+    (
+      "the run",
+      """
+      select id::text, id::text, fold from run
+      where fold is not null and id > coalesce(nullif($1, ''), '00000000-0000-0000-0000-000000000000')::uuid
+      order by id limit $2
+      """
+    ),
+    (
+      "the run",
+      """
+      select id::text, id::text, text from finished
+      where id > coalesce(nullif($1, ''), '00000000-0000-0000-0000-000000000000')::uuid order by id limit $2
+      """
+    ),
+    (
+      "the log of the run",
+      """
+      select run || lpad(number::text, 19, '0'), run::text, text from line
+      where (run, number) > (coalesce(nullif(left($1, 36), ''), '00000000-0000-0000-0000-000000000000')::uuid,
+        coalesce(nullif(substr($1, 37), ''), '0')::int8)
+      order by run, number limit $2
+      """
+    ),
+    (
+      "the slot of",
+      """
+      select lpad(id::text, 19, '0'), schedule, text from slot where id > coalesce(nullif($1, ''), '0')::int8
+      order by id limit $2
+      """
+    ),
+    (
+      "the",
+      """
+      select kind || ' ' || name, kind || ' ' || quote_literal(name), text || ' ' || name from item
+      where kind || ' ' || name > $1 collate "C" order by kind || ' ' || name collate "C" limit $2
+      """
+    ),
+  ]
+
+  /// Notes that a record can't be read.
+  private static func note(
+    of what: String, in result: inout StateExamination, _ read: () throws(RecordError) -> Void
+  ) throws(PostgresError) {
+    do throws(RecordError) { try read() } catch {
+      result.findings.append(
+        .init(.fault, "\(what) can't be read: \(error.message); restore the database to see it again"))
+    }
+  }
+
+  /// Finds the large values that aren't what was written, or that are gone though something names them.
+  private static func examineBlobs(
+    _ connection: PostgresConnection, _ result: inout StateExamination
+  ) async throws(PostgresError) {
+    let damaged = try await connection.run(
+      """
+      select encode(sha256, 'hex') from blob group by sha256
+      having sha256(string_agg(bytes, ''::bytea order by part)) <> sha256 order by 1
+      """
+    ).rows
+    for row in damaged {
+      result.findings.append(
+        .init(.fault, "the blob \(try row.text(0)) isn't what was written; restore the database to see it again"))
+    }
+    let missing = try await connection.run(
+      """
+      select distinct name from (select text, unnest(blobs) as name from finished
+        union all select text, unnest(blobs) from item union all select fold, unnest(blobs) from run
+        union all select e.events, unnest(e.blobs) from entry e join run r on r.id = e.run) as named
+      where not exists (select 1 from blob where sha256 = decode(name, 'hex') and part = 0)
+        and strpos(text, '{"$blob":{"sha256":"' || name || '"') > 0 order by name
+      """
+    ).rows
+    for row in missing {
+      result.findings.append(
+        .init(.fault, "the blob \(try row.text(0)) is gone, and something needs it; restore the database"))
+    }
   }
 
   /// Finds what has been due for a while and what no program that works now can carry on.
@@ -284,13 +485,11 @@ extension PostgresExamination.Server {
       findings.append(
         .init(
           .warning,
-          "the clock of this machine is \(seconds(apart)) \(direction) that of \(name); set them by NTP, because schedules "
-            + "are decided only by a machine that is off by \(seconds(PostgresExamination.farthestClock)) at most"))
+          "the clock of this machine is \(apart.spoken) \(direction) that of \(name); set them by NTP, because schedules "
+            + "are decided only by a machine that is off by \(PostgresExamination.farthestClock.spoken) at most"))
     }
     return findings
   }
-
-  private func seconds(_ span: TimeSpan) -> String { "\((span.inSeconds * 10).rounded() / 10)s" }
 
   private var standbyFindings: [StateExamination.Finding] {
     let names = settings["synchronous_standby_names"] ?? ""

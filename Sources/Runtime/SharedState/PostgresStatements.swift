@@ -91,8 +91,15 @@ enum SQL {
   static let renew = """
     update worker set lease_until = clock_timestamp() + $2 * interval '1 microsecond'
     where id = $1 and lease_until > clock_timestamp()
-    returning is_draining, exists (select 1 from worker where lease_until < clock_timestamp()),
+    returning is_draining, exists (select 1 from worker where lease_until < clock_timestamp()
+        or lease_until > clock_timestamp() + 2 * $2 * interval '1 microsecond'),
       (select count(*) from run where owner = $1)
+    """
+
+  /// Has no lease end later than one that begins now: the database's clock was put back, or another server's is behind.
+  static let shortened = """
+    update worker set lease_until = clock_timestamp() + $1 * interval '1 microsecond'
+    where lease_until > clock_timestamp() + 2 * $1 * interval '1 microsecond'
     """
 
   static let insert = """
@@ -360,8 +367,8 @@ enum SQL {
     update leader set worker = $1, until = clock_timestamp() + $2 * interval '1 microsecond',
       epoch = epoch + case when worker is distinct from $1 then 1 else 0 end,
       version = version + case when worker is distinct from $1 then 1 else 0 end
-    where (worker = $1 or until < clock_timestamp()) and exists (select 1 from worker where id = $1
-      and lease_until > clock_timestamp() and not is_draining)
+    where (worker = $1 or until < clock_timestamp() or not exists (select 1 from worker where id = leader.worker))
+      and exists (select 1 from worker where id = $1 and lease_until > clock_timestamp() and not is_draining)
       and abs(extract(epoch from $4::timestamptz - clock_timestamp()) * 1000000) <= $3
     returning epoch
     """
@@ -487,6 +494,14 @@ enum SQL {
     from worker w order by w.name, w.id
     """
 
+  /// Has a worker drain or not, also after it has lost its lease, which ends its row.
+  static let setDraining = """
+    with changed as (update worker set is_draining = $2 where id = $1 returning 'draining ' || name || ' ' || home as key),
+      kept as (insert into meta select key, '' from changed where $2 on conflict do nothing),
+      gone as (delete from meta where not $2 and key in (select key from changed))
+    select key from changed
+    """
+
   static func worker(_ row: PostgresRow) throws(PostgresError) -> WorkerRecord {
     WorkerRecord(
       id: try row.int64(0), name: try row.text(1), host: try row.text(2), pid: Int(try row.int32(3)),
@@ -556,10 +571,7 @@ enum SQL {
   /// A finished run; of one that can't be read, what its row tells of it.
   static func summary(_ row: PostgresRow) throws(PostgresError) -> RunSummary {
     do throws(RecordError) { return try RunSummary(text: try text(row)) } catch {
-      var run = RunRecord(
-        RunCreated(
-          run: try row.uuid(2), at: try row.timestamp(5), recipe: try row.text(3), file: "",
-          texts: .inline(.object([:])), inputs: .object([:]), program: ""))
+      var run = RunRecord(unread: try row.uuid(2), of: try row.text(3), createdAt: try row.timestamp(5))
       run.status = RunStatus(rawValue: try row.text(4)) ?? .failed
       run.endedAt = try row.timestamp(1)
       run.reason = "its record can't be read: \(error.message)"

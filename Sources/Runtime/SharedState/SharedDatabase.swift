@@ -319,14 +319,19 @@ package protocol SharedDatabase: Sendable {
   /// How long ago a server took over from another, by when the first program has noted that; nil if none did.
   func sinceTakeover() async throws(DatabaseError) -> TimeSpan?
   /// Makes a worker known, whose lease begins now.
-  func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity
+  ///
+  /// - Parameter isAgain: Whether it is one that has lost its lease, so that it is draining if it was asked to.
+  func register(_ terms: WorkerTerms, lease: TimeSpan, isAgain: Bool) async throws(DatabaseError) -> WorkerIdentity
   /// Changes what a worker offers and takes up; where it is stays as it is.
   func change(_ worker: WorkerIdentity, to terms: WorkerTerms) async throws(DatabaseError)
   func renew(_ worker: WorkerIdentity, lease: TimeSpan) async throws(DatabaseError) -> LeaseRenewal
   /// Gives up everything that workers hold whose lease is over, and forgets them; gives their names.
   ///
   /// There is news for all of it, because the news that they took may not have been heeded.
-  func reap() async throws(DatabaseError) -> [String]
+  ///
+  /// - Parameter lease: How long a lease may last from now; one that lasts much longer was given before the clock was put
+  ///   back, and is made to end by then.
+  func reap(lease: TimeSpan) async throws(DatabaseError) -> [String]
   /// Gives up everything that a worker holds, and forgets it; there is news for all of it.
   func leave(_ worker: WorkerIdentity) async throws(DatabaseError)
   /// Takes up runs that nobody holds, are due and can run here, the one that is due longest first.
@@ -344,8 +349,11 @@ package protocol SharedDatabase: Sendable {
   /// - Parameter number: The last entry of its log that its holder knows.
   /// - Returns: False if there is another entry, or news, so that it is still held.
   func release(_ run: String, at number: Int, of worker: WorkerIdentity) async throws(DatabaseError) -> Bool
-  /// Gives up runs in any case; there is news for each of them, so that it is taken up at once.
-  func abandon(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError)
+  /// Gives up runs in any case, unless they were claimed again; there is news for each of them, so that it is taken up at
+  /// once.
+  ///
+  /// - Parameter claims: The runs, and by which claims they were held (`ClaimedRun.epoch`).
+  func abandon(_ claims: [String: Int], of worker: WorkerIdentity) async throws(DatabaseError)
   /// Gives a run its place in its group, if it has one already or the limit leaves one: those count that have a place, and
   /// those created before it that wait for one and that some worker can run.
   func enter(_ run: String, in group: String, limit: Int) async throws(DatabaseError) -> Bool
@@ -363,8 +371,8 @@ package protocol SharedDatabase: Sendable {
   func pulse() async throws(DatabaseError) -> String
   /// Has it that there is news for a run.
   func tell(_ run: String) async throws(DatabaseError)
-  /// The runs of a worker for which there is news, which is taken away.
-  func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String]
+  /// The runs of a worker for which there is news, which is taken away, and by which claims it holds them.
+  func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int]
   /// How long it is until a run is due that nobody holds and that can run here; nil if none is.
   func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan?
   /// Told whenever there may be something to take up, or news; a hint, which may be lost. Ends with `close`.
@@ -374,8 +382,8 @@ package protocol SharedDatabase: Sendable {
 
   /// The workers, by their names.
   func workers() async throws(DatabaseError) -> [WorkerRecord]
-  /// The open runs that the database has a worker hold.
-  func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String]
+  /// The open runs that the database has a worker hold, and by which claims.
+  func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int]
   /// Has the next claims of what workers hold say that these brought themselves down.
   func suspect(_ workers: [WorkerIdentity]) async throws(DatabaseError)
   /// Has a worker take nothing more up, or take up again what is due; false if there is no such worker.

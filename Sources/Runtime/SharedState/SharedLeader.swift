@@ -40,10 +40,12 @@ actor SharedLeader {
   /// Begins to look whether it can lead, if it is willing; its clock is noted in any case.
   ///
   /// One that isn't willing any more gives the lead back.
-  func start(isWilling: Bool) async {
+  ///
+  /// - Returns: Whether it leads now.
+  func start(isWilling: Bool) async -> Bool {
     self.isWilling = isWilling
     if !isWilling { await resign() }
-    guard tasks.isEmpty else { return }
+    guard tasks.isEmpty else { return lead != nil }
     // Before this returns, so that a program that has begun to serve has its schedules.
     await look()
     // Both are cancelled by `stop`.
@@ -63,6 +65,7 @@ actor SharedLeader {
         }
       },
     ]
+    return lead != nil
   }
 
   /// Gives the lead back.

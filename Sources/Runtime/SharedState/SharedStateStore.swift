@@ -170,7 +170,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   package func passOn(_ run: String) async {
     // What is given up with the next renewal of the lease is looked at anyway.
-    if held.unreleased.contains(run) { return }
+    if held.unreleased[run] != nil { return }
     // Without it the run goes on when it is due.
     try? await database.tell(run)
   }
@@ -317,7 +317,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   // MARK: Who decides on the schedules
 
   package var scheduling: (any ScheduleSharing)? { self }
-  package func seekLead(isWilling: Bool) async { await leader.start(isWilling: isWilling) }
+  @discardableResult package func seekLead(isWilling: Bool) async -> Bool { await leader.start(isWilling: isWilling) }
 
   package func append(_ events: [StateEvent], in term: ScheduleTerm) async throws(StateError) -> ScheduleTerm {
     if events.isEmpty { return term }

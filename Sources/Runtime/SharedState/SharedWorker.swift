@@ -26,8 +26,10 @@ package actor SharedWorker {
   private let tell: @Sendable (SharedNews) -> Void
   /// Reads what others wrote to a run that is held here; false if the database didn't say.
   private let refresh: @Sendable (String) async -> Bool
-  /// What the database had this worker hold at the last renewal, and it didn't.
-  private var strays: Set<String> = []
+  /// What the database had this worker hold at the last renewal, and it didn't; by which claims.
+  private var strays: [String: Int] = [:]
+  /// How many claims are under way, of whose runs the database says already that they are held here.
+  private var claiming = 0
   /// Looks whether what was written is there.
   private let verify: @Sendable () async throws(StateError) -> Void
   /// The server on which that is known.
@@ -38,8 +40,6 @@ package actor SharedWorker {
   /// Whether what is due is taken up.
   private var takesUp = false
   private var isWanted = true
-  /// Whether the database has yet to be told that a worker that registered anew is draining.
-  private var isDrainingUntold = false
   private var renewals = 0
   private var tasks: [Task<Void, Never>] = []
   private var sleeping: Task<Void, Never>?
@@ -128,6 +128,8 @@ package actor SharedWorker {
   func take(_ run: String) async throws(DatabaseError) -> RunHolder {
     if held[run] != nil { return .here }
     guard let identity else { throw .unavailable("the lease on runs is over; there will be another in a moment") }
+    claiming += 1
+    defer { claiming -= 1 }
     switch try await database.claim(run, identity, terms, at: time.now()) {
     case .claimed(let run):
       hold(run, by: identity)
@@ -148,6 +150,7 @@ package actor SharedWorker {
   /// is written.
   private func hold(_ run: ClaimedRun, by identity: WorkerIdentity) {
     held.take(HeldRuns.Run(run.log, epoch: run.epoch), by: identity.id)
+    if held.mayHaveMissed { look() }
   }
 
   /// Looks at once whether something is due.
@@ -160,7 +163,7 @@ package actor SharedWorker {
 
   private func register() async throws(DatabaseError) {
     let start = time.elapsed()
-    let identity = try await database.register(terms, lease: SharedWorker.lease)
+    let identity = try await database.register(terms, lease: SharedWorker.lease, isAgain: timeline != 0)
     if timeline == 0 {
       // It knows nothing of what was lost; those that do have the time to say so.
       if let ago = try await database.sinceTakeover(), ago < SharedWorker.lease {
@@ -187,54 +190,56 @@ package actor SharedWorker {
         let renewal = try await database.renew(identity, lease: SharedWorker.lease)
         if case .renewed(let isDraining, let mayReap, let count) = renewal {
           hasDead = mayReap
-          if !isDrainingUntold { drain(isDraining) }
+          drain(isDraining)
           held.extend(to: start + SharedWorker.lease - SharedWorker.margin)
           try await tellTerms()
           let unreleased = held.unreleased
-          if !unreleased.isEmpty {
-            try await database.abandon(Array(unreleased), of: identity)
-            held.noteReleased(unreleased)
-          }
-          if count > held.count { try await giveUpStrays(identity) } else { strays = [] }
+          try await abandon(unreleased, of: identity)
+          held.noteReleased(unreleased)
+          if count > held.count { try await giveUpStrays(identity) } else { strays = [:] }
           let calls = held.endedCalls
           if !calls.isEmpty {
             try await database.endCalls(Array(calls))
             held.noteTold(calls)
           }
         } else {
-          lose()
+          lose(because: nil)
         }
       }
       if identity == nil {
         try await register()
-        // What a person asked of this program outlasts the lease.
-        isDrainingUntold = held.isDraining
         tell(.back)
         look()
       }
       await follow()
-      if isDrainingUntold, let identity {
-        _ = try await database.setDraining(true, identity)
-        isDrainingUntold = false
-      }
       // What ran here under the lease before is told as lost.
-      let dead = hasDead ? try await database.reap().filter { !$0.hasSameScalars(as: terms.name) } : []
+      let dead =
+        hasDead ? try await database.reap(lease: SharedWorker.lease).filter { !$0.hasSameScalars(as: terms.name) } : []
       if !dead.isEmpty { tell(.reaped(dead)) }
       renewals += 1
       if renewals % SharedWorker.renewalsPerNet == 0 { try? await readClock() }
       if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
     } catch {
-      if time.elapsed() >= held.deadline { lose() }
+      if time.elapsed() >= held.deadline { lose(because: StateError(error).message) }
     }
   }
 
   /// Gives up what the database has this worker hold since the last renewal at least without its knowing, because the
   /// answer was lost that said so.
   private func giveUpStrays(_ identity: WorkerIdentity) async throws(DatabaseError) {
-    let unknown = Set(try await database.held(by: identity).filter { held[$0] == nil })
-    let lost = unknown.intersection(strays)
+    let unknown = try await unknown(to: identity)
+    try await abandon(unknown.filter { strays[$0.key] == $0.value }, of: identity)
     strays = unknown
-    if !lost.isEmpty { try await database.abandon(Array(lost), of: identity) }
+  }
+
+  /// What the database has this worker hold and it doesn't, as far as that can be known.
+  private func unknown(to identity: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
+    let claims = try await database.held(by: identity)
+    return claiming > 0 ? [:] : claims.filter { held[$0.key] == nil }
+  }
+
+  private func abandon(_ claims: [String: Int], of identity: WorkerIdentity) async throws(DatabaseError) {
+    if !claims.isEmpty { try await database.abandon(claims, of: identity) }
   }
 
   /// Whether what is known of the database is so on the server that there is now.
@@ -251,11 +256,11 @@ package actor SharedWorker {
         try await verify()
         guard let identity else { return }
         // What was given up is held again, if that is gone.
-        let unknown = try await database.held(by: identity).filter { held[$0] == nil }
-        if !unknown.isEmpty { try await database.abandon(unknown, of: identity) }
+        try await abandon(try await unknown(to: identity), of: identity)
       } catch {
         return
       }
+      tell(.tookOver)
     }
     timeline = now
   }
@@ -275,11 +280,11 @@ package actor SharedWorker {
   }
 
   /// Lets everything go.
-  private func lose() {
+  private func lose(because message: String?) {
     guard identity != nil else { return }
     identity = nil
     held.leave()
-    tell(.lost)
+    tell(.lost(message))
   }
 
   // MARK: Claims
@@ -320,17 +325,18 @@ package actor SharedWorker {
 
   private func takeNews() async {
     guard held.count > 0, let identity else { return }
-    let told: [String]
+    let told: [String: Int]
     do throws(DatabaseError) { told = try await database.takeNews(of: identity) } catch {
       held.mayHaveMissed = true
       return
     }
-    let all = held.mayHaveMissed ? held.ids : told
-    held.mayHaveMissed = false
-    // The news of one that isn't held is for whoever takes it up.
-    let strays = all.filter { held[$0] == nil }
-    if !strays.isEmpty { try? await database.abandon(strays, of: identity) }
-    for id in all where held[id] != nil {
+    let known = held.mayHaveMissed ? held.ids : told.keys.sorted { $0.precedesByScalars($1) }
+    let unknown = told.filter { held[$0.key] == nil }
+    // It may be for a run that is being claimed.
+    held.mayHaveMissed = !unknown.isEmpty && claiming > 0
+    // News for a run that isn't held here is for the worker that takes it up.
+    if !held.mayHaveMissed { try? await abandon(unknown, of: identity) }
+    for id in known where held[id] != nil {
       if await !refresh(id) { held.mayHaveMissed = true }
       tell(.told(id))
     }
@@ -338,6 +344,8 @@ package actor SharedWorker {
 
   private func claim() async {
     guard let identity else { return }
+    claiming += 1
+    defer { claiming -= 1 }
     do throws(DatabaseError) {
       while takesUp, !held.isDraining, time.elapsed() < held.deadline, self.identity == identity, isSettled {
         let room = min(terms.capacity - held.count, SharedWorker.batch)
@@ -345,7 +353,8 @@ package actor SharedWorker {
         let claimed = try await database.claim(identity, terms, most: room, at: time.now())
         if !isSettled {
           // It was claimed on a server that has just taken over.
-          return try await database.abandon(claimed.map(\.log.record.id), of: identity)
+          let claims = Dictionary(claimed.map { ($0.log.record.id, $0.epoch) }) { _, last in last }
+          return try await abandon(claims, of: identity)
         }
         for run in claimed { hold(run, by: identity) }
         if !claimed.isEmpty { tell(.claimed(claimed.map(\.log.record))) }

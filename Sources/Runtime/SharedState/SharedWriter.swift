@@ -217,7 +217,7 @@ actor SharedWriter {
         return held.letGo(id, claim: run.epoch)
       }
     } catch {
-      return held.leaveUnreleased(id)
+      return held.leaveUnreleased(run)
     }
     // Something came for it.
     try await refresh(run)
@@ -226,10 +226,11 @@ actor SharedWriter {
 
   private func letGo(_ id: String) async {
     doubtful.remove(id)
-    guard held[id] != nil, let worker = held.worker else { return }
-    held.leaveUnreleased(id)
+    guard let run = held[id], let worker = held.worker else { return }
+    held.leaveUnreleased(run)
+    let claims = [id: run.epoch]
     // Otherwise with the next renewal of the lease.
-    if (try? await database.abandon([id], of: WorkerIdentity(id: worker))) != nil { held.noteReleased([id]) }
+    if (try? await database.abandon(claims, of: WorkerIdentity(id: worker))) != nil { held.noteReleased(claims) }
   }
 
   // MARK: Entries
@@ -435,7 +436,7 @@ actor SharedWriter {
         let outcome = try await unlessOutrun { [database, held] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
             try await SharedWriter.make(events, in: term, holding: runs, worker, receipt, transaction) {
-              held.holds(created: $0)
+              held.holds(created: $0, besides: $1)
             }
           }
         }
@@ -485,7 +486,7 @@ actor SharedWriter {
   /// Reads what events need, folds them, and writes what changed.
   private static func make(
     _ events: [StateEvent], in term: ScheduleTerm?, holding held: [HeldRuns.Run], _ worker: Int?, _ receipt: String,
-    _ transaction: any DatabaseTransaction, holds: (OpenRunRow) -> Bool
+    _ transaction: any DatabaseTransaction, holds: (OpenRunRow, Int) -> Bool
   ) async throws(DatabaseError) -> Outcome {
     var slice = StateSlice()
     var events = events
@@ -534,7 +535,7 @@ actor SharedWriter {
       for (record, events) in changes.runs {
         let isNew = changes.created.contains(record.id)
         // A worker that creates a run holds it, if it can.
-        let isHeld = worker != nil && holds(OpenRunRow(record))
+        let isHeld = worker != nil && holds(OpenRunRow(record), created.count)
         let epoch = isNew ? isHeld ? 1 : 0 : logs[record.id]?.epoch ?? 0
         let log = logs[record.id]?.log ?? LoggedRun(new: record)
         if log.damage != nil, record.status.isEnded {
@@ -593,13 +594,34 @@ actor SharedWriter {
   /// Has runs wait for a person of which something that was kept is gone, now that another server has taken over.
   func verify() async throws(StateError) {
     // What is being written of one that is held comes before or after that.
-    for id in held.ids { await look(at: id) }
+    for id in held.ids {
+      let mark = held[id].map { HeldRuns.Mark($0.log) }
+      await look(at: id)
+      if let mark, held[id] == nil { try await tellIfGone(mark) }
+    }
     for mark in held.former where held[mark.run] == nil {
-      do throws(StateError) { _ = try await entries(after: mark, epoch: 0) } catch {
+      do throws(StateError) {
+        if try await entries(after: mark, epoch: 0) == nil { try await tellIfGone(mark) }
+      } catch {
         if error.kind != .deposed { throw error }
       }
     }
   }
+
+  /// Says so if nothing at all is left of a run, because it was created when the server that took over was behind
+  /// already; one that was created long ago may have been removed.
+  private func tellIfGone(_ mark: HeldRuns.Mark) async throws(StateError) {
+    guard let age = time.now().span(since: mark.createdAt), age < SharedWriter.longestBehind else { return }
+    let isThere = try await untilKnown { [database] () async throws(DatabaseError) in
+      if try await database.finishedRun(mark.run) != nil { return true }
+      return try await database.entries(of: mark.run, after: .max, isSure: false) != nil
+    }
+    if isThere { return }
+    held.forgetMark(of: mark.run)
+    tell(.vanished(mark.run, of: mark.recipe))
+  }
+
+  private static let longestBehind = TimeSpan.seconds(3600)
 
   /// What follows what was kept of a run; nil if it is over.
   ///
@@ -629,9 +651,11 @@ actor SharedWriter {
       if found.damage != nil || found.record.reason?.hasPrefix(SharedWriter.cut) == true { break }
       let lost = mark.number - found.number
       let last = found.record.stepsInOrder.last.map { " after '\($0.path)' began" } ?? ""
+      let entries =
+        lost == 1
+        ? "an entry of the run that was kept is" : "\(lost > 1 ? "\(lost) " : "")entries of the run that were kept are"
       let reason =
-        "\(SharedWriter.cut), and \(lost == 1 ? "an entry" : lost > 1 ? "\(lost) entries" : "entries") of the run that were "
-        + "kept are lost; look what was done\(last), then: errand runs resume \(mark.run)"
+        "\(SharedWriter.cut), and \(entries) lost; look what was done\(last), then: errand runs resume \(mark.run)"
       let pause = StateEvent.runStatusChanged(
         RunStatusChanged(run: mark.run, at: time.now(), status: .paused, reason: reason))
       let record = try found.record.folding([pause])
@@ -639,7 +663,10 @@ actor SharedWriter {
       let kept = try await untilKnown { [database] () async throws(DatabaseError) in
         try await database.append([entry], changing: [OpenRunRow(next.record)])
       }
-      if kept.contains(mark.run) { break }
+      if kept.contains(mark.run) {
+        tell(.cut(mark.run, reason: reason))
+        break
+      }
     }
     if let run = held[mark.run], run.epoch == epoch { await letGo(mark.run) }
     // It was told of; what a person has it go on from is another log.

@@ -332,13 +332,17 @@ package final class SimulatedConnection: SharedDatabase {
     return database.sinceTakeover()
   }
 
-  package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
+  package func register(
+    _ terms: WorkerTerms, lease: TimeSpan, isAgain: Bool
+  ) async throws(DatabaseError) -> WorkerIdentity {
     try await changing { () async throws(DatabaseError) -> WorkerIdentity in
       _ = try await tables(forWriting: true)
       let (until, since) = (database.time.elapsed() + lease, database.time.now())
       return database.update { tables in
         tables.lastWorker += 1
         tables.workers[tables.lastWorker] = SimulatedDatabase.Worker(terms: terms, leaseUntil: until, since: since)
+        if !isAgain { tables.draining.remove("\(terms.name) \(terms.home)") }
+        tables.workers[tables.lastWorker]?.isDraining = tables.draining.contains("\(terms.name) \(terms.home)")
         return WorkerIdentity(id: tables.lastWorker)
       }
     }
@@ -385,13 +389,16 @@ package final class SimulatedConnection: SharedDatabase {
     try await changing { () async throws(DatabaseError) -> Bool in
       _ = try await tables(forWriting: true)
       return database.update { tables in
+        guard let terms = tables.workers[worker.id]?.terms else { return false }
         tables.workers[worker.id]?.isDraining = isDraining
-        return tables.workers[worker.id] != nil
+        let key = "\(terms.name) \(terms.home)"
+        if isDraining { tables.draining.insert(key) } else { tables.draining.remove(key) }
+        return true
       }
     }
   }
 
-  package func reap() async throws(DatabaseError) -> [String] {
+  package func reap(lease: TimeSpan) async throws(DatabaseError) -> [String] {
     try await changing { () async throws(DatabaseError) -> [String] in
       _ = try await tables(forWriting: true)
       let now = database.time.elapsed()
@@ -405,8 +412,8 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
-  package func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
-    try await tables().open.filter { $0.value.owner == worker.id }.map(\.key).sorted { $0.precedesByScalars($1) }
+  package func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
+    try await tables().open.filter { $0.value.owner == worker.id }.mapValues(\.epoch)
   }
 
   package func suspect(_ workers: [WorkerIdentity]) async throws(DatabaseError) {
@@ -518,11 +525,13 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
-  package func abandon(_ runs: [String], of worker: WorkerIdentity) async throws(DatabaseError) {
+  package func abandon(_ claims: [String: Int], of worker: WorkerIdentity) async throws(DatabaseError) {
     try await changing { () async throws(DatabaseError) -> Void in
       _ = try await tables(forWriting: true)
       database.write { tables in
-        for id in runs where tables.open[id]?.owner == worker.id { tables.free(id) }
+        for (id, epoch) in claims where tables.open[id]?.owner == worker.id && tables.open[id]?.epoch == epoch {
+          tables.free(id)
+        }
       }
       database.hint()
     }
@@ -616,13 +625,13 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
-  package func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String] {
-    try await changing { () async throws(DatabaseError) -> [String] in
+  package func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
+    try await changing { () async throws(DatabaseError) -> [String: Int] in
       _ = try await tables(forWriting: true)
       let told = database.update { tables in
-        let told = tables.open.filter { $0.value.owner == worker.id && $0.value.hasNews }.keys
-        for id in told { tables.open[id]?.hasNews = false }
-        return told.sorted { $0.precedesByScalars($1) }
+        let told = tables.open.filter { $0.value.owner == worker.id && $0.value.hasNews }
+        for id in told.keys { tables.open[id]?.hasNews = false }
+        return told.mapValues(\.epoch)
       }
       // It is done, and its answer may be lost.
       try database.failReading()
@@ -634,6 +643,13 @@ package final class SimulatedConnection: SharedDatabase {
     let now = database.time.now()
     return try await tables().open.values.filter { $0.owner == nil && $0.canRun(terms) }.compactMap(\.dueAt).min()
       .map { max($0.span(since: now) ?? .zero, .zero) }
+  }
+}
+
+extension SharedDatabase {
+  /// Makes a worker known that is new.
+  package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
+    try await register(terms, lease: lease, isAgain: false)
   }
 }
 

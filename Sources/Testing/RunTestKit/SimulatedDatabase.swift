@@ -87,6 +87,8 @@ package final class SimulatedDatabase: Sendable {
     var receipts: Set<String> = []
     var workers: [Int: Worker] = [:]
     var lastWorker = 0
+    /// The names and homes of workers that are to drain, also after their leases.
+    var draining: Set<String> = []
     var leader = Leader()
     /// The calls on connections, in the order of their coming.
     var calls: [(id: String, connection: String, worker: Int)] = []

@@ -26,8 +26,18 @@ import Testing
   }
 
   @Test func `one of which the other is off anew is put right anew`() {
-    #expect(Self.offset(after: [(.seconds(60), .zero), (.seconds(90), .zero)]) == .seconds(90))
-    #expect(Self.offset(after: [(.seconds(60), .zero), (.milliseconds(20), .zero)]) == .milliseconds(20))
+    #expect(Self.offset(after: [(.seconds(60), .zero), (.milliseconds(61_500), .zero)]) == .milliseconds(61_500))
+  }
+
+  @Test func `a jump of the other clock is heeded once it is sure`() {
+    let first = (TimeSpan.seconds(60), TimeSpan.zero)
+    let jump = (TimeSpan.seconds(3660), TimeSpan.zero)
+    #expect(Self.offset(after: [first, jump]) == .seconds(60))
+    #expect(Self.offset(after: [first, jump, first]) == .seconds(60))
+    #expect(Self.offset(after: [first, jump, first, jump]) == .seconds(60))
+    #expect(Self.offset(after: [first, jump, (.seconds(7200), .zero)]) == .seconds(60))
+    #expect(Self.offset(after: [first, jump, (.milliseconds(3_661_000), .zero)]) == .milliseconds(3_661_000))
+    #expect(Self.offset(after: [first, jump, jump, first, first]) == .seconds(60))
   }
 
   @Test func `a machine's clock that is set later changes nothing`() {

@@ -129,7 +129,9 @@ import Testing
     book.learn([("A", "first text")])
     let masked = try book.masked(.string("it is first text"))
     let other = SecretBook()
-    await #expect(throws: StateError(.secret, "the secret 'A' is missing, and the list holds its text; set 'A'")) {
+    var missing = StateError(.secret, "the secret 'A' is missing, and the list holds its text; set 'A'")
+    missing.missing = "A"
+    await #expect(throws: missing) {
       try await other.restored(masked, as: "the list")
     }
     other.learn([("A", "another text")])

@@ -101,6 +101,16 @@ import Testing
     #expect(taken == [11, 12, 13, 21, 22, 23].map(CreatedRunsTests.id))
   }
 
+  @Test func `a program holds no more than it has room for of what is created at once`() async throws {
+    let store = SharedStateStore(
+      SimulatedConnection(SimulatedDatabase()), terms: WorkerTerms(name: "lab", capacity: 2))
+    try await store.join(takingUp: true)
+    let ids = (1...3).map(Self.id)
+    try await store.append(ids.map { Self.created($0, needs: []) })
+    #expect(ids.count { store.run($0) != nil } == 2)
+    try await store.close()
+  }
+
   @Test func `a program without room leaves what it creates to others, and takes it up when there is room again`()
     async throws
   {

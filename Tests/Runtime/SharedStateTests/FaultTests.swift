@@ -38,10 +38,10 @@ import Testing
     var logs: [String: [StateEvent]] = [:]
     for step in 0..<36 {
       let batch = maker.next()
-      weather.set([0, 25, 60, 100, 25, 25][maker.number(0..<6)])
+      weather.chance = [0, 25, 60, 100, 25, 25][maker.number(0..<6)]
       var failure: StateError?
       do throws(StateError) { try await store.append(batch.events) } catch { failure = error }
-      weather.set(0)
+      weather.chance = 0
       var isKept = failure == nil
       if failure?.kind == .unavailable, batch.refusal == nil {
         // What is still to come may come at once, or with what is written next.

@@ -92,7 +92,7 @@ import Testing
       try await client.append([.runCreated(created)])
     }
     let chance = isBehind ? [0, 10][Int(seed % 2)] : [20, 45, 70][Int(seed % 3)]
-    weather.set(chance)
+    weather.chance = chance
     let (kept, ticks, workers) = (Kept(), Stage.Counter(), stores)
     let unheld = await withTaskGroup(of: [String].self) { group in
       for store in workers {
@@ -112,7 +112,7 @@ import Testing
         } else {
           try? await clock.sleep(for: .seconds(100))
         }
-        weather.set(0)
+        weather.chance = 0
         // Two leases and the longest that nothing is looked at.
         try? await clock.sleep(for: .seconds(45))
         let unheld = runs.filter { database.holder(of: $0) == nil && !isTold(database.log(of: $0)) }
@@ -138,9 +138,9 @@ import Testing
       database.holdBack()
       try? await clock.sleep(for: .milliseconds(Int.random(in: 0..<3000, using: &random)))
       if Bool.random(using: &random) {
-        weather.set(100)
+        weather.chance = 100
         try? await clock.sleep(for: .milliseconds(Int.random(in: 1000..<30_000, using: &random)))
-        weather.set(chance)
+        weather.chance = chance
       }
       database.failOver()
     }

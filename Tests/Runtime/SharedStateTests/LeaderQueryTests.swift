@@ -56,13 +56,55 @@ import Testing
     try await store.append(try Self.received("old", "handed-in", before: .seconds(100)))
     #expect(try await database.freeEvents() == ["old", "none"])
     // It has looked.
-    #expect(try await database.takeNews(of: worker) == [run])
+    #expect(try await database.takeNews(of: worker).keys.elementsEqual([run]))
     #expect(try await database.freeEvents() == ["old", "seen", "none"])
     try await store.append(.eventConsumed(EventConsumed(at: Self.now(), id: "seen", by: run)))
     #expect(try await database.freeEvents() == ["old", "none"])
     try await store.append(.runEnded(RunEnded(run: run, at: Self.now(), status: .succeeded)))
     #expect(try await database.freeEvents() == ["old", "none", "new"])
     try await store.close()
+  }
+
+  @Test(arguments: kinds) func `A run is given up only by the claim that it is held by`(kind: Kind) async throws {
+    let database = try await Self.database(kind)
+    let store = SharedStateStore(database)
+    try await store.append(Self.created(Self.id(1)))
+    let terms = WorkerTerms(name: "lab-1")
+    let worker = try await database.register(terms, lease: .seconds(600))
+    #expect(try await database.claim(worker, terms, most: 9, at: Self.now()).map(\.epoch) == [1])
+    try await database.abandon([Self.id(1): 1], of: worker)
+    #expect(try await database.held(by: worker) == [:])
+    #expect(try await database.claim(worker, terms, most: 9, at: Self.now()).map(\.epoch) == [2])
+    // What was sent before comes late.
+    try await database.abandon([Self.id(1): 1, Self.id(2): 2], of: worker)
+    #expect(try await database.held(by: worker) == [Self.id(1): 2])
+    try await database.tell(Self.id(1))
+    #expect(try await database.takeNews(of: worker) == [Self.id(1): 2])
+    try await store.close()
+  }
+
+  @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
+  func `Leases from before the clock was put back end as if they had begun now`() async throws {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    let database = try await PostgresDatabase.open([settings])
+    let lease = TimeSpan.seconds(15)
+    let dead = try await database.register(WorkerTerms(name: "dead"), lease: .seconds(3600))
+    let worker = try await database.register(WorkerTerms(name: "lab-1"), lease: lease)
+    #expect(try await database.lead(dead, lease: .seconds(3600), clock: Self.now(), isWilling: true) == 1)
+    #expect(try await database.lead(worker, lease: lease, clock: Self.now(), isWilling: true) == nil)
+    guard case .renewed(_, hasDead: true, _) = try await database.renew(worker, lease: lease) else {
+      Issue.record("the lease isn't seen to be too long")
+      return
+    }
+    #expect(try await database.reap(lease: lease) == [])
+    let untils = try await database.workers().map { ($0.until.span(since: Self.now()) ?? .zero) <= lease }
+    #expect(untils == [true, true])
+    // Once it is over, it leads no longer, though it was to for an hour.
+    #expect(try await database.reap(lease: .zero - .seconds(1)) == ["dead", "lab-1"])
+    let next = try await database.register(WorkerTerms(name: "lab-2"), lease: lease)
+    #expect(try await database.lead(next, lease: lease, clock: Self.now(), isWilling: true) == 2)
+    await database.close()
   }
 
   @Test(arguments: kinds) func `Runs that are open are told from those that are over`(kind: Kind) async throws {

@@ -68,7 +68,7 @@ import Testing
     (
       [server(ahead: .seconds(-3600))],
       [
-        "warning: the clock of this machine is 3600.0s behind that of db1:5432; set them by NTP, because schedules are decided only by a machine that is off by 2.0s at most"
+        "warning: the clock of this machine is 1h 0m behind that of db1:5432; set them by NTP, because schedules are decided only by a machine that is off by 2.0s at most"
       ]
     ),
     (
@@ -157,6 +157,48 @@ import Testing
     try await worker.join(takingUp: false)
     #expect(await PostgresDoctorTests.findings(settings) == [findings[0]])
     try await worker.close()
+  }
+
+  @Test(.enabled(if: isInstalled)) func `what can't be read of finished runs, slots, schedules and blobs is named`()
+    async throws
+  {
+    let settings = try await PostgresServer.database()
+    try await PostgresDatabase.migrate([settings])
+    let connection = try await PostgresConnection.open(settings)
+    defer { connection.close() }
+    let digest = [UInt8](repeating: 0x11, count: 32)
+    let gone = String(repeating: "22", count: 32)
+    try await connection.run(
+      "insert into errand.finished values ('01a21500-0000-7000-8000-000000000001', 'r', 'failed', now(), now(), null, '{', '{')"
+    )
+    try await connection.run(
+      "insert into errand.slot (schedule, slot, until, settled_at, text) values ('nightly', '2026-11-20Z', now(), now(), '[')"
+    )
+    try await connection.run("insert into errand.item values ('schedule', 'nightly', '7')")
+    try await connection.run("insert into errand.item values ('riddle', 'x', '7')")
+    try await connection.run(
+      "insert into errand.item values ('value', 'named', $1)",
+      .text(
+        """
+        {"$blob":{"sha256":"\(gone)","size":3},"other":"\(String(repeating: "33", count: 32))"}
+        """))
+    try await connection.run("insert into errand.blob values ($1, 0, 'abc')", .bytes(digest))
+    try await connection.run(
+      """
+      insert into errand.worker (name, host, pid, program, offers, queues, capacity, home, lease_until, clock_offset)
+      values ('late', 'h', 1, '1', '{}', '{default}', 1, '', now() + interval '1 minute', -3600000000)
+      """)
+    let findings = await PostgresDoctorTests.findings(settings)
+    let starts = [
+      "warning: the clock of the worker 'late' is 1h 0m behind that of the database; ",
+      "fault: the finished run 01a21500-0000-7000-8000-000000000001 can't be read: ",
+      "fault: the slot 2026-11-20T00:00:00Z of nightly can't be read: ",
+      "fault: the riddle 'x' can't be read: ", "fault: the schedule 'nightly' can't be read: ",
+      "fault: the blob \(String(repeating: "11", count: 32)) isn't what was written; ",
+      "fault: the blob \(gone) is gone, and something needs it; ",
+    ]
+    #expect(findings.count == starts.count, "\(findings)")
+    for (finding, start) in zip(findings, starts) { #expect(finding.hasPrefix(start), "\(findings)") }
   }
 
   @Test(.enabled(if: isInstalled)) func `servers and their standby are told apart`() async throws {

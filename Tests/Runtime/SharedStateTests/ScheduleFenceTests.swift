@@ -98,7 +98,7 @@ import Testing
       }
       do {
         try await programs[0].store.append(set(at: clock.now()))
-        weather.set([0, 15][Int(seed % 2)])
+        weather.chance = [0, 15][Int(seed % 2)]
         let faultsOfPrograms = await withTaskGroup(of: String?.self) { group in
           for (place, program) in programs.enumerated() {
             group.addTask {
@@ -116,7 +116,7 @@ import Testing
           return await group.reduce(into: [String]()) { if let fault = $1 { $0.append(fault) } }
         }
         if !faultsOfPrograms.isEmpty { return faultsOfPrograms }
-        weather.set(0)
+        weather.chance = 0
         database.settle()
         // Whoever was last may have given up after a lost answer.
         while try await programs[0].decide(until: count) {}

@@ -45,7 +45,7 @@ import Testing
         do { try await store.join(takingUp: false) } catch { return ["it can't join: \(error)"] }
         stores.append(store)
       }
-      weather.set(10)
+      weather.chance = 10
       await withTaskGroup { group in
         for store in stores {
           let limiter = await ServicePool(time: clock).limiters(["shop": limits], keptIn: store)["shop"]
@@ -76,7 +76,7 @@ import Testing
         faults.append("six were sent from \(first) to \(sixth)")
       }
       if seen.most > 2 { faults.append("\(seen.most) calls were under way at once") }
-      weather.set(0)
+      weather.chance = 0
       for store in stores { try? await store.close() }
       return faults
     }

@@ -223,6 +223,30 @@ import Testing
     _ = await told
   }
 
+  @Test func `A run of which a failover leaves nothing is told of`() async throws {
+    let clock = ManualClock()
+    let database = SimulatedDatabase(time: clock)
+    let program = try await Program(database, clock, "lab-1")
+    let (kept, lost, over) = (Self.id(1), Self.id(2), Self.id(3))
+    try await program.store.append([Self.created(kept, at: clock.now())])
+    try await program.store.append([Self.created(over, at: clock.now())])
+    try await program.store.append([.runEnded(RunEnded(run: over, at: clock.now(), status: .succeeded))])
+    database.holdBack()
+    try await program.store.append([Self.created(lost, at: clock.now())])
+    database.failOver()
+    await clock.waitForSleepers(2)
+    clock.advance(by: .seconds(3))
+    var told: [String] = []
+    for await news in program.store.news {
+      if case .vanished(let run, of: "averages") = news { told.append(run) }
+      if case .tookOver = news { break }
+    }
+    #expect(told == [lost])
+    #expect(program.store.run(kept) != nil)
+    #expect(program.store.run(lost) == nil)
+    try await program.store.close()
+  }
+
   @Test func `A run that goes on after a loss is not paused for the same loss again`() async throws {
     let clock = ManualClock()
     let database = SimulatedDatabase(time: clock)

@@ -48,23 +48,3 @@ enum Stage {
     }
   }
 }
-
-/// How often statements fail, and how.
-final class Weather: Sendable {
-  private let content: Mutex<(random: SeededGenerator, chance: Int)>
-
-  init(_ database: SimulatedDatabase, seed: UInt64) {
-    content = Mutex((SeededGenerator(seed: seed), 0))
-    database.setFaults { [self] in next() }
-  }
-
-  /// Of a hundred statements, how many fail.
-  func set(_ chance: Int) { content.withLock { $0.chance = chance } }
-
-  private func next() -> SimulatedDatabase.Fault? {
-    content.withLock { content in
-      guard Int.random(in: 0..<100, using: &content.random) < content.chance else { return nil }
-      return SimulatedDatabase.Fault.allCases.randomElement(using: &content.random)
-    }
-  }
-}

@@ -132,6 +132,34 @@ import Testing
     try await steering.close()
   }
 
+  @Test(arguments: Pair.all)
+  func `a worker that lost its lease drains if it was asked to, and a new program doesn't`(_ pair: Pair) async throws {
+    let (database, other) = try await pair.open()
+    let lease = TimeSpan.seconds(15)
+    let terms = WorkerTerms(name: "lab", home: "lab:/srv")
+    func registered(isAgain: Bool) async throws -> (WorkerIdentity, isDraining: Bool) {
+      let worker = try await database.register(terms, lease: lease, isAgain: isAgain)
+      guard case .renewed(let isDraining, _, _) = try await database.renew(worker, lease: lease) else {
+        Issue.record("the lease is over")
+        return (worker, false)
+      }
+      return (worker, isDraining)
+    }
+    let (first, _) = try await registered(isAgain: false)
+    #expect(try await other.setDraining(true, first))
+    try await other.leave(first)
+    let (second, isDraining) = try await registered(isAgain: true)
+    #expect(isDraining)
+    #expect(try await other.setDraining(false, second))
+    #expect(try await registered(isAgain: true).isDraining == false)
+    #expect(try await other.setDraining(true, second))
+    #expect(try await registered(isAgain: true).isDraining)
+    #expect(try await registered(isAgain: false).isDraining == false)
+    #expect(try await registered(isAgain: true).isDraining == false)
+    await database.close()
+    await other.close()
+  }
+
   /// The next news of a kind.
   private static func next<Answer>(of store: SharedStateStore, _ pick: (SharedNews) -> Answer?) async -> Answer? {
     for await news in store.news { if let answer = pick(news) { return answer } }

@@ -18,7 +18,7 @@ extension Pages {
     recently.endedSince = request.clock.now.advanced(by: .seconds(-recent))
     let ended = try await runs(request, recently).finished
     let failed = try await notRetried(ended, request)
-    // What nobody carries on needs a person as well: it is one of those that are shown as running otherwise.
+    // A person has to see to those that no worker can take up.
     let (parked, running) = busy.openWithReasons.reversed().reduce(into: ([RunRecord](), [RunRecord]())) {
       if busy.parked?[$1.id] != nil { $0.0.append($1) } else { $0.1.append($1) }
     }
