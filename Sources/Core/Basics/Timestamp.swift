@@ -268,7 +268,7 @@ extension TimeSpan {
 
   /// A length of time as people say it: `0.3s`, `12s`, `-4m 05s`, `2h 10m`, `400d 3h`.
   public var spoken: String {
-    if nanoseconds < 0 { return "-\(magnitude.spoken)" }
+    if nanoseconds < 0 { return magnitude.spoken == "0.0s" ? "0.0s" : "-\(magnitude.spoken)" }
     let seconds = nanoseconds / 1_000_000_000
     if seconds < 10 { return "\(seconds).\(nanoseconds / 100_000_000 % 10)s" }
     if seconds < 60 { return "\(seconds)s" }

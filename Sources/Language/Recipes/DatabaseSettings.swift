@@ -55,7 +55,7 @@ struct DatabaseSettingsReader {
   func read(_ fields: Fields, into configuration: inout Configuration) {
     var isDatabase = false
     if let value = fields["state"], let text = fields.text("state") {
-      isDatabase = PostgresSettings.isURL(text)
+      isDatabase = PostgresSettings.isURL(text) || text.mayBeDatabase
       if isDatabase { configuration.database = database(value, text) } else { configuration.state = text }
     }
     if let value = fields["postgres"] {
@@ -80,7 +80,7 @@ struct DatabaseSettingsReader {
       return DatabaseSettings(url: text, hosts: try PostgresSettings.hosts(inURL: text))
     } catch {
       // The line is shown.
-      if text.mayHoldPassword { findings.hide(value, isRefused: true) }
+      if text.mayHoldPassword || !text.contains("://") { findings.hide(value, isRefused: true) }
       findings.error(error.message, at: value)
       return nil
     }
@@ -166,6 +166,17 @@ extension WorkerSettings {
 }
 
 extension String {
+  /// Whether it is less likely the path of a folder than a database, written otherwise than as a URL:
+  /// `user:password@host/name`, `host=… password=…`.
+  fileprivate var mayBeDatabase: Bool {
+    if contains("password=") || contains("host=") || hasPrefix("postgres//") || hasPrefix("postgresql//") {
+      return true
+    }
+    let first = utf8.prefix { $0 != ASCII.slash }
+    guard let at = first.firstIndex(of: ASCII.at) else { return false }
+    return first[..<at].contains(ASCII.colon)
+  }
+
   /// Whether there may be a password in a URL.
   fileprivate var mayHoldPassword: Bool {
     let bytes = Array(utf8)

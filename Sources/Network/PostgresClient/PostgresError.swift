@@ -42,15 +42,16 @@ package struct PostgresError: Error, Hashable, Sendable {
   package var isShutdown: Bool { ["57P01", "57P02", "57P03"].contains(sqlState) }
   /// The server is a standby, or was told to accept no writes.
   package var isReadOnly: Bool { sqlState == "25006" }
-  /// The server's disk or memory is full.
-  package var isOutOfRoom: Bool { sqlState == "53100" || sqlState == "53200" }
+  /// The server lacks something for a while, such as room on its disk, memory or connections, or its system failed
+  /// (classes 53 and 58, and errors that have no code of their own).
+  package var isInTrouble: Bool {
+    ["53", "58"].contains(sqlState.prefix(2)) || sqlState == "XX000"
+  }
   /// Somebody cancelled the statement, or it took longer than the server allows: in all, for a lock, or between two
   /// statements of a transaction.
   package var wasGivenUp: Bool { ["57014", "55P03", "25P03", "25P04"].contains(sqlState) }
   /// There is no table, or no schema, of that name.
   package var isWithoutTable: Bool { sqlState == "42P01" || sqlState == "3F000" }
-  /// The server accepts no more connections.
-  package var hasTooManyConnections: Bool { sqlState == "53300" }
 }
 
 extension PostgresError: CustomStringConvertible {

@@ -248,7 +248,7 @@ struct RunSession: Sendable {
       if known.isEnded { return .done }
     }
     if isServed == true {
-      console.say("the agent has it; follow it with: errand runs follow \(run)")
+      console.say("an agent carries it on; follow it with: errand runs follow \(run)")
       return .done
     }
     console.error("The run is accepted, but nothing is running it yet. \(RunSession.whoGoesOn(with: run))")

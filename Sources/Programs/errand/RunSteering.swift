@@ -116,8 +116,7 @@ struct RunSteering: DispatchedCommand {
       return code == .failed ? .done : code
     } catch {
       guard error.kind == .cannotCreate || error.kind == .unavailable else { throw error }
-      throw RuntimeError(
-        .unavailable, "the request to cancel it is kept, but its end can't be followed: \(error.message)")
+      throw RuntimeError(.unavailable, "the request to cancel it is kept, but it hasn't ended yet: \(error.message)")
     }
   }
 
@@ -186,16 +185,16 @@ struct RunSteering: DispatchedCommand {
     guard remote != nil || !by.trimmed.isEmpty else {
       throw RuntimeError(.usage, "say who decides with --by NAME; $USER isn't set")
     }
-    let (record, step, isAgent) = try await session.access.asking { requests throws(RuntimeError) in
+    let (record, step, isAlone) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
       let decision = AgentRequest.decide(
         run: run, step: parsed["step"].text, isApproved: isApproved, comment: parsed["comment"].text)
       let step = try await requests.ask(decision) { if case .decided(let step, _) = $0 { step } else { nil } }
-      return (try await requests.run(run), step, requests.connection.isAgent)
+      return (try await requests.run(run), step, await requests.connection.leavesAlone(run))
     }
     console.say(
       "\(isApproved ? "approved" : "rejected") '\(step)' of \(record.id) as \(remote == nil ? by : "the token")")
-    sayWhoGoesOn(with: record, isAgent: isAgent)
+    sayWhoGoesOn(with: record, isAlone: isAlone)
     return .done
   }
 
@@ -213,7 +212,7 @@ struct RunSteering: DispatchedCommand {
     let name = parsed["event"].text ?? ""
     let target = parsed["run"].text ?? "any"
     let given = data
-    let (answer, record, isAgent) = try await session.access.asking { requests throws(RuntimeError) in
+    let (answer, record, isAlone) = try await session.access.asking { requests throws(RuntimeError) in
       let before = target == "any" ? nil : try await requests.found(target)
       let run = before?.run.id
       let event = SentEvent(id: parsed["id"].text, name: name, data: given, run: run)
@@ -221,8 +220,8 @@ struct RunSteering: DispatchedCommand {
         if case .received(let id, let isNew) = $0 { (id: id, isNew: isNew) } else { nil }
       }
       if let before = before?.open { sayWhatItWaitsFor(before, besides: name) }
-      guard let run else { return (answer, RunReference?.none, requests.connection.isAgent) }
-      return (answer, try await requests.run(run), requests.connection.isAgent)
+      guard let run else { return (answer, RunReference?.none, false) }
+      return (answer, try await requests.run(run), await requests.connection.leavesAlone(run))
     }
     if asJSON {
       console.out(JSON.shown(.object(["received": .string(answer.id), "isNew": .bool(answer.isNew)])))
@@ -230,7 +229,7 @@ struct RunSteering: DispatchedCommand {
       console.say("the event \(answer.id) was received before; nothing changed")
     } else {
       console.say("received '\(name)' as \(answer.id)\(record.map { " for \($0.id)" } ?? "")")
-      if let record { sayWhoGoesOn(with: record, isAgent: isAgent) }
+      if let record { sayWhoGoesOn(with: record, isAlone: isAlone) }
     }
     return .done
   }
@@ -248,8 +247,8 @@ struct RunSteering: DispatchedCommand {
   }
 
   /// Reports how a run will be resumed, if no agent is running it.
-  private func sayWhoGoesOn(with record: RunReference, isAgent: Bool) {
-    guard isAgent, !record.status.isEnded else { return }
+  private func sayWhoGoesOn(with record: RunReference, isAlone: Bool) {
+    guard isAlone, !record.status.isEnded else { return }
     console.say("No agent is running. \(RunSession.whoGoesOn(with: record.id))")
   }
 

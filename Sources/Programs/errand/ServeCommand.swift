@@ -291,20 +291,33 @@ private struct Service {
   private func attend(_ events: AsyncStream<ServiceEvent>, _ sink: AsyncStream<ServiceEvent>.Continuation) async
     -> StateError?
   {
-    var watch = watch(sink)
+    // One look after another; the end waits for none of them, because the state may be away.
+    let (looks, looking) = AsyncStream.makeStream(of: ServiceEvent.self)
+    let looker = Task { await look(at: looks, sink) }
+    defer {
+      looking.finish()
+      looker.cancel()
+    }
     for await next in events {
       switch next {
-      case .end:
-        watch?.stop()
-        return nil
-      case .fail(let error):
-        watch?.stop()
-        return error
-      case .look:
+      case .end: return nil
+      case .fail(let error): return error
+      case .look, .reload: looking.yield(next)
+      }
+    }
+    return nil
+  }
+
+  private func look(
+    at looks: AsyncStream<ServiceEvent>, _ sink: AsyncStream<ServiceEvent>.Continuation
+  ) async {
+    var watch = watch(sink)
+    for await next in looks {
+      if case .look = next {
         let news = await schedules.look()
         tell(news)
         if !news.isEmpty { Service.giveBackMemory() }
-      case .reload:
+      } else {
         notice.reloading()
         if await reload() {
           let workspace = current.value.workspace
@@ -325,7 +338,7 @@ private struct Service {
         }
       }
     }
-    return nil
+    watch?.stop()
   }
 
   /// Returns to the system what reading recipes needed for a moment: nothing may happen for days.

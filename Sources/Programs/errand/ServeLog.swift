@@ -126,6 +126,8 @@ final class ServeLog: Sendable {
         "leaseLost",
         "the lease on runs is over, because this machine stood still, or 'errand workers evict' ended it; other workers "
           + "may carry on what ran here", .warning)
+    case .barred(let reason):
+      say("leaseRefused", "there is no new lease on runs, so that nothing runs here: \(reason.safe)", .error)
     case .back: say("leaseBack", "there is a new lease on runs, and runs are taken up")
     case .reaped(let names):
       for name in names {
@@ -186,6 +188,12 @@ final class ServeLog: Sendable {
         [("schedule", event.schedule), ("id", event.id), ("until", "\(event.due)")])
     case .untaken(let id):
       say("event", "event \(id.safe) is kept; no run and no schedule waits for it", .info, [("id", id)])
+    case .lacks(let id, let reason):
+      say(
+        "eventLacks",
+        "event \(id.safe) starts nothing yet: \(reason.safe), or let a machine lead the schedules that has it",
+        .warning,
+        [("id", id)])
     case .seesNone(let schedule, let reason):
       say("seesNone", "\(schedule): \(reason.safe)", .warning, [("schedule", schedule)])
     case .madeAgain(let reason):

@@ -30,11 +30,16 @@ extension RunHost {
     case .deposed(let id): lose(id)
     case .lost:
       keeper.tell(.shared(news))
+      if !ownsAll { stranded.formUnion(idsInOrder.filter(isWalked)) }
       for id in idsInOrder { lose(id) }
+    case .back:
+      keeper.tell(.shared(news))
+      // These end when the runs have begun or others have them.
+      for id in stranded { Task { await takeBack(id) } }
     case .vanished(let id, _):
       keeper.tell(.shared(news))
       lose(id)
-    case .back, .reaped, .tookOver, .cut: keeper.tell(.shared(news))
+    case .reaped, .tookOver, .cut, .barred: keeper.tell(.shared(news))
     case .draining(let isDraining):
       self.isDraining = isDraining
       keeper.tell(.shared(news))
@@ -82,6 +87,20 @@ extension RunHost {
     Task { await walk.engine.force(after: .zero) }
   }
 
+  /// Takes up again what a command lost with its lease, because a command takes up nothing else.
+  func takeBack(_ id: String) async {
+    for _ in 0..<RunHost.mostTakings {
+      try? await time.sleep(for: RunHost.untilTaking)
+      // The walk from before may still be ending.
+      if isWalked(id) { continue }
+      // What others carry on is followed there.
+      guard stranded.contains(id), let isHere = try? await take(id) else { return }
+      stranded.remove(id)
+      if isHere { try? await carryOn(id) }
+      return
+    }
+  }
+
   /// Gives up a run that rests; one with followers here only if this program is draining.
   func giveUp(_ id: String) async {
     guard ownsAll, !isStopping, let sharing = store.sharing, store.run(id) != nil, !isWalked(id),
@@ -107,7 +126,9 @@ extension RunHost {
     var name = ""
     for _ in 0..<RunHost.mostTakings {
       let holder: RunHolder
-      do throws(StateError) { holder = try await sharing.take(id) } catch { throw RunRefusedError(error) }
+      do throws(StateError) { holder = try await sharing.take(id, anyway: false) } catch {
+        throw RunRefusedError(error)
+      }
       switch holder {
       case .here: return true
       case .over: throw RunRefusedError("there is no open run \(id)")
@@ -117,6 +138,7 @@ extension RunHost {
         try? await time.sleep(for: RunHost.untilTaking)
       case .nobody(let lacking):
         let run = await store.openRun(id)
+        if run?.pendingCancel != nil { throw RunRefusedError.cannotFinish(lacking, run: id) }
         guard run?.status == .paused else { throw RunRefusedError.lacks(lacking, run: id) }
         // Whoever has what it needs takes it up.
         let reason = "waits for a worker with \(lacking.map(RunNeed.inWords).joined(separator: ", "))"
@@ -130,7 +152,40 @@ extension RunHost {
   }
 }
 
+extension RunHost {
+  /// Ends a run whose cancellation is in the state, and that no program can carry on, without its 'finally' steps: if it
+  /// has begun nothing, or that is asked once more.
+  func endAbandoned(_ id: String, isAskedAgain: Bool) async throws(StateError) {
+    guard let sharing = store.sharing, let run = await store.openRun(id), run.uncertainSteps.isEmpty,
+      let place = try await sharing.place(of: id), place.worker == nil, !place.hasWorker,
+      isAskedAgain || run.steps.isEmpty
+    else { return }
+    // Where only its queue has no worker, it can be carried on here.
+    if place.missing.isEmpty, place.home == nil, place.queue != nil { return }
+    guard case .here = try await sharing.take(id, anyway: true), let run = store.run(id) else { return }
+    let error = RunError(
+      .configuration, "the run was cancelled without its 'finally' steps, because no machine has all that they need")
+    await keeper.end(run, as: .cancelled, error)
+  }
+
+  /// Leaves a run to others once nothing of it is in flight here, because this program ends.
+  func leaveBehind(_ id: String, _ walk: RunWalk?, to sharing: any StateSharing) async {
+    await walk?.task.value
+    if let run = store.run(id) { followers.send(.left(run), to: id) }
+    await sharing.abandon(id)
+  }
+}
+
 extension RunRefusedError {
+  /// No program here can carry out the end of a run that is cancelled.
+  static func cannotFinish(_ needs: [String], run: String) -> RunRefusedError {
+    var error = RunRefusedError(
+      "the run \(run) needs \(needs.map(RunNeed.inWords).joined(separator: ", ")) for its 'finally' steps, which this "
+        + "machine lacks; it ends when a machine that has it works, or without those steps if you cancel it once more")
+    error.isAway = true
+    return error
+  }
+
   /// This program can't carry a run on.
   static func lacks(_ needs: [String], run: String) -> RunRefusedError {
     RunRefusedError(

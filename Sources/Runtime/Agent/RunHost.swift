@@ -28,6 +28,8 @@ package actor RunHost {
   private(set) var failureRuns: [String] = []
   /// Whether every open run is this program's to carry on.
   private(set) var ownsAll = false
+  /// What a command was asked to do, and lost with its lease.
+  var stranded: Set<String> = []
   /// Whether this program takes nothing more up, as a person asked.
   var isDraining = false
   /// The runs that are being given up, and whether something came for one meanwhile.
@@ -199,6 +201,10 @@ package actor RunHost {
     // If it is held no longer, what it was walked for is still to be done.
     await sharing.passOn(id)
     release(id)
+    if ownsAll || isEnding { return }
+    stranded.insert(id)
+    // Ends when the run has begun, or others have it; without a lease it is tried again with the next one.
+    Task { await takeBack(id) }
   }
 
   private func mayWalk(_ run: RunRecord, isOverPause: Bool) async -> Bool {
@@ -350,11 +356,15 @@ package actor RunHost {
   package func cancel(
     _ id: String, reason: String?, isHard: Bool = false, by person: String? = nil, key: RunKey? = nil
   ) async throws(StateError) -> Bool {
-    guard await store.openRun(id) != nil else { return false }
+    guard let before = await store.openRun(id) else { return false }
     try await keeper.append([
       .cancelRequested(CancelRequested(run: id, at: time.now(), reason: reason, by: person, key: key))
     ])
-    if isOwn(id), let run = store.run(id) { await end(run, isHard: isHard) }
+    if isOwn(id), let run = store.run(id) {
+      await end(run, isHard: isHard)
+    } else {
+      try await endAbandoned(id, isAskedAgain: before.pendingCancel != nil)
+    }
     return true
   }
 
@@ -418,6 +428,12 @@ package actor RunHost {
     clock.stop()
     let walks = lives.sorted { $0.key.precedesByScalars($1.key) }.compactMap(\.value.walk)
     for walk in walks { walk.engine.stop() }
+    if let sharing = store.sharing {
+      // Others have each as soon as nothing of it is in flight here.
+      await sharing.drain()
+      let leaving = lives.map { id, life in Task { await leaveBehind(id, life.walk, to: sharing) } }
+      for task in leaving { await task.value }
+    }
     for walk in walks { await walk.task.value }
     keeper.watchers.finish()
     for id in followers.followed {

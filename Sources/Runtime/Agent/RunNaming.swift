@@ -13,6 +13,18 @@ extension RunService {
   ///
   /// - Parameter isOpen: Whether only an open run will do, so that a recipe's name means its one open run.
   func find(_ name: String, isOpen: Bool = false) async throws(RequestRefusedError) -> RunReference {
+    let found = try await lookUp(name, isOpen: isOpen)
+    if isOpen { await learnSecrets(of: found.id) }
+    return found
+  }
+
+  /// Finds out about the secrets of a run that is walked elsewhere, so that what people say of it is kept without them.
+  private func learnSecrets(of run: String) async {
+    guard store.sharing != nil, store.run(run) == nil, let record = await store.openRun(run) else { return }
+    await store.secrets.learn(named: (record.origin.needs + record.needs).compactMap(RunNeed.secret(in:)))
+  }
+
+  private func lookUp(_ name: String, isOpen: Bool) async throws(RequestRefusedError) -> RunReference {
     if let run = await store.openRun(name) ?? store.endedRun(name) { return RunReference(run) }
     if name.isEmpty { throw RequestRefusedError(.notFound, "a run is missing; \(RunService.names)") }
     if name == "last" {

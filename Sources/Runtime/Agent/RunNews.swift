@@ -34,7 +34,7 @@ package struct RunRefusedError: Error, Sendable {
   package var message: String
   /// The name of the secret that is missing, if that is all.
   package var missing: String?
-  /// Whether only the state can't be reached at the moment.
+  /// Whether it may be otherwise later: the state can't be reached, or no machine that has what is needed.
   package var isAway = false
 
   package init(_ message: String, missing: String? = nil) {

@@ -156,12 +156,12 @@ package struct RunService: Sendable {
     // The agent before this one may have accepted it and ended before it answered.
     let isKept = isAgain ? try await keptRun(run.run) != nil : false
     if !isKept, let known = try await accept(run, reading: secrets) {
-      replies.give(.accepted(run: known.id, isServing: agent.isServing, known: known.status))
+      replies.give(.accepted(run: known.id, isServing: await isCarriedOn(known.id), known: known.status))
       if isDetached { return }
       if store.run(known.id) != nil { return try await carryOn(known.id, replies) }
       return try await follow(known.id, withSnapshot: false, replies)
     }
-    replies.give(.accepted(run: run.run, isServing: agent.isServing))
+    replies.give(.accepted(run: run.run, isServing: await isCarriedOn(run.run)))
     if isDetached { return try await carryOnIfServing(run.run) }
     if isAgain { return try await resume(run.run, replies) }
     // It may be for others to carry on.
@@ -282,6 +282,13 @@ package struct RunService: Sendable {
     return try await keptRun(keyed.run)
   }
 
+  /// Whether some agent carries a run on when its caller has left: this one, or another of those that share the state.
+  package func isCarriedOn(_ run: String) async -> Bool {
+    if agent.isServing { return true }
+    guard let place = try? await store.sharing?.place(of: run) else { return false }
+    return place.hasWorker
+  }
+
   /// Continues a run whose caller left; an agent that does not serve leaves it in the state.
   private func carryOnIfServing(_ run: String) async throws(RequestRefusedError) {
     guard agent.isServing, store.run(run) != nil else { return }
@@ -315,11 +322,11 @@ package struct RunService: Sendable {
   /// Records a run and carries it on.
   func begin(_ run: RunCreated, reading secrets: [String]) async throws(RequestRefusedError) -> AgentReply {
     if let known = try await accept(run, reading: secrets) {
-      return .accepted(run: known.id, isServing: agent.isServing, known: known.status)
+      return .accepted(run: known.id, isServing: await isCarriedOn(known.id), known: known.status)
     }
     // The run is on disk; the reason why it cannot continue is recorded with it.
     do throws(RequestRefusedError) { try await carryOnIfServing(run.run) } catch {}
-    return .accepted(run: run.run, isServing: agent.isServing)
+    return .accepted(run: run.run, isServing: await isCarriedOn(run.run))
   }
 
   private func carryOn(
@@ -356,7 +363,7 @@ package struct RunService: Sendable {
     do throws(RunRefusedError) { try await host.resume(id) } catch {
       throw RequestRefusedError(error)
     }
-    return .accepted(run: id, isServing: agent.isServing)
+    return .accepted(run: id, isServing: await isCarriedOn(id))
   }
 
   /// Resumes a run, or reports its end, which may have come since the caller last heard of the run.

@@ -20,6 +20,8 @@ package enum ScheduleNews: Sendable {
   case gathered(EventGathered)
   /// No schedule took an event that no run waits for.
   case untaken(event: String)
+  /// An event can't be read here, and waits for a leader that has its secrets.
+  case lacks(event: String, reason: String)
   /// A schedule can't see its files now.
   case seesNone(schedule: String, reason: String)
   /// The schedules were read from the state again, because it differs from what the scheduler assumed.
@@ -58,6 +60,8 @@ package actor ScheduleHost {
   private(set) var settings = 0
   /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
   private(set) var generation = 0
+  /// The events reported to wait for a leader that has their secrets.
+  private var lacking: Set<String> = []
   /// The schedules reported to follow a recipe that doesn't exist, with that recipe.
   private var astray: [String: String] = [:]
   /// The schedules reported to have a mark ahead of the clock.
@@ -538,6 +542,11 @@ package actor ScheduleHost {
   @discardableResult func offer(_ id: String) async -> Bool {
     guard let event = await store.event(id), event.consumedBy == nil, isLeading else { return true }
     let data = await data(of: event)
+    if case .failure(let error) = data, error.missing != nil, sharing != nil, scheduler.listens(for: event) {
+      // It is kept for a leader that has the secret.
+      if lacking.insert(id).inserted { tell(.lacks(event: id, reason: error.message)) }
+      return true
+    }
     let headers = await headers(of: event)
     guard let decision = decide({ $0.eventReceived(event, with: data, headers: headers, at: time.now()) }) else {
       return false

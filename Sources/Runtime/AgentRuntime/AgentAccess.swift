@@ -227,6 +227,11 @@ package struct AgentAccess: Sendable {
   /// Tells those that share the state what errand.yaml says of this process now.
   package func offer(_ workspace: Workspace, _ secrets: SecretSources, on store: any StateStore) async {
     guard let store = store as? SharedStateStore else { return }
+    if let settings = workspace.database, let database = store.database as? PostgresDatabase,
+      let servers = try? await workspace.servers(of: settings, secrets: secrets)
+    {
+      database.use(servers)
+    }
     await store.work(on: await terms(workspace, secrets))
   }
 

@@ -46,6 +46,12 @@ package enum AgentConnection: Sendable {
 
   package var isAgent: Bool { agent != nil }
 
+  /// Whether nobody carries a run on once this process has left.
+  package func leavesAlone(_ run: String) async -> Bool {
+    guard let agent else { return false }
+    return await !agent.service.isCarriedOn(run)
+  }
+
   /// Whether this process was the agent, and handed the folder over.
   package var isHandedOver: Bool { get async { await agent?.host.isHandedOver ?? false } }
 }

@@ -10,6 +10,11 @@ package enum RunNeed {
     connection(ofSetting: name).map(connection) ?? "secret:\(name)"
   }
 
+  /// The name of the secret that a need asks for; nil if it asks for something else.
+  package static func secret(in need: String) -> String? {
+    parts(of: need).flatMap { kind, name in kind == "secret" ? name : nil }
+  }
+
   /// The connection of a secret setting, as the state names those: `connections.desk #1`; nil for any other secret.
   static func connection(ofSetting name: String) -> String? {
     guard name.hasPrefix("connections."), let mark = name.firstIndex(of: " ") else { return nil }

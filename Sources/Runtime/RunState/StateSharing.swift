@@ -8,6 +8,8 @@ package enum SharedNews: Sendable {
   case deposed(String)
   /// The lease is over, and others may have everything that was held here; with what the database said last.
   case lost(String?)
+  /// There is no lease any more, for a reason that doesn't pass by itself: the state was moved, or can't be used.
+  case barred(String)
   /// There is a lease again.
   case back
   /// Workers whose lease was over, and whose runs can be taken up.
@@ -51,7 +53,9 @@ package protocol StateSharing: Sendable {
   /// if this program has lost the run meanwhile and taken it up again.
   func append(_ events: [StateEvent], of run: String, inClaim claim: Int) async throws(StateError)
   /// Holds an open run if nobody does, so that it is carried on here, whether it is due or not.
-  func take(_ run: String) async throws(StateError) -> RunHolder
+  ///
+  /// - Parameter anyway: Whether it is taken up even if this program lacks what it needs, to be ended.
+  func take(_ run: String, anyway: Bool) async throws(StateError) -> RunHolder
   /// Gives a run up that rests (`RunRecord.rests`); false if something came for it meanwhile, so that it is still held.
   func release(_ run: String) async -> Bool
   /// Gives a run up that can't be carried on here now, whatever its state, once that is possible.

@@ -92,6 +92,13 @@ extension Scheduler {
     states[index] = current
   }
 
+  /// Whether a schedule listens for an event, or is the one of its webhook.
+  package func listens(for event: EventRecord) -> Bool {
+    if event.run != nil { return false }
+    let ids = event.delivery.map { [$0.schedule] } ?? listeners[event.name] ?? []
+    return ids.contains { indexes[$0] != nil }
+  }
+
   /// Offers an event to the schedules that listen for it, or a delivery to the schedule of its webhook.
   ///
   /// All that listen and whose `match` holds decide in one batch, which consumes the event; the caller appends it

@@ -79,8 +79,11 @@ extension PostgresDatabase {
   ) async throws(StateError) -> StateArchive.Report {
     try await archiving(hosts) { transaction in
       try await transaction.run("set transaction isolation level repeatable read")
-      // Before anything is read, so that nobody who wrote meanwhile is overlooked.
-      if moving != nil { try await transaction.run("lock table errand.worker in share row exclusive mode") }
+      // Before anything is read, so that nobody who wrote meanwhile is overlooked: neither workers nor commands, each of
+      // whose transactions has a receipt.
+      if moving != nil {
+        try await transaction.run("lock table errand.worker, errand.receipt in share row exclusive mode")
+      }
       var version = try await version(transaction)
       if moving != nil, let moved = version.moved { throw StateError.movedAlready(moved) }
       version.moved = nil

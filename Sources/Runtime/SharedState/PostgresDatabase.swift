@@ -25,7 +25,7 @@ package final class PostgresDatabase: SharedDatabase {
   private let leads = Mutex((worker: 0, count: 0))
   /// The worker whose hints are passed on.
   private let listening = Mutex<Int?>(nil)
-  private let surveying = Mutex<Task<Void, Never>?>(nil)
+  private let watching = Mutex<[Task<Void, Never>]>([])
 
   package var timeline: Int { servers.seen }
 
@@ -75,23 +75,22 @@ package final class PostgresDatabase: SharedDatabase {
       throw error
     }
     await database.hear()
-    if hosts.count > 1 { database.survey() }
+    if hosts.count > 1 { database.watch(hosts.count) }
     return database
   }
 
-  /// Looks again and again whether another server has taken over, of which the connections that there are don't tell.
-  private func survey() {
+  /// Makes connections with other settings from now on, as with another password.
+  package func use(_ hosts: [PostgresSettings]) { servers.hosts = hosts }
+
+  /// Watches whether another server has taken over, of which the connections that there are don't tell.
+  private func watch(_ count: Int) {
     // Cancelled by `close`.
-    let task = Task { [servers] in
-      while (try? await SystemTime().sleep(for: PostgresDatabase.untilSurvey)) != nil { await servers.survey() }
-    }
-    surveying.withLock { $0 = task }
+    let tasks = (0..<count).map { index in Task { [servers] in await servers.watch(index, SystemTime()) } }
+    watching.withLock { $0 = tasks }
   }
 
-  private static let untilSurvey = TimeSpan.seconds(30)
-
   package func close() async {
-    surveying.withLock { $0 }?.cancel()
+    for task in watching.withLock({ $0 }) { task.cancel() }
     await appending.close()
     await transacting.close()
     await reading.close()
@@ -260,7 +259,8 @@ package final class PostgresDatabase: SharedDatabase {
       let found = try await transaction.run([
         SQL.lease(of: worker),
         PostgresStatement(
-          SQL.due, .texts(Array(terms.queues)), .texts(Array(terms.offers)), .text(terms.home), .int64(most)),
+          SQL.due, .texts(Array(terms.queues)), .texts(Array(terms.offers)), .text(terms.home), .int64(most),
+          .timestamp(instant)),
       ])
       guard found.count == 2, let lease = found[0].first, try !lease.bool(0), !found[1].isEmpty else { return [] }
       return try await PostgresDatabase.claim(found[1], worker, terms, at: instant, in: transaction)
@@ -309,7 +309,7 @@ package final class PostgresDatabase: SharedDatabase {
   }
 
   package func claim(
-    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp
+    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, anyway: Bool, at instant: Timestamp
   ) async throws(DatabaseError) -> RunClaim {
     guard run.isUUID else { return .over }
     return try await transacting.transact { transaction throws(PostgresError) in
@@ -322,7 +322,9 @@ package final class PostgresDatabase: SharedDatabase {
       let lacking = try row.texts(2).filter { !terms.offers.contains($0) }
       let home = try row.isNull(3) ? nil : row.text(3)
       let isElsewhere = home != nil && home != terms.home
-      if !lacking.isEmpty || isElsewhere { return .lacking(lacking + (isElsewhere ? [RunNeed.home(home ?? "")] : [])) }
+      if !anyway, !lacking.isEmpty || isElsewhere {
+        return .lacking(lacking + (isElsewhere ? [RunNeed.home(home ?? "")] : []))
+      }
       let log = try await transaction.run(SQL.log, .uuid(run))
       if let damage = try SQL.logs(log).first?.damage { throw PostgresError(.protocolError, damage) }
       let claimed = try await PostgresDatabase.claim(log, worker, terms, at: instant, in: transaction)
@@ -430,14 +432,15 @@ package final class PostgresDatabase: SharedDatabase {
     try await claims("update run set has_news = false where owner = $1 and has_news returning id, epoch", worker)
   }
 
-  package func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan? {
+  package func untilDue(_ terms: WorkerTerms, at instant: Timestamp) async throws(DatabaseError) -> TimeSpan? {
     let microseconds = try await reading.ask { connection throws(PostgresError) in
       try await connection.run(
         """
-        select (extract(epoch from greatest(min(due_at), clock_timestamp()) - clock_timestamp()) * 1000000)::int8
+        select (extract(epoch from greatest(min(due_at), least(clock_timestamp(), $4)) - least(clock_timestamp(), $4))
+          * 1000000)::int8
         from run where owner is null and queue = any($1) and needs <@ $2 and (home is null or home = $3)
           and due_at < '9999-01-01Z' having count(*) > 0
-        """, .texts(Array(terms.queues)), .texts(Array(terms.offers)), .text(terms.home)
+        """, .texts(Array(terms.queues)), .texts(Array(terms.offers)), .text(terms.home), .timestamp(instant)
       ).first?.int64(0)
     }
     return microseconds.map { $0 <= 0 ? .zero : .milliseconds($0 / 1000 + 1) }
@@ -892,6 +895,7 @@ private struct PostgresStateTransaction: DatabaseTransaction {
     let statements = SQL.writes(changes)
     let results: [PostgresResult]
     do throws(PostgresError) { results = try await transaction.run(statements) } catch { throw DatabaseError(error) }
+    if let receipt = results.first, receipt.affected == 0 { throw .unusable("the state was moved elsewhere") }
     for (statement, result) in zip(statements, results)
     where statement.text == SQL.insertNext && result.affected < changes.entries.count {
       throw .conflict("the log of a run has fewer entries than were written")
@@ -908,9 +912,7 @@ extension DatabaseError {
     case .refused:
       if error.isUniqueViolation || error.isSerializationFailure {
         self = .conflict(error.message)
-      } else if error.isShutdown || error.isReadOnly || error.isOutOfRoom || error.wasGivenUp
-        || error.hasTooManyConnections
-      {
+      } else if error.isShutdown || error.isReadOnly || error.isInTrouble || error.wasGivenUp {
         self = .unavailable(error.message)
       } else if error.isWithoutTable {
         self = .unusable("there is no whole state in the database (\(error.message)); make one with: errand state init")

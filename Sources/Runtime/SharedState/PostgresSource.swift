@@ -7,45 +7,86 @@ import Synchronization
 /// A server that was promoted begins a new timeline. One of a lower timeline is a primary that was replaced, and does not
 /// know it yet: what it acknowledges is lost.
 final class PostgresTimeline: Sendable {
-  let hosts: [PostgresSettings]
+  private let settings: Mutex<[PostgresSettings]>
   private let highest = Mutex(0)
 
-  init(_ hosts: [PostgresSettings]) { self.hosts = hosts }
+  init(_ hosts: [PostgresSettings]) { settings = Mutex(hosts) }
+
+  /// The servers, and how connections to them are made from now on.
+  var hosts: [PostgresSettings] {
+    get { settings.withLock { $0 } }
+    set { settings.withLock { $0 = newValue } }
+  }
 
   /// The highest that was seen; 0 before there was a connection.
   var seen: Int { highest.withLock { $0 } }
 
-  /// Looks whether there is a server of a higher timeline than those that are connected.
-  func survey() async {
-    if let found = try? await connect() { found.connection.close() }
+  /// Asks one of the servers again and again whether it has taken over, by a connection of its own, until it is cancelled.
+  ///
+  /// That is known long before another program may take up what is held here (`SharedWorker.lease`).
+  func watch(_ index: Int, _ time: any TimeSource) async {
+    var kept: PostgresConnection?
+    while (try? await time.sleep(for: PostgresTimeline.untilLooked)) != nil {
+      do throws(PostgresError) {
+        let hosts = hosts
+        guard index < hosts.count else { break }
+        let connection: PostgresConnection
+        if let kept { connection = kept } else { connection = try await PostgresConnection.open(hosts[index]) }
+        kept = connection
+        note(try await PostgresTimeline.timeline(of: connection))
+      } catch {
+        kept?.close()
+        kept = nil
+      }
+    }
+    kept?.close()
+  }
+
+  private static let untilLooked = TimeSpan.seconds(3)
+
+  /// Notes a timeline; whether it is the highest.
+  @discardableResult private func note(_ timeline: Int) -> Bool {
+    highest.withLock { highest in
+      highest = max(highest, timeline)
+      return timeline == highest
+    }
   }
 
   /// Asks all servers at once, and connects to the one that takes writes.
+  ///
+  /// Once one of them is found, the others are awaited only for a moment: one that is without power never answers.
   func connect() async throws(PostgresError) -> (connection: PostgresConnection, timeline: Int) {
+    typealias Answer = Result<(connection: PostgresConnection, timeline: Int), PostgresError>
+    let hosts = hosts
+    let (answers, giving) = AsyncStream.makeStream(of: Answer?.self)
+    for host in hosts {
+      // Ends with the answer, which nobody may await any more.
+      Task {
+        do throws(PostgresError) {
+          let found = try await PostgresTimeline.look(at: host)
+          if case .terminated = giving.yield(.success(found)) { found.connection.close() }
+        } catch {
+          giving.yield(.failure(error))
+        }
+      }
+    }
     var found: [(connection: PostgresConnection, timeline: Int)] = []
     var reasons: [PostgresError] = []
-    await withTaskGroup(of: Result<(PostgresConnection, Int), PostgresError>.self) { group in
-      for host in hosts {
-        group.addTask {
-          do throws(PostgresError) { return .success(try await PostgresTimeline.look(at: host)) } catch {
-            return .failure(error)
-          }
+    for await answer in answers {
+      switch answer {
+      case .success(let one):
+        // Ends after that moment.
+        if found.isEmpty {
+          Task { _ = (try? await SystemTime().sleep(for: PostgresTimeline.moment), giving.yield(nil)) }
         }
+        found.append(one)
+      case .failure(let error): reasons.append(error)
+      case nil: giving.finish()
       }
-      for await result in group {
-        switch result {
-        case .success(let answer): found.append(answer)
-        case .failure(let error): reasons.append(error)
-        }
-      }
+      if found.count + reasons.count == hosts.count { giving.finish() }
     }
     let best = found.max { $0.timeline < $1.timeline }
-    let isNewest = best.map { best in
-      highest.withLock { highest in
-        highest = max(highest, best.timeline)
-        return best.timeline == highest
-      }
-    }
+    let isNewest = best.map { note($0.timeline) }
     for other in found where other.connection !== best?.connection || isNewest == false { other.connection.close() }
     if let best, isNewest == true { return best }
     if best != nil {
@@ -61,16 +102,23 @@ final class PostgresTimeline: Sendable {
     throw error
   }
 
+  private static let moment = TimeSpan.seconds(1)
+
   /// The timeline of a server that takes writes, in SQL.
   static let expression = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int8"
 
-  private static func look(at host: PostgresSettings) async throws(PostgresError) -> (PostgresConnection, Int) {
+  /// The timeline of a server, if it takes writes; 0 for a standby.
+  private static func timeline(of connection: PostgresConnection) async throws(PostgresError) -> Int {
+    try await connection.run("select case when pg_is_in_recovery() then 0 else \(expression) end").first?.int64(0) ?? 0
+  }
+
+  private static func look(
+    at host: PostgresSettings
+  ) async throws(PostgresError) -> (connection: PostgresConnection, timeline: Int) {
     let connection = try await PostgresConnection.open(host)
     do throws(PostgresError) {
-      let row = try await connection.run(
-        "select case when pg_is_in_recovery() then 0 else \(expression) end"
-      ).first
-      guard let timeline = try row?.int64(0), timeline > 0 else {
+      let timeline = try await timeline(of: connection)
+      guard timeline > 0 else {
         var error = PostgresError(.unreachable, "\(host) is a standby, which takes no writes")
         error.sqlState = "25006"
         throw error

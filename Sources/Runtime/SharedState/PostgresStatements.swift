@@ -6,7 +6,7 @@ import RunState
 enum SQL {
   /// Locks due runs that no worker holds, and reads their logs.
   static let due = """
-    with due as (select id from run where owner is null and queue = any($1) and due_at <= clock_timestamp()
+    with due as (select id from run where owner is null and queue = any($1) and due_at <= least(clock_timestamp(), $5)
       and needs <@ $2 and (home is null or home = $3) order by due_at limit $4 for update skip locked)
     \(logs(where: "r.id in (select id from due)"))
     """
@@ -31,21 +31,24 @@ enum SQL {
     where id = any($1)
     """
 
-  /// Whether some worker can run what waits for a place.
-  private static let hasWorker =
+  /// Whether some worker takes a run up.
+  private static let hasTaker =
     """
     exists (select 1 from worker w where o.needs <@ w.offers and o.queue = any(w.queues) and not w.is_draining
       and (o.home is null or o.home = w.home))
     """
 
+  /// Whether some worker can run what waits for a place, or holds it.
+  private static let hasWorker = "(o.owner is not null or \(hasTaker))"
+
   static let places = """
     select w.name, array(select n from unnest(o.needs) n
-        where not exists (select 1 from worker x where n = any(x.offers) and not x.is_draining) order by n), \(hasWorker),
+        where not exists (select 1 from worker x where n = any(x.offers) and not x.is_draining) order by n), \(hasTaker),
       case when not exists (select 1 from worker x where o.home = x.home and not x.is_draining) then o.home end,
       case when not exists (select 1 from worker x where o.queue = any(x.queues) and not x.is_draining) then o.queue end,
       exists (select 1 from worker x where not x.is_draining), o.id
     from run o left join worker w on w.id = o.owner where o.id = any($1)
-      and (not $2 or o.owner is null and o.due_at <= clock_timestamp() and not \(hasWorker))
+      and (not $2 or o.owner is null and o.due_at <= clock_timestamp() and not \(hasTaker))
     """
 
   /// What is open by its status, and the ends; a run that changes its place in lists changes one of them.
@@ -271,8 +274,13 @@ enum SQL {
 
   // MARK: Writing what a batch changed
 
+  /// Keeps that a transaction was done, unless the state was moved. Moving it keeps others from that until it is done.
+  static let receipt = """
+    insert into receipt (id) select $1 where not exists (select 1 from meta where key = 'moved')
+    """
+
   static func writes(_ changes: DatabaseChanges) -> [PostgresStatement] {
-    var statements = [PostgresStatement("insert into receipt (id) values ($1)", .text(changes.receipt))]
+    var statements = [PostgresStatement(receipt, .text(changes.receipt))]
     for row in changes.created {
       statements.append(
         PostgresStatement(

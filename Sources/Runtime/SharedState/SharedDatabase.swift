@@ -336,13 +336,14 @@ package protocol SharedDatabase: Sendable {
   func leave(_ worker: WorkerIdentity) async throws(DatabaseError)
   /// Takes up runs that nobody holds, are due and can run here, the one that is due longest first.
   ///
-  /// - Parameter instant: The instant of the claims.
+  /// - Parameter instant: The instant of the claims, by the worker's clock, by which the runs have to be due, too:
+  ///   otherwise it would give them up at once.
   func claim(
     _ worker: WorkerIdentity, _ terms: WorkerTerms, most: Int, at instant: Timestamp
   ) async throws(DatabaseError) -> [ClaimedRun]
   /// Takes up an open run that nobody holds and that can run here, due or not.
   func claim(
-    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp
+    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, anyway: Bool, at instant: Timestamp
   ) async throws(DatabaseError) -> RunClaim
   /// Gives up a run, which is taken up again when it is due or there is news for it.
   ///
@@ -374,7 +375,9 @@ package protocol SharedDatabase: Sendable {
   /// The runs of a worker for which there is news, which is taken away, and by which claims it holds them.
   func takeNews(of worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int]
   /// How long it is until a run is due that nobody holds and that can run here; nil if none is.
-  func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan?
+  ///
+  /// - Parameter instant: The worker's time, by which it has to be due, too.
+  func untilDue(_ terms: WorkerTerms, at instant: Timestamp) async throws(DatabaseError) -> TimeSpan?
   /// Told whenever there may be something to take up, or news; a hint, which may be lost. Ends with `close`.
   var hints: AsyncStream<Void> { get }
 

@@ -10,7 +10,7 @@ import Synchronization
 /// wait as long as the database is away; those that may fail say so.
 package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing {
   package let secrets = SecretBook()
-  private let database: any SharedDatabase
+  package let database: any SharedDatabase
   private let held: HeldRuns
   private let writer: SharedWriter
   private let printing: SharedPrinting
@@ -83,10 +83,10 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   package func drain() async { await worker?.drain() }
 
-  package func take(_ run: String) async throws(StateError) -> RunHolder {
+  package func take(_ run: String, anyway: Bool = false) async throws(StateError) -> RunHolder {
     guard let worker else { return self.run(run) == nil ? .over : .here }
     try await join(takingUp: false)
-    return try await attempt { () async throws(DatabaseError) in try await worker.take(run) }
+    return try await attempt { () async throws(DatabaseError) in try await worker.take(run, anyway: anyway) }
   }
 
   package func release(_ run: String) async -> Bool {

@@ -37,6 +37,8 @@ package actor SharedWorker {
   /// Until when nothing is taken up, because another server took over.
   private var cautiousUntil = TimeSpan.zero
   private var identity: WorkerIdentity?
+  /// Why there is no lease, as it was told.
+  private var barred: String?
   /// Whether what is due is taken up.
   private var takesUp = false
   private var isWanted = true
@@ -86,6 +88,9 @@ package actor SharedWorker {
     if takingUp, !takesUp {
       takesUp = true
       held.take(on: terms)
+      hasNewTerms = true
+      // Without an answer with the next renewal.
+      try? await tellTerms()
       look()
     }
   }
@@ -103,9 +108,16 @@ package actor SharedWorker {
 
   private func tellTerms() async throws(DatabaseError) {
     guard hasNewTerms, let identity else { return }
-    let told = terms
+    let told = told
     try await database.change(identity, to: told)
-    hasNewTerms = hasNewTerms && told != terms
+    hasNewTerms = hasNewTerms && told != self.told
+  }
+
+  /// What others may count on: one that takes nothing up takes it from no queue.
+  private var told: WorkerTerms {
+    var told = terms
+    if !takesUp { told.queues = [] }
+    return told
   }
 
   /// Takes nothing more up.
@@ -125,12 +137,12 @@ package actor SharedWorker {
   }
 
   /// Takes up one run, due or not.
-  func take(_ run: String) async throws(DatabaseError) -> RunHolder {
+  func take(_ run: String, anyway: Bool) async throws(DatabaseError) -> RunHolder {
     if held[run] != nil { return .here }
     guard let identity else { throw .unavailable("the lease on runs is over; there will be another in a moment") }
     claiming += 1
     defer { claiming -= 1 }
-    switch try await database.claim(run, identity, terms, at: time.now()) {
+    switch try await database.claim(run, identity, terms, anyway: anyway, at: time.now()) {
     case .claimed(let run):
       hold(run, by: identity)
       return .here
@@ -163,7 +175,8 @@ package actor SharedWorker {
 
   private func register() async throws(DatabaseError) {
     let start = time.elapsed()
-    let identity = try await database.register(terms, lease: SharedWorker.lease, isAgain: timeline != 0)
+    let identity = try await database.register(told, lease: SharedWorker.lease, isAgain: timeline != 0)
+    hasNewTerms = false
     if timeline == 0 {
       // It knows nothing of what was lost; those that do have the time to say so.
       if let ago = try await database.sinceTakeover(), ago < SharedWorker.lease {
@@ -208,6 +221,7 @@ package actor SharedWorker {
       }
       if identity == nil {
         try await register()
+        barred = nil
         tell(.back)
         look()
       }
@@ -221,6 +235,10 @@ package actor SharedWorker {
       if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }
     } catch {
       if time.elapsed() >= held.deadline { lose(because: StateError(error).message) }
+      if identity == nil, case .unusable(let message) = error, message != barred {
+        barred = message
+        tell(.barred(message))
+      }
     }
   }
 
@@ -318,7 +336,7 @@ package actor SharedWorker {
     // Spread, so that workers don't all ask at once.
     let patience = TimeSpan.milliseconds(Int((0.8 + 0.4 * chance()) * SharedWorker.patience.inSeconds * 1000))
     guard takesUp, !held.isDraining, held.count < terms.capacity, isSettled,
-      let span = try? await database.untilDue(terms)
+      let span = try? await database.untilDue(terms, at: time.now())
     else { return patience }
     return min(span, patience)
   }

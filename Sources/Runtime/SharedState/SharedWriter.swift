@@ -310,7 +310,9 @@ actor SharedWriter {
       let kept: Set<String>
       let lost = Atomic(false)
       do throws(StateError) {
-        let answer = try await unlessOutrun { [database, entries, rows] () async throws(DatabaseError) in
+        // What could no longer be sent need not be kept as begun.
+        let answer = try await unlessOutrun(whileHeld: true) {
+          [database, entries, rows] () async throws(DatabaseError) in
           do throws(DatabaseError) { return try await database.append(entries, changing: rows) } catch {
             if case .unknown = error { lost.store(true, ordering: .relaxed) }
             throw error
@@ -708,8 +710,10 @@ actor SharedWriter {
   }
 
   /// Likewise; nil if another transaction came between.
+  ///
+  /// - Parameter whileHeld: Whether it isn't tried again once the lease is over.
   private func unlessOutrun<Answer: Sendable>(
-    _ body: @Sendable () async throws(DatabaseError) -> Answer
+    whileHeld: Bool = false, _ body: @Sendable () async throws(DatabaseError) -> Answer
   ) async throws(StateError) -> Answer? {
     let start = time.elapsed()
     while true {
@@ -720,6 +724,7 @@ actor SharedWriter {
         case .unavailable(let message), .unknown(let message):
           if time.elapsed() - start > SharedWriter.patience { throw StateError(.unavailable, message) }
           await time.pause(for: SharedWriter.pause)
+          if whileHeld, isWorker, time.elapsed() >= held.deadline { throw StateError(.unavailable, message) }
         }
       }
     }

@@ -442,7 +442,7 @@ package final class SimulatedConnection: SharedDatabase {
       guard let known = tables.workers[worker.id], known.leaseUntil > database.time.elapsed(), !known.isDraining else {
         return []
       }
-      let now = database.time.now()
+      let now = min(database.time.now(), instant)
       let due = tables.open.values.filter { $0.owner == nil && $0.canRun(terms) && $0.dueAt.map { $0 <= now } == true }
         .sorted { ($0.dueAt ?? .latest, $0.row.id) < ($1.dueAt ?? .latest, $1.row.id) }
       var claimed: [ClaimedRun] = []
@@ -488,7 +488,7 @@ package final class SimulatedConnection: SharedDatabase {
   }
 
   package func claim(
-    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp
+    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, anyway: Bool, at instant: Timestamp
   ) async throws(DatabaseError) -> RunClaim {
     try await changing { () async throws(DatabaseError) -> RunClaim in
       let tables = try await tables(forWriting: true)
@@ -501,7 +501,7 @@ package final class SimulatedConnection: SharedDatabase {
       let isElsewhere = (open.row.home ?? terms.home) != terms.home
       let lacking =
         open.row.needs.filter { !terms.offers.contains($0) } + (isElsewhere ? [RunNeed.home(open.row.home ?? "")] : [])
-      if !lacking.isEmpty { return .lacking(lacking) }
+      if !anyway, !lacking.isEmpty { return .lacking(lacking) }
       if let damage = try tables.run(run)?.damage { throw .unusable(damage) }
       guard let claimed = try claim(open, in: tables, worker, terms, at: instant) else {
         throw .conflict("another program claimed the run \(run)")
@@ -639,8 +639,8 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
-  package func untilDue(_ terms: WorkerTerms) async throws(DatabaseError) -> TimeSpan? {
-    let now = database.time.now()
+  package func untilDue(_ terms: WorkerTerms, at instant: Timestamp) async throws(DatabaseError) -> TimeSpan? {
+    let now = min(database.time.now(), instant)
     return try await tables().open.values.filter { $0.owner == nil && $0.canRun(terms) }.compactMap(\.dueAt).min()
       .map { max($0.span(since: now) ?? .zero, .zero) }
   }
@@ -650,6 +650,13 @@ extension SharedDatabase {
   /// Makes a worker known that is new.
   package func register(_ terms: WorkerTerms, lease: TimeSpan) async throws(DatabaseError) -> WorkerIdentity {
     try await register(terms, lease: lease, isAgain: false)
+  }
+
+  /// Claims a run if the worker has what it needs.
+  package func claim(
+    _ run: String, _ worker: WorkerIdentity, _ terms: WorkerTerms, at instant: Timestamp
+  ) async throws(DatabaseError) -> RunClaim {
+    try await claim(run, worker, terms, anyway: false, at: instant)
   }
 }
 

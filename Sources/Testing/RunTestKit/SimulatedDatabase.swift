@@ -450,7 +450,7 @@ extension SimulatedDatabase.Tables {
   /// Whether a run waits for a place in its group, and some worker can run it.
   func waitsForPlace(_ run: SimulatedDatabase.Open) -> Bool {
     run.row.group != nil && run.row.status == RunStatus.queued.rawValue && !run.hasPlace
-      && workers.values.contains { !$0.isDraining && run.canRun($0.terms) }
+      && (run.owner != nil || workers.values.contains { !$0.isDraining && run.canRun($0.terms) })
   }
 
   /// Lets go of a run, which has to be looked at again.

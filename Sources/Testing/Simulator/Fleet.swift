@@ -222,7 +222,7 @@ private final class Fleet {
     var steps = 0
     while audit.fault == nil, thread.step() {
       steps += 1
-      if steps > 400_000 { return audit.fail("it never comes to rest") }
+      if steps > 30_000 { return audit.fail("it never comes to rest") }
     }
   }
 

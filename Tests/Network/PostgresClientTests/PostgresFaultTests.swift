@@ -187,7 +187,7 @@ import Testing
           error = refusal
         }
       }
-      #expect(error?.hasTooManyConnections == true)
+      #expect(error?.sqlState == "53300" && error?.isInTrouble == true)
       #expect(error?.message == refused + "sorry, too many clients already (53300)")
       for connection in open { connection.close() }
     }

@@ -121,7 +121,7 @@ import Testing
       #expect(
         offers.filter { !$0.hasPrefix("plugin:") }
           == Set(
-            ["connection:http", "connection:archive", "secret:SHOP", "secret:connections.archive #1"]
+            ["connection:http", "connection:archive", "secret:SHOP"]
               + (1...StateFormat.version).map { "format:\($0)" }))
       #expect(offers.filter { $0.hasPrefix("plugin:") }.count == everyPlugin.count)
     }

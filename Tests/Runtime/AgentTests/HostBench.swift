@@ -145,6 +145,7 @@ final class HostBench: Sendable {
       case .seesNone(let schedule, let reason): found.append("\(schedule): \(reason)")
       case .gathered(let event): found.append("\(event.schedule) gathers \(event.file?.path ?? event.id)")
       case .untaken(let event): found.append("\(event) untaken")
+      case .lacks(let event, _): found.append("\(event) waits for a secret")
       case .madeAgain: found.append("made again")
       }
       if found.last == wanted { break }

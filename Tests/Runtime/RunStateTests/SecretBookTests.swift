@@ -139,6 +139,15 @@ import Testing
       the secret 'A' has changed since the list was kept, which holds its former text; set 'A' to that text
       """
     await #expect(throws: StateError(.secret, changed)) { try await other.restored(masked, as: "the list") }
+    let setting = SecretBook()
+    setting.learn([("connections.desk #1", "first text")])
+    let nameless =
+      "a secret setting of the connection 'desk' is missing, and the list holds its text; set it in errand.yaml"
+    missing = StateError(.secret, nameless)
+    missing.missing = "connections.desk #1"
+    await #expect(throws: missing) {
+      try await SecretBook().restored(setting.masked(.string("it is first text")), as: "the list")
+    }
     let asking = SecretBook()
     asking.ask { name, isFresh in name == "A" && isFresh ? "first text" : "what was read before" }
     #expect(try await asking.restored(masked, as: "the list") == .string("it is first text"))

@@ -33,7 +33,8 @@ import Testing
     await first.abandon(run)
     #expect(try await second.take(run) == .here)
     await second.abandon(run)
-    #expect(try await second.parked(among: [run]) == [:])
+    // Neither takes anything up by itself.
+    #expect(try await second.parked(among: [run])[run]?.queue == "default")
     #expect(try await first.take(run) == .here)
 
     // A value that refers to a secret binds it to those that have the secret.
@@ -54,14 +55,36 @@ import Testing
     await second.abandon(run)
     #expect(try await second.take(run) == .nobody(lacking: ["home:lab-1:/srv"]))
     var place = try #require(try await second.place(of: run))
-    #expect(place == RunPlace(worker: nil, missing: [], home: nil, hasWorker: false))
+    #expect(place == RunPlace(worker: nil, missing: [], home: nil, queue: "default", hasWorker: false))
     let worker = try #require(try await second.workers().first { $0.name == "lab-1" })
     try await second.evict(worker: worker.id)
     place = try #require(try await second.place(of: run))
-    #expect(place == RunPlace(worker: nil, missing: [], home: "lab-1:/srv", hasWorker: false))
+    #expect(place == RunPlace(worker: nil, missing: [], home: "lab-1:/srv", queue: "default", hasWorker: false))
     #expect(try await second.parked(among: [run]) == [run: place])
     try await first.close()
     try await second.close()
+  }
+
+  @Test func `a run goes to a program that has what was missing, once`() throws {
+    let now = SystemTime().now()
+    var created = RunCreated(
+      run: Self.run, at: now, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
+      program: "test")
+    // Any program may carry it on.
+    #expect(RunRecord(created).placed(lacking: "KEY", at: now) == nil)
+    created.needs = ["format:1", "secret:OTHER"]
+    var record = RunRecord(created)
+    #expect(record.placed(lacking: nil, at: now) == nil)
+    #expect(record.placed(lacking: "OTHER", at: now) == nil)
+    func placed(_ needs: [String]) -> StateEvent { .runPlaced(RunPlaced(run: Self.run, at: now, needs: needs)) }
+    #expect(record.placed(lacking: "KEY", at: now) == placed(["secret:KEY"]))
+    // A setting has no name of its own on other machines.
+    #expect(record.placed(lacking: "connections.desk #2", at: now) == placed(["connection:desk"]))
+    record = try record.folding([placed(["secret:KEY", "connection:desk"])])
+    #expect(record.placed(lacking: "KEY", at: now) == nil)
+    #expect(record.placed(lacking: "connections.desk #1", at: now) == nil)
+    record = try record.folding([.cancelRequested(CancelRequested(run: Self.run, at: now))])
+    #expect(record.placed(lacking: "ANOTHER", at: now) == nil)
   }
 
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
