@@ -274,7 +274,9 @@ enum SQL {
 
   // MARK: Writing what a batch changed
 
-  /// Keeps that a transaction was done, unless the state was moved. Moving it keeps others from that until it is done.
+  /// Keeps that a transaction was done, unless the state was moved.
+  ///
+  /// Moving it keeps others from that until it is done.
   static let receipt = """
     insert into receipt (id) select $1 where not exists (select 1 from meta where key = 'moved')
     """

@@ -1,4 +1,5 @@
 import Basics
+import Glibc
 import PostgresClient
 import PostgresTestKit
 import RunState
@@ -121,6 +122,46 @@ import Testing
     await server.remove()
   }
 
+  @Test(.timeLimit(.minutes(2))) func `A server that was replaced is left, though it still takes writes`() async throws
+  {
+    let primary = try await PostgresServer.start()
+    let standby = try await primary.standby(isSynchronous: false)
+    let hosts = [primary.settings(), standby.settings()]
+    try await PostgresDatabase.migrate(hosts)
+    let database = try await PostgresDatabase.open(hosts)
+    let store = SharedStateStore(database, terms: WorkerTerms(name: "test"))
+    try await store.join(takingUp: true)
+    let old = try await PostgresConnection.open(primary.settings())
+    // The standby has the lease, too.
+    while try await old.run("select from pg_stat_replication where replay_lsn >= pg_current_wal_lsn()").isEmpty {}
+    try await standby.promote()
+    for await news in store.news { if case .tookOver = news { break } }
+    #expect(database.timeline == 2)
+    try await store.append([.valueSet(ValueSet(at: SystemTime().now(), name: "n", value: .inline(.int(1))))])
+    let new = try await PostgresConnection.open(standby.settings())
+    let count = "select count(*) from errand.item"
+    #expect(try await old.run(count).first?.int64(0) == 0)
+    #expect(try await new.run(count).first?.int64(0) == 1)
+    for connection in [old, new] { connection.close() }
+    try await store.close()
+    for server in [primary, standby] { await server.remove() }
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `A server that never answers keeps nobody from the one that does`() async throws {
+    var settings = try await PostgresServer.database()
+    settings.answerWithin = .seconds(50)
+    try await PostgresDatabase.migrate([settings])
+    // The system accepts what nobody takes.
+    let silent = try #require(SilentListener())
+    var dead = settings
+    dead.port = silent.port
+    let start = SystemTime().elapsed()
+    let database = try await PostgresDatabase.open([dead, settings])
+    #expect(try await database.itemCount(.value) == 0)
+    #expect(SystemTime().elapsed() - start < .seconds(20))
+    await database.close()
+  }
+
   enum Way: CaseIterable {
     case plain
     case transaction
@@ -185,4 +226,29 @@ import Testing
     try await store.close()
     for server in [primary, standby] { await server.remove() }
   }
+}
+
+/// A port at which the system takes connections, and nobody answers.
+private final class SilentListener {
+  private let descriptor: Int32
+  let port: Int
+
+  init?() {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    self.descriptor = descriptor
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        bind(descriptor, pointer, size) == 0 && listen(descriptor, 16) == 0
+          && getsockname(descriptor, pointer, &size) == 0
+      }
+    }
+    port = Int(UInt16(bigEndian: address.sin_port))
+    if !isListening { return nil }
+  }
+
+  deinit { close(descriptor) }
 }
