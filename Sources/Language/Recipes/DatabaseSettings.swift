@@ -169,6 +169,7 @@ extension String {
   /// Whether it is less likely the path of a folder than a database, written otherwise than as a URL:
   /// `user:password@host/name`, `host=… password=…`.
   fileprivate var mayBeDatabase: Bool {
+    if ["/", ".", "~"].contains(where: hasPrefix) { return false }
     if contains("password=") || contains("host=") || hasPrefix("postgres//") || hasPrefix("postgresql//") {
       return true
     }

@@ -80,7 +80,7 @@ struct RunCommand: DispatchedCommand {
     }
     guard request.isSandbox else {
       try await approve(request, agreed)
-      try await session.access.readClock()
+      await session.access.readClock()
       let origin = origin(request)
       let secrets = session.workspace.neededSecrets(of: request.recipe, inputs: .map(request.inputs)).map(\.name)
       if parsed["detach"].isGiven { return try await session.detach(origin, reading: secrets, key: key) }

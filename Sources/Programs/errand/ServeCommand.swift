@@ -319,15 +319,19 @@ private struct Service {
         if !news.isEmpty { Service.giveBackMemory() }
       } else {
         notice.reloading()
-        if await reload() {
+        if await reload(), !Task.isCancelled {
           let workspace = current.value.workspace
           tell(await schedules.use(workspace.recipeFolders, in: workspace.environment))
           watch?.stop()
           watch = self.watch(sink)
-          log.say("reloaded", "errand.yaml is read again: \(await summary())")
+          let summary = await summary()
+          if Task.isCancelled { break }
+          log.say("reloaded", "errand.yaml is read again: \(summary)")
           tellFaults()
         }
-        notice.ready(await summary())
+        let summary = await summary()
+        if Task.isCancelled { break }
+        notice.ready(summary)
         Service.giveBackMemory()
       }
       if await schedules.looksAgain {

@@ -94,18 +94,19 @@ struct StateCommand: DispatchedCommand {
     // Written beside the target, so that the file with the target's name is always whole; another export to the same
     // file may be under way. It gets that name once the state is closed, so that no open state has an archive that says
     // it was moved.
-    let temporary = "\(file).\(getpid()).new"
+    let temporary = "\(file).\([UInt8].random(6).hexadecimal).new"
     let disk = DiskFileSystem()
     for left in try leftovers() {
       note(
-        "'\(left.safe)' was left by an export that was interrupted; if the state is closed, that is its archive, which you "
-          + "can rename; if it isn't, remove it")
+        "'\(left.safe)' is of an export that is under way or was interrupted; if the state is closed since, that is its "
+          + "archive, which you can rename; if it isn't, remove it")
     }
     let output = try RuntimeError.creating { () throws(FileError) in
       try disk.remove(temporary)
       return try disk.openForAppending(temporary)
     }
     let result: Result<StateArchive.Report, StateError>
+    var isWhole = false
     do throws(RuntimeError) {
       result = try await export { bytes throws(FileError) in
         try output.append(bytes)
@@ -113,6 +114,7 @@ struct StateCommand: DispatchedCommand {
         do throws(FileError) {
           try output.sync()
           try Files.syncFolder(of: temporary)
+          isWhole = true
         } catch {
           throw StateError(.unavailable, error.description)
         }
@@ -123,14 +125,15 @@ struct StateCommand: DispatchedCommand {
     }
     let report: StateArchive.Report
     do throws(StateError) { report = try result.get() } catch {
-      guard error.kind == .fatal else {
+      var refused = refusal(error)
+      if isWhole, isMoving {
+        refused.message +=
+          "; if errand doctor says that the state was moved all the same, '\(temporary.safe)' is its archive, and if it "
+          + "wasn't, remove that file"
+      } else {
         try? disk.remove(temporary)
-        throw refusal(error)
       }
-      throw RuntimeError(
-        .unavailable,
-        "\(error.message); once the database answers, see with errand doctor: if the state was moved, rename "
-          + "'\(temporary.safe)' to '\(file.safe)', and remove it if not")
+      throw refused
     }
     do throws(FileError) {
       try disk.rename(temporary, to: file)
@@ -141,17 +144,15 @@ struct StateCommand: DispatchedCommand {
     return report
   }
 
-  /// The archives that exports left which were interrupted.
+  /// The archives that other exports write, or left when they were interrupted.
   private func leftovers() throws(RuntimeError) -> [String] {
     let path = Workspace.absolute(file, in: Workspace.workingFolder)
     guard let slash = path.utf8.lastIndex(of: ASCII.slash) else { return [] }
     let (folder, name) = (String(path[..<slash]), path[path.utf8.index(after: slash)...])
     return try RuntimeError.creating { () throws(FileError) in
       try DiskFileSystem().list(folder).filter { left in
-        guard left.hasPrefix("\(name)."), left.hasSuffix(".new"),
-          let writer = Int32(left.dropFirst(name.count + 1).dropLast(4))
-        else { return false }
-        return kill(writer, 0) != 0 && errno == ESRCH
+        left.hasPrefix("\(name).") && left.hasSuffix(".new")
+          && left.dropFirst(name.count + 1).dropLast(4).utf8.allSatisfy { $0 != ASCII.dot }
       }.sorted { $0.precedesByScalars($1) }
     }
   }

@@ -93,8 +93,11 @@ extension RunHost {
       try? await time.sleep(for: RunHost.untilTaking)
       // The walk from before may still be ending.
       if isWalked(id) { continue }
-      // What others carry on is followed there.
-      guard stranded.contains(id), let isHere = try? await take(id) else { return }
+      guard stranded.contains(id) else { return }
+      // What a person has to decide on meanwhile is a person's.
+      guard let run = await store.openRun(id), !run.stands else { return _ = stranded.remove(id) }
+      // What others carry on is followed there; without a lease it is tried again with the next one.
+      guard let isHere = try? await take(id) else { return }
       stranded.remove(id)
       if isHere { try? await carryOn(id) }
       return
@@ -153,19 +156,25 @@ extension RunHost {
 }
 
 extension RunHost {
-  /// Ends a run whose cancellation is in the state, and that no program can carry on, without its 'finally' steps: if it
-  /// has begun nothing, or that is asked once more.
-  func endAbandoned(_ id: String, isAskedAgain: Bool) async throws(StateError) {
+  /// Ends a run whose cancellation is in the state and was asked for before, and that no program can carry on, without its
+  /// 'finally' steps.
+  func endAbandoned(_ id: String) async throws(StateError) {
     guard let sharing = store.sharing, let run = await store.openRun(id), run.uncertainSteps.isEmpty,
-      let place = try await sharing.place(of: id), place.worker == nil, !place.hasWorker,
-      isAskedAgain || run.steps.isEmpty
+      let place = try await sharing.place(of: id), place.worker == nil, !place.hasWorker
     else { return }
-    // Where only its queue has no worker, it can be carried on here.
-    if place.missing.isEmpty, place.home == nil, place.queue != nil { return }
+    switch try await sharing.take(id, anyway: false) {
+    // This program can.
+    case .here: return await sharing.abandon(id)
+    case .nobody: break
+    case .elsewhere, .over: return
+    }
     guard case .here = try await sharing.take(id, anyway: true), let run = store.run(id) else { return }
     let error = RunError(
-      .configuration, "the run was cancelled without its 'finally' steps, because no machine has all that they need")
+      .configuration,
+      "the run was cancelled without its 'finally' steps, because no machine that works now has all that they need")
     await keeper.end(run, as: .cancelled, error)
+    // What can't be ended now is not held by a program that does nothing for it.
+    if store.run(id) != nil { await sharing.abandon(id) }
   }
 
   /// Leaves a run to others once nothing of it is in flight here, because this program ends.
@@ -180,8 +189,8 @@ extension RunRefusedError {
   /// No program here can carry out the end of a run that is cancelled.
   static func cannotFinish(_ needs: [String], run: String) -> RunRefusedError {
     var error = RunRefusedError(
-      "the run \(run) needs \(needs.map(RunNeed.inWords).joined(separator: ", ")) for its 'finally' steps, which this "
-        + "machine lacks; it ends when a machine that has it works, or without those steps if you cancel it once more")
+      "the run \(run) needs \(needs.map(RunNeed.inWords).joined(separator: ", ")) to end, which this machine lacks; it "
+        + "ends when a machine that has it works, or without its 'finally' steps if you cancel it once more")
     error.isAway = true
     return error
   }

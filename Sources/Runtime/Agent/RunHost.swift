@@ -362,8 +362,8 @@ package actor RunHost {
     ])
     if isOwn(id), let run = store.run(id) {
       await end(run, isHard: isHard)
-    } else {
-      try await endAbandoned(id, isAskedAgain: before.pendingCancel != nil)
+    } else if before.pendingCancel != nil {
+      try await endAbandoned(id)
     }
     return true
   }

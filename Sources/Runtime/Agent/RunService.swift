@@ -181,6 +181,11 @@ package struct RunService: Sendable {
   ) async throws(RequestRefusedError) -> RunRecord? {
     var run = run
     if agent.isSandbox { run.sandbox = true }
+    let now = time.now()
+    // The clock of this machine may be off, by which a client has dated it.
+    if store.sharing != nil, run.at.span(since: now).map({ $0.magnitude > CorrectedTime.mostApart }) ?? true {
+      run.at = now
+    }
     await store.secrets.learn(named: secrets)
     if let known = try await holder(ofKeyOf: run) { return known }
     do throws(StateError) {

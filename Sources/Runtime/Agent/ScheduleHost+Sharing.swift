@@ -108,6 +108,8 @@ extension ScheduleHost {
     let isFirst = offered.isEmpty
     let free = try await sharing.freeEvents()
     offered.formIntersection(free)
+    lacking = lacking.filter { offered.contains($0.key) }
+    for (id, last) in lacking where time.elapsed() - last >= ScheduleHost.untilOffered { offered.remove(id) }
     for id in free where !offered.contains(id) {
       if isStale() { return }
       offered.insert(id)

@@ -28,8 +28,15 @@ extension ScheduleHost {
   }
 
   /// The fields of the head of a delivery that its entry names.
-  func headers(of event: EventRecord) async -> Value? {
-    guard let stored = event.delivery?.headers else { return nil }
-    return try? await store.restored(stored, as: "the headers")
+  func headers(of event: EventRecord) async -> Result<Value?, StateError> {
+    guard let stored = event.delivery?.headers else { return .success(nil) }
+    do throws(StateError) { return .success(try await store.restored(stored, as: "the headers")) } catch {
+      return .failure(error)
+    }
   }
+}
+
+extension Result {
+  /// The error, if it is one.
+  var error: Failure? { if case .failure(let error) = self { error } else { nil } }
 }

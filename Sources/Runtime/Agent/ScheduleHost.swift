@@ -60,8 +60,8 @@ package actor ScheduleHost {
   private(set) var settings = 0
   /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
   private(set) var generation = 0
-  /// The events reported to wait for a leader that has their secrets.
-  private var lacking: Set<String> = []
+  /// The events that wait for a secret which is missing here, and when they were offered last.
+  var lacking: [String: TimeSpan] = [:]
   /// The schedules reported to follow a recipe that doesn't exist, with that recipe.
   private var astray: [String: String] = [:]
   /// The schedules reported to have a mark ahead of the clock.
@@ -182,6 +182,7 @@ package actor ScheduleHost {
     let news = registry.look()
     // The zone, the connections or the secrets may differ now.
     plans = [:]
+    offered.subtract(lacking.keys)
     await setEntries()
     return news
   }
@@ -259,7 +260,7 @@ package actor ScheduleHost {
       // An entry that was edited may read anew what it has gathered.
       for id in records[index].batch?.events ?? [] where gathered[id] == nil {
         guard let event = await store.event(id) else { continue }
-        let headers = await headers(of: event)
+        let headers = try? await headers(of: event).get()
         gathered[id] = await data(of: event).map { EventRecord.Whole(event, $0, headers: headers) }
       }
       if scheduler.knows(records[index].id) { continue }
@@ -349,6 +350,9 @@ package actor ScheduleHost {
       return .failure(error)
     }
   }
+
+  /// How long it is until an event is offered again that waits for a secret.
+  static let untilOffered = TimeSpan.seconds(60)
 
   /// Reports each schedule once whose slots are decided until some time to come.
   private func tellAhead() async {
@@ -542,13 +546,14 @@ package actor ScheduleHost {
   @discardableResult func offer(_ id: String) async -> Bool {
     guard let event = await store.event(id), event.consumedBy == nil, isLeading else { return true }
     let data = await data(of: event)
-    if case .failure(let error) = data, error.missing != nil, sharing != nil, scheduler.listens(for: event) {
-      // It is kept for a leader that has the secret.
-      if lacking.insert(id).inserted { tell(.lacks(event: id, reason: error.message)) }
+    let headers = await headers(of: event)
+    if sharing != nil, scheduler.listens(for: event), let error = data.error ?? headers.error, error.missing != nil {
+      // It is kept for a leader that has the secret, or until this one has it.
+      if lacking.updateValue(time.elapsed(), forKey: id) == nil { tell(.lacks(event: id, reason: error.message)) }
       return true
     }
-    let headers = await headers(of: event)
-    guard let decision = decide({ $0.eventReceived(event, with: data, headers: headers, at: time.now()) }) else {
+    guard let decision = decide({ $0.eventReceived(event, with: data, headers: try? headers.get(), at: time.now()) })
+    else {
       return false
     }
     await carryOut([decision])

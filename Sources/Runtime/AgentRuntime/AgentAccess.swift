@@ -96,18 +96,14 @@ package struct AgentAccess: Sendable {
     }
   }
 
-  /// Puts the clock right by the state's database, if that is where the state is, so that what this process makes is
-  /// dated as on the other machines.
-  package func readClock() async throws(RuntimeError) {
-    guard let clock, let settings = workspace.database else { return }
-    let database = try await workspace.opened(settings, secrets: secrets)
-    do throws(DatabaseError) {
-      let start = time.elapsed()
-      clock.note(try await database.clock(), took: time.elapsed() - start)
-    } catch {
-      await database.close()
-      throw RuntimeError(error)
-    }
+  /// Puts the clock right by the state's database, if this process will be the agent of such a state, so that what it
+  /// makes is dated as on the other machines; without an answer, whatever needs the database says so.
+  package func readClock() async {
+    guard let clock, let settings = workspace.database, !FolderLock.isHeld(workspace.stateFolder),
+      let database = try? await workspace.opened(settings, secrets: secrets)
+    else { return }
+    let start = time.elapsed()
+    if let there = try? await database.clock() { clock.note(there, took: time.elapsed() - start) }
     await database.close()
   }
 

@@ -152,7 +152,7 @@ final class HeldRuns: Sendable {
   func leaveUnreleased(_ run: Run) {
     let id = run.log.record.id
     content.withLock { content in
-      remove(id, from: &content)
+      if content.runs[id]?.epoch == run.epoch { remove(id, from: &content) }
       if content.worker != nil { content.unreleased[id] = run.epoch }
     }
   }

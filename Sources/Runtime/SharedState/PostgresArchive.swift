@@ -48,7 +48,7 @@ extension PostgresDatabase {
   /// - Parameters:
   ///   - moving: Where the state goes on: then no machine may work on it, and none will any more.
   ///   - finish: Called with all written, before the state is closed.
-  /// - Throws: A `fatal` error if it isn't known whether the state was closed.
+  /// - Throws: Also where the state may have been closed, once `finish` was called.
   package static func export(
     _ hosts: [PostgresSettings], moving: MovedState?, at now: Timestamp, program: String,
     _ write: @escaping ([UInt8]) throws(FileError) -> Void, finish: () throws(StateError) -> Void
@@ -62,13 +62,19 @@ extension PostgresDatabase {
     } catch {
       // The answer to the commit may be lost.
       guard let moving, let written else { throw error }
-      do throws(StateError) {
-        let found = try await archiving(hosts) { try await version($0) }
-        if found.moved == moving { return written }
-      } catch {
-        throw StateError(.fatal, "it isn't known whether the state was closed: \(error.message)")
-      }
+      if (try? await isMoved(hosts, moving)) == true { return written }
       throw error
+    }
+  }
+
+  /// Whether a state was moved, also by a commit that is still on its way.
+  private static func isMoved(_ hosts: [PostgresSettings], _ moved: MovedState) async throws -> Bool {
+    let connection = try await PostgresTimeline(hosts).connect().connection
+    defer { connection.close() }
+    return try await connection.transaction { transaction in
+      // Waits for it.
+      try await transaction.run("lock table errand.receipt in share row exclusive mode")
+      return try await version(transaction).moved == moved
     }
   }
 

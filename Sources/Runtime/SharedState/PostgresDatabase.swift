@@ -448,6 +448,17 @@ package final class PostgresDatabase: SharedDatabase {
 
   // MARK: Looking at workers and steering them
 
+  package func gone(among runs: [String]) async throws(DatabaseError) -> Set<String> {
+    try await reading.ask { connection throws(PostgresError) in
+      var gone: Set<String> = []
+      let statement = "select id from unnest($1::uuid[]) as id where not exists (select 1 from entry where run = id)"
+      for row in try await connection.run(statement, .uuids(runs.filter(\.isUUID))).rows {
+        gone.insert(try row.uuid(0))
+      }
+      return gone
+    }
+  }
+
   package func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
     try await claims("select id, epoch from run where owner = $1", worker)
   }

@@ -152,8 +152,8 @@ extension PostgresDatabase {
     try await examineLogs(connection, &result)
     try await examineRecords(connection, &result)
     try await examineSecrets(connection, secrets, &result)
-    try await examineBlobs(connection, &result)
     try await examineParked(connection, &result)
+    try await examineBlobs(connection, &result)
   }
 
   /// Finds whether there are schedules and workers, but no worker that leads, so that no schedule starts a run.
@@ -306,7 +306,8 @@ extension PostgresDatabase {
         for row in rows {
           last = try row.text(0)
           let names = secrets.names(in: try row.text(2))
-          if !names.isEmpty { found["\(place) \(try row.text(1).safe)", default: []].formUnion(names) }
+          let name = secrets.redact(try row.text(1)).safe
+          if !names.isEmpty { found["\(place) \(name)", default: []].formUnion(names) }
         }
         if rows.count < recordsAtOnce { break }
       }
@@ -367,7 +368,8 @@ extension PostgresDatabase {
       "the",
       """
       select kind || ' ' || name, kind || ' ' || quote_literal(name), text || ' ' || name from item
-      where kind || ' ' || name > $1 collate "C" order by kind || ' ' || name collate "C" limit $2
+      where (kind, name) > (split_part($1, ' ', 1), substr($1, length(split_part($1, ' ', 1)) + 2))
+      order by kind, name limit $2
       """
     ),
   ]
@@ -386,15 +388,20 @@ extension PostgresDatabase {
   private static func examineBlobs(
     _ connection: PostgresConnection, _ result: inout StateExamination
   ) async throws(PostgresError) {
-    let damaged = try await connection.run(
-      """
-      select encode(sha256, 'hex') from blob group by sha256
-      having sha256(string_agg(bytes, ''::bytea order by part)) <> sha256 order by 1
-      """
-    ).rows
-    for row in damaged {
+    var last: [UInt8] = []
+    while true {
+      // One after another, because each may be large.
+      let row = try await connection.run(
+        """
+        select sha256, sha256(string_agg(bytes, ''::bytea order by part)) = sha256, encode(sha256, 'hex') from blob
+        where sha256 > $1 group by sha256 order by sha256 limit 1
+        """, .bytes(last)
+      ).first
+      guard let row else { break }
+      last = try row.bytes(0)
+      if try row.bool(1) { continue }
       result.findings.append(
-        .init(.fault, "the blob \(try row.text(0)) isn't what was written; restore the database to see it again"))
+        .init(.fault, "the blob \(try row.text(2)) isn't what was written; restore the database to see it again"))
     }
     let missing = try await connection.run(
       """

@@ -58,6 +58,7 @@ final class PostgresTimeline: Sendable {
   func connect() async throws(PostgresError) -> (connection: PostgresConnection, timeline: Int) {
     typealias Answer = Result<(connection: PostgresConnection, timeline: Int), PostgresError>
     let hosts = hosts
+    if hosts.isEmpty { throw PostgresError(.unreachable, "the state's URL names no server") }
     let (answers, giving) = AsyncStream.makeStream(of: Answer?.self)
     for host in hosts {
       // Ends with the answer, which nobody may await any more.
@@ -94,7 +95,7 @@ final class PostgresTimeline: Sendable {
         .unreachable, "the only server that takes writes was replaced by another, which doesn't answer")
     }
     guard var error = reasons.first(where: { !$0.isReadOnly }) ?? reasons.first else {
-      throw PostgresError(.unreachable, "the state's URL names no server")
+      throw PostgresError(.unreachable, "no server answers")
     }
     // The first decides what is done about it, and people have to know of all.
     let others = reasons.map(\.message).filter { $0 != error.message }

@@ -385,6 +385,8 @@ package protocol SharedDatabase: Sendable {
 
   /// The workers, by their names.
   func workers() async throws(DatabaseError) -> [WorkerRecord]
+  /// Those of some runs, open or finished, of which there is no entry.
+  func gone(among runs: [String]) async throws(DatabaseError) -> Set<String>
   /// The open runs that the database has a worker hold, and by which claims.
   func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int]
   /// Has the next claims of what workers hold say that these brought themselves down.

@@ -175,8 +175,9 @@ package actor SharedWorker {
 
   private func register() async throws(DatabaseError) {
     let start = time.elapsed()
+    let told = told
     let identity = try await database.register(told, lease: SharedWorker.lease, isAgain: timeline != 0)
-    hasNewTerms = false
+    hasNewTerms = told != self.told
     if timeline == 0 {
       // It knows nothing of what was lost; those that do have the time to say so.
       if let ago = try await database.sinceTakeover(), ago < SharedWorker.lease {

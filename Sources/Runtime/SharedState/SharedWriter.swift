@@ -596,31 +596,30 @@ actor SharedWriter {
   /// Has runs wait for a person of which something that was kept is gone, now that another server has taken over.
   func verify() async throws(StateError) {
     // What is being written of one that is held comes before or after that.
-    for id in held.ids {
-      let mark = held[id].map { HeldRuns.Mark($0.log) }
-      await look(at: id)
-      if let mark, held[id] == nil { try await tellIfGone(mark) }
-    }
+    let marks = held.ids.compactMap { held[$0].map { HeldRuns.Mark($0.log) } } + held.former
+    for id in held.ids { await look(at: id) }
     for mark in held.former where held[mark.run] == nil {
-      do throws(StateError) {
-        if try await entries(after: mark, epoch: 0) == nil { try await tellIfGone(mark) }
-      } catch {
+      do throws(StateError) { _ = try await entries(after: mark, epoch: 0) } catch {
         if error.kind != .deposed { throw error }
       }
     }
+    try await tellGone(marks)
   }
 
-  /// Says so if nothing at all is left of a run, because it was created when the server that took over was behind
-  /// already; one that was created long ago may have been removed.
-  private func tellIfGone(_ mark: HeldRuns.Mark) async throws(StateError) {
-    guard let age = time.now().span(since: mark.createdAt), age < SharedWriter.longestBehind else { return }
-    let isThere = try await untilKnown { [database] () async throws(DatabaseError) in
-      if try await database.finishedRun(mark.run) != nil { return true }
-      return try await database.entries(of: mark.run, after: .max, isSure: false) != nil
+  /// Tells of the runs of which nothing at all is left, because they were created when the server that took over was
+  /// behind already; of those that were created long ago the entries may have been removed.
+  private func tellGone(_ marks: [HeldRuns.Mark]) async throws(StateError) {
+    let now = time.now()
+    let recent = marks.filter { mark in now.span(since: mark.createdAt).map { $0 < SharedWriter.longestBehind } ?? false
     }
-    if isThere { return }
-    held.forgetMark(of: mark.run)
-    tell(.vanished(mark.run, of: mark.recipe))
+    if recent.isEmpty { return }
+    let gone = try await untilKnown { [database] () async throws(DatabaseError) in
+      try await database.gone(among: recent.map(\.run))
+    }
+    for mark in recent where gone.contains(mark.run) {
+      held.forgetMark(of: mark.run)
+      tell(.vanished(mark.run, of: mark.recipe))
+    }
   }
 
   private static let longestBehind = TimeSpan.seconds(3600)

@@ -412,6 +412,11 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
+  package func gone(among runs: [String]) async throws(DatabaseError) -> Set<String> {
+    let tables = try await tables()
+    return Set(runs.filter { tables.logs[$0, default: []].isEmpty })
+  }
+
   package func held(by worker: WorkerIdentity) async throws(DatabaseError) -> [String: Int] {
     try await tables().open.filter { $0.value.owner == worker.id }.mapValues(\.epoch)
   }

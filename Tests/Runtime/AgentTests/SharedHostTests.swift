@@ -281,4 +281,58 @@ import Testing
     try await stop(poor, rich)
     try await client.close()
   }
+
+  /// A run that waited for an event whose data hold a secret, and was taken up by an agent without that secret.
+  private func lackingRun(_ poor: HostBench, _ client: SharedStateStore, _ recipe: String) async throws -> String {
+    let run = SharedHostTests.id(1)
+    var created = RunCreated(
+      run: run, at: time.now(), recipe: "r", file: "r.yaml",
+      texts: .inline(.object(["r.yaml": .string(recipe)])), inputs: .object([:]), program: "test",
+      language: LanguageVersion.current)
+    created.needs = ["format:1"]
+    try await client.append(.runCreated(created))
+    await until("it waits") { database.row(of: run)?.waitsFor == ["e"] }
+    client.secrets.learn([(name: "KEY", text: "s3cret-enough-to-find")])
+    let data = try client.secrets.masked(.string("it is s3cret-enough-to-find"))
+    try await client.append(
+      .eventReceived(EventRecord(id: "e1", name: "e", data: .inline(data), receivedAt: time.now())))
+    await until("it is left to others") {
+      await poor.agent.store.openRun(run)?.needs == ["secret:KEY"] && database.holder(of: run) == nil
+    }
+    #expect(await status(run, poor) != .paused)
+    return run
+  }
+
+  @Test func `a run goes to an agent that has the secret which its event brought`() async throws {
+    let poor = await bench("lab-1", offers: ["format:1"])
+    let client = SharedStateStore(SimulatedConnection(database), time: time)
+    let run = try await lackingRun(poor, client, RunHostTests.event)
+    let rich = await bench("lab-2", offers: ["format:1", "secret:KEY"])
+    rich.agent.store.secrets.learn([(name: "KEY", text: "s3cret-enough-to-find")])
+    await until("it has ended") { await status(run, rich) == .succeeded }
+    #expect(try await rich.ended(run).claims.last?.worker == "lab-2")
+    try await stop(poor, rich)
+    try await client.close()
+  }
+
+  @Test func `a run that no agent can carry on ends without its end's steps when that is asked twice`() async throws {
+    let poor = await bench("lab-1", offers: ["format:1"])
+    let client = SharedStateStore(SimulatedConnection(database), time: time)
+    let run = try await lackingRun(poor, client, RunHostTests.event + "\nfinally: [{ let: { x: 1 } }]")
+    #expect(try await poor.host.cancel(run, reason: nil))
+    let refusal = await #expect(throws: RunRefusedError.self) { try await poor.host.resume(run) }
+    #expect(
+      refusal?.message
+        == "the run \(run) needs the secret KEY to end, which this machine lacks; it ends when a machine that has it works, "
+        + "or without its 'finally' steps if you cancel it once more")
+    #expect(await poor.agent.store.openRun(run)?.pendingCancel != nil)
+    #expect(try await poor.host.cancel(run, reason: nil))
+    #expect(await status(run, poor) == .cancelled)
+    #expect(
+      try await poor.ended(run).error?.message
+        == "the run was cancelled without its 'finally' steps, because no machine that works now has all that they need"
+    )
+    try await stop(poor)
+    try await client.close()
+  }
 }
