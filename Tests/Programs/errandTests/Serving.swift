@@ -58,6 +58,12 @@ final class Serving: @unchecked Sendable {
     return nil
   }
 
+  /// Whether a line contains a text, one of those so far or one that comes.
+  func says(_ text: String) async -> Bool {
+    if said.withLock({ $0.contains { $0.contains(text) } }) { return true }
+    return await line(with: text) != nil
+  }
+
   /// All lines so far.
   var before: String { said.withLock { $0.joined(separator: "\n") } }
 
