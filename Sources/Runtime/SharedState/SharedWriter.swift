@@ -228,6 +228,8 @@ actor SharedWriter {
     doubtful.remove(id)
     guard let run = held[id], let worker = held.worker else { return }
     held.leaveUnreleased(run)
+    // What is over goes by itself; and while the database is away, one after another would wait for it.
+    if isWorker, time.elapsed() >= held.deadline { return }
     let claims = [id: run.epoch]
     // Otherwise with the next renewal of the lease.
     if (try? await database.abandon(claims, of: WorkerIdentity(id: worker))) != nil { held.noteReleased(claims) }
