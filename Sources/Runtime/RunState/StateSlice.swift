@@ -144,6 +144,12 @@ package struct StateSlice: Sendable {
     state.index()
   }
 
+  /// Reads an item only to find out whether that can be done.
+  package static func check(_ item: StoredItem) throws(RecordError) {
+    var state = State()
+    try state.add(item)
+  }
+
   /// What else has to be read before events can be folded.
   package func missing(for events: [StateEvent]) throws(StateError) -> StateNeeds {
     do throws(RecordError) { return try state.needs(of: events).subtracting(known) } catch {

@@ -10,7 +10,7 @@ struct StepValues: ValueStore {
   let store: any StateStore
   let time: any TimeSource
   let step: StepReference
-  /// Called with the reason when a value can't be read because its secret has changed.
+  /// Called with the error when a value can't be read because its secret has changed.
   var refuse: @Sendable (StateError) -> Void = { _ in }
 
   /// How many values there may be: each is read at every start.

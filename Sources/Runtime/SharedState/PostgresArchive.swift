@@ -140,7 +140,7 @@ extension PostgresDatabase {
           // By the columns, not by what is selected of them, as the index has them.
           "select text, \(column), \(key)::text from \(table) t where \(month) = '\(name)' and (\(column), \(key)) > "
             + "($1::timestamptz, $2::text::\(table == "slot" ? "int8" : "uuid")) order by t.\(column), t.\(key) limit 200",
-          table == "slot" ? "0" : "00000000-0000-0000-0000-000000000000", of: file, transaction, to: &output)
+          table == "slot" ? "0" : SQL.firstID, of: file, transaction, to: &output)
         try output.end()
         report.months += 1
       }
@@ -155,7 +155,7 @@ extension PostgresDatabase {
     _ transaction: PostgresTransaction, _ notices: inout [String]
   ) async throws -> [RunRecord] {
     var runs: [RunRecord] = []
-    var last = "00000000-0000-0000-0000-000000000000"
+    var last = SQL.firstID
     while true {
       let ids = try await transaction.run("select id from run where id > $1 order by id limit 100", .uuid(last)).rows
         .map { try $0.uuid(0) }
@@ -230,7 +230,7 @@ extension PostgresDatabase {
 
   private static func putLines(_ transaction: PostgresTransaction, to output: inout ArchiveWriter) async throws -> Int {
     var count = 0
-    var last = "00000000-0000-0000-0000-000000000000"
+    var last = SQL.firstID
     while true {
       let sizes = try await transaction.run(
         """

@@ -849,7 +849,7 @@ package final class PostgresDatabase: SharedDatabase {
     // Each has all that its run was about.
     let most = 50
     // The last one looked at: one that can't be read keeps its data, and must not keep the others'.
-    var last = (ended: Timestamp.earliest, id: "00000000-0000-0000-0000-000000000000")
+    var last = (ended: Timestamp.earliest, id: SQL.firstID)
     for _ in 0..<mostRemovals {
       let rows = try await connection.run(
         SQL.aged, .int64(age.nanoseconds / 1000), .int64(most), .timestamp(last.ended), .uuid(last.id)

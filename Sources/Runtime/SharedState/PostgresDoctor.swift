@@ -150,8 +150,7 @@ extension PostgresDatabase {
     try await examineLead(connection, &result)
     try await examineClocks(connection, &result)
     try await examineLogs(connection, &result)
-    try await examineRecords(connection, &result)
-    try await examineSecrets(connection, secrets, &result)
+    try await examineTexts(connection, secrets, &result)
     try await examineParked(connection, &result)
     try await examineBlobs(connection, &result)
   }
@@ -203,7 +202,7 @@ extension PostgresDatabase {
   private static func examineLogs(
     _ connection: PostgresConnection, _ result: inout StateExamination
   ) async throws(PostgresError) {
-    var last = "00000000-0000-0000-0000-000000000000"
+    var last = SQL.firstID
     while true {
       let ids = try await connection.run(
         "select id from run where id > $1 order by id limit $2", .uuid(last), .int64(logsAtOnce)
@@ -233,81 +232,37 @@ extension PostgresDatabase {
   /// How many records are read at once.
   private static let recordsAtOnce = 256
 
-  /// Reads the records of finished runs, of slots, and of what else is kept.
-  private static func examineRecords(
-    _ connection: PostgresConnection, _ result: inout StateExamination
-  ) async throws(PostgresError) {
-    var (ended, id) = (Timestamp.earliest, "00000000-0000-0000-0000-000000000000")
-    while true {
-      let rows = try await connection.run(
-        """
-        select id, ended_at, text, summary from finished where (ended_at, id) > ($1, $2) order by ended_at, id limit $3
-        """, .timestamp(ended), .uuid(id), .int64(recordsAtOnce)
-      ).rows
-      for row in rows {
-        (id, ended) = (try row.uuid(0), try row.timestamp(1))
-        let (text, summary) = (try row.text(2), try row.text(3))
-        try note(of: "the finished run \(id)", in: &result) { () throws(RecordError) in
-          _ = (try RunRecord(text: text), try RunSummary(text: summary))
-        }
-      }
-      if rows.count < recordsAtOnce { break }
-    }
-    var last = Int.min
-    while true {
-      let rows = try await connection.run(
-        "select id, schedule, slot, text from slot where id > $1 order by id limit $2", .int64(last),
-        .int64(recordsAtOnce)
-      ).rows
-      for row in rows {
-        last = try row.int64(0)
-        let text = try row.text(3)
-        try note(of: "the slot \(try row.timestamp(2)) of \(try row.text(1).safe)", in: &result) {
-          () throws(RecordError) in _ = try SlotRecord(text: text)
-        }
-      }
-      if rows.count < recordsAtOnce { break }
-    }
-    var (kind, name) = ("", "")
-    while true {
-      let rows = try await connection.run(
-        """
-        select kind, name, text, coalesce(reference, ''), coalesce(holder, '') from item where (kind, name) > ($1, $2)
-        order by kind, name limit $3
-        """, .text(kind), .text(name), .int64(recordsAtOnce)
-      ).rows
-      for row in rows {
-        (kind, name) = (try row.text(0), try row.text(1))
-        do throws(PostgresError) {
-          var slice = StateSlice()
-          let item = try SQL.item(row)
-          do throws(StateError) { try slice.add(StateNeeds(), items: [item]) } catch {
-            result.findings.append(.init(.fault, "\(error.message); restore the database"))
-          }
-        } catch {
-          result.findings.append(.init(.fault, "the \(kind.safe) '\(name.safe)' can't be read: \(error.message)"))
-        }
-      }
-      if rows.count < recordsAtOnce { break }
-    }
+  /// Texts that the state keeps.
+  private struct Place {
+    /// What each is, before its name: `the slot`.
+    var what: String
+    /// Gives from a key (`$1`) on so many (`$2`): their keys, names and texts, and what else is read.
+    var query: String
+    /// The key before all others.
+    var start = ""
+    /// Reads one as a record, if it is one by itself; gives what is wrong with it.
+    var read: (PostgresRow) throws(PostgresError) -> RecordError? = { (_) throws(PostgresError) in nil }
   }
 
-  /// Finds secrets that are kept in plain, because the machine didn't know them that kept them.
-  private static func examineSecrets(
+  /// Reads the records of finished runs, of slots, and of what else is kept, and finds secrets that these and logs hold
+  /// in plain, because the program didn't know them that kept them.
+  private static func examineTexts(
     _ connection: PostgresConnection, _ secrets: SecretFinder, _ result: inout StateExamination
   ) async throws(PostgresError) {
-    if secrets.isEmpty { return }
     var found: [String: Set<String>] = [:]
-    // What is searched, as the beginning of a text and the rest of it, and the place from which to go on.
-    for (place, query) in secretPlaces {
-      var last = ""
+    for place in secrets.isEmpty ? records : records + logs {
+      var last = place.start
       while true {
-        let rows = try await connection.run(query, .text(last), .int64(recordsAtOnce)).rows
+        let rows = try await connection.run(place.query, .text(last), .int64(recordsAtOnce)).rows
         for row in rows {
           last = try row.text(0)
+          let name = "\(place.what) \(secrets.redact(try row.text(1)).safe)"
+          if let error = try place.read(row) {
+            result.findings.append(
+              .init(.fault, "\(name) can't be read: \(error.message); restore the database to see it again"))
+          }
           let names = secrets.names(in: try row.text(2))
-          let name = secrets.redact(try row.text(1)).safe
-          if !names.isEmpty { found["\(place) \(name)", default: []].formUnion(names) }
+          if !names.isEmpty { found[name, default: []].formUnion(names) }
         }
         if rows.count < recordsAtOnce { break }
       }
@@ -322,66 +277,66 @@ extension PostgresDatabase {
     }
   }
 
-  /// What holds texts: its name, and the statement that gives a key to go on from, the name of one, and the text.
-  private static let secretPlaces: [(String, String)] = [
-    (
-      "the run",
-      """
-      select run || lpad(number::text, 19, '0'), run::text, events from entry
-      where (run, number) > (coalesce(nullif(left($1, 36), ''), '00000000-0000-0000-0000-000000000000')::uuid,
-        coalesce(nullif(substr($1, 37), ''), '0')::int8)
-      order by run, number limit $2
-      """
-    ),
-    (
-      "the run",
-      """
-      select id::text, id::text, fold from run
-      where fold is not null and id > coalesce(nullif($1, ''), '00000000-0000-0000-0000-000000000000')::uuid
-      order by id limit $2
-      """
-    ),
-    (
-      "the run",
-      """
-      select id::text, id::text, text from finished
-      where id > coalesce(nullif($1, ''), '00000000-0000-0000-0000-000000000000')::uuid order by id limit $2
-      """
-    ),
-    (
-      "the log of the run",
-      """
-      select run || lpad(number::text, 19, '0'), run::text, text from line
-      where (run, number) > (coalesce(nullif(left($1, 36), ''), '00000000-0000-0000-0000-000000000000')::uuid,
-        coalesce(nullif(substr($1, 37), ''), '0')::int8)
-      order by run, number limit $2
-      """
-    ),
-    (
-      "the slot of",
-      """
-      select lpad(id::text, 19, '0'), schedule, text from slot where id > coalesce(nullif($1, ''), '0')::int8
-      order by id limit $2
-      """
-    ),
-    (
-      "the",
-      """
-      select kind || ' ' || name, kind || ' ' || quote_literal(name), text || ' ' || name from item
-      where (kind, name) > (split_part($1, ' ', 1), substr($1, length(split_part($1, ' ', 1)) + 2))
-      order by kind, name limit $2
-      """
-    ),
-  ]
+  private static var records: [Place] {
+    [
+      Place(
+        what: "the finished run",
+        query: "select id::text, id::text, text, summary from finished where id > $1::text::uuid order by id limit $2",
+        start: SQL.firstID
+      ) { row throws(PostgresError) in
+        let (text, summary) = (try row.text(2), try row.text(3))
+        return fault { () throws(RecordError) in _ = (try RunRecord(text: text), try RunSummary(text: summary)) }
+      },
+      Place(
+        what: "the slot",
+        query: """
+          select id::text, to_char(slot at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z of "') || schedule, text from slot
+          where id > $1::text::int8 order by id limit $2
+          """, start: "0"
+      ) { row throws(PostgresError) in
+        let text = try row.text(2)
+        return fault { () throws(RecordError) in _ = try SlotRecord(text: text) }
+      },
+      // A name may hold a secret, too.
+      Place(
+        what: "the",
+        query: """
+          select kind || ' ' || name, kind || ' ' || quote_literal(name), text || ' ' || name, kind, name, text from item
+          where (kind, name) > (split_part($1, ' ', 1), substr($1, length(split_part($1, ' ', 1)) + 2))
+          order by kind, name limit $2
+          """
+      ) { row throws(PostgresError) in
+        guard let kind = ItemKind(rawValue: try row.text(3)) else { return RecordError("a newer version wrote it") }
+        let item = StoredItem(ItemName(kind, try row.text(4)), text: try row.text(5))
+        return fault { () throws(RecordError) in try StateSlice.check(item) }
+      },
+    ]
+  }
 
-  /// Notes that a record can't be read.
-  private static func note(
-    of what: String, in result: inout StateExamination, _ read: () throws(RecordError) -> Void
-  ) throws(PostgresError) {
-    do throws(RecordError) { try read() } catch {
-      result.findings.append(
-        .init(.fault, "\(what) can't be read: \(error.message); restore the database to see it again"))
+  private static func fault(_ read: () throws(RecordError) -> Void) -> RecordError? {
+    do throws(RecordError) { try read() } catch { return error }
+    return nil
+  }
+
+  /// What is only searched: logs, whose sums are looked at besides, and what programs print.
+  private static var logs: [Place] {
+    func numbered(_ table: String, _ text: String, _ what: String) -> Place {
+      Place(
+        what: what,
+        query: """
+          select run || lpad(number::text, 19, '0'), run::text, \(text) from \(table)
+          where (run, number) > (left($1, 36)::uuid, substr($1, 37)::int8) order by run, number limit $2
+          """, start: SQL.firstID + "0")
     }
+    return [
+      numbered("entry", "events", "the run"),
+      Place(
+        what: "the run",
+        query:
+          "select id::text, id::text, fold from run where fold is not null and id > $1::text::uuid order by id limit $2",
+        start: SQL.firstID),
+      numbered("line", "text", "the log of the run"),
+    ]
   }
 
   /// Finds the large values that aren't what was written, or that are gone though something names them.

@@ -78,7 +78,10 @@ final class PostgresTimeline: Sendable {
       case .success(let one):
         // Ends after that moment.
         if found.isEmpty {
-          Task { _ = (try? await SystemTime().sleep(for: PostgresTimeline.moment), giving.yield(nil)) }
+          Task {
+            try? await SystemTime().sleep(for: PostgresTimeline.moment)
+            giving.yield(nil)
+          }
         }
         found.append(one)
       case .failure(let error): reasons.append(error)

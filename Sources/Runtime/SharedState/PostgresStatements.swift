@@ -524,13 +524,13 @@ enum SQL {
 
   // MARK: Queries
 
+  static let firstID = "00000000-0000-0000-0000-000000000000"
   static let lastID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
   /// The least and the last id that begins with a text; nil if none can.
   private static func ids(from prefix: String?) -> (first: String?, last: String?)? {
     guard let prefix else { return (nil, nil) }
-    let least = "00000000-0000-0000-0000-000000000000"
-    let first = prefix + String(decoding: Array(least.utf8.dropFirst(prefix.utf8.count)), as: UTF8.self)
+    let first = prefix + String(decoding: Array(firstID.utf8.dropFirst(prefix.utf8.count)), as: UTF8.self)
     let last = prefix + String(decoding: Array(lastID.utf8.dropFirst(prefix.utf8.count)), as: UTF8.self)
     return first.isUUID && last.isUUID ? (first, last) : nil
   }
