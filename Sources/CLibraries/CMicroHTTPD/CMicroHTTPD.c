@@ -1,7 +1,14 @@
+// For dup3.
+#define _GNU_SOURCE
+
 #include "CMicroHTTPD.h"
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 struct CMicroHTTPD cmicrohttpd;
 static const char *fault;
@@ -67,4 +74,17 @@ struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {
       MHD_OPTION_END);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return daemon;
+}
+
+// `MHD_quiesce_daemon` isn't used: it takes the socket out of the epoll set, and so does the daemon's thread if it wakes
+// meanwhile, which then ends the program ("Failed to remove listen FD from epoll set", libmicrohttpd 0.9.75). Here the
+// library isn't told: its socket becomes one that nobody can connect to.
+void cmicrohttpd_stop_listening(struct MHD_Daemon *daemon, int socket) {
+  const union MHD_DaemonInfo *info = cmicrohttpd.get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+  // Others may have the socket too, as systemd has; then closing it wouldn't take it out.
+  if (info) epoll_ctl(info->epoll_fd, EPOLL_CTL_DEL, socket, NULL);
+  int silent = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (silent < 0) return;
+  dup3(silent, socket, O_CLOEXEC);
+  close(silent);
 }

@@ -13,6 +13,8 @@ final class ServerCore: Sendable {
   // libmicrohttpd guards what it points to.
   private struct Daemon: @unchecked Sendable {
     let pointer: OpaquePointer
+    /// Its listening socket, which it closes when it is stopped.
+    let listener: Int32
   }
 
   private struct State {
@@ -23,8 +25,6 @@ final class ServerCore: Sendable {
     var isQuiet = false
     var isStopped = false
     var waiters: [CheckedContinuation<Void, Never>] = []
-    /// The listening socket, while the daemon no longer uses it.
-    var listener: Int32 = -1
   }
 
   let limits: HTTPServerLimits
@@ -81,7 +81,7 @@ final class ServerCore: Sendable {
       close(listener)
       throw HTTPServerError(message: "The server cannot start: libmicrohttpd refuses, perhaps for lack of memory.")
     }
-    let started = Daemon(pointer: daemon)
+    let started = Daemon(pointer: daemon, listener: listener)
     state.withLock { $0.daemon = started }
   }
 
@@ -120,9 +120,8 @@ final class ServerCore: Sendable {
       return state.daemon
     }
     guard let daemon else { return }
-    let listener = cmicrohttpd.quiesce_daemon(daemon.pointer)
+    cmicrohttpd_stop_listening(daemon.pointer, daemon.listener)
     let exchanges = state.withLock { state in
-      state.listener = listener
       state.isQuiet = true
       return Array(state.exchanges.values)
     }
@@ -137,13 +136,12 @@ final class ServerCore: Sendable {
   }
 
   private func finishStop() {
-    let (daemon, listener) = state.withLock { state in
+    let daemon = state.withLock { state in
       defer { state.daemon = nil }
-      return (state.daemon, state.listener)
+      return state.daemon
     }
     guard let daemon else { return }
     cmicrohttpd.stop_daemon(daemon.pointer)
-    if listener >= 0 { close(listener) }
     // The daemon's own reference to this object.
     Unmanaged.passUnretained(self).release()
     resumeWaiters()

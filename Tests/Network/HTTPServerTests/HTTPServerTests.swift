@@ -177,6 +177,19 @@ import Testing
     #expect(throws: Never.self) { try HTTPServer(port: port) { _ in .dropped } }
   }
 
+  /// libmicrohttpd's thread must not be met at work on the listening socket, which ended the whole program once in some
+  /// ten thousand stops.
+  @Test func `stops at any moment of a connection`() async throws {
+    for _ in 0..<200 {
+      let server = try HTTPServer { _ in .text("ok") }
+      async let first = RawClient.answer(to: "GET / HTTP/1.0\r\n\r\n", port: server.port)
+      async let second = RawClient.answer(to: "GET / HTTP/1.0\r\n\r\n", port: server.port)
+      _ = await first
+      await server.stop()
+      _ = await second
+    }
+  }
+
   @Test(arguments: [
     (HTTPServerResponse(status: 99), "HTTP/1.1 500 Internal Server Error"),
     (HTTPServerResponse(status: 1000), "HTTP/1.1 500 Internal Server Error"),

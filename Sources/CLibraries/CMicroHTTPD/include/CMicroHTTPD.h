@@ -11,8 +11,8 @@
   F(destroy_response) \
   F(get_connection_info) \
   F(get_connection_values_n) \
+  F(get_daemon_info) \
   F(queue_response) \
-  F(quiesce_daemon) \
   F(resume_connection) \
   F(start_daemon) \
   F(stop_daemon) \
@@ -49,3 +49,6 @@ int cmicrohttpd_socket(struct MHD_Connection *_Nonnull connection);
 
 /// Starts a daemon with one thread on epoll, or gives NULL.
 struct MHD_Daemon *_Nullable cmicrohttpd_start(const struct CMicroHTTPDOptions *_Nonnull options);
+
+/// Takes no more connections from a daemon's listening socket; `MHD_stop_daemon` closes what is left of it.
+void cmicrohttpd_stop_listening(struct MHD_Daemon *_Nonnull daemon, int socket);
