@@ -54,9 +54,9 @@ let shippedLinking = [
 
 /// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
 let builtForSize: Set = [
-  "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Calendars", "CommandLineParser", "HTTPClient", "LocalFiles",
-  "RecipeTesting", "Recipes", "Recordings", "SMTPClient", "SandboxKit", "Scheduler", "SecretSources", "YAMLReader",
-  "errand",
+  "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Calendars", "CommandLineParser", "HTTPClient", "LanguageServer",
+  "LocalFiles", "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "SMTPClient", "SandboxKit", "Scheduler",
+  "SecretSources", "YAMLReader", "errand",
 ]
 
 let package = Package(
@@ -135,8 +135,13 @@ let package = Package(
         .target(
           name: "Recipes",
           dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "PostgresClient", "YAMLReader"]),
+        .target(
+          name: "RecipeEditing",
+          dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "YAMLReader"]),
         .tests(of: "Expressions", "ActionTestKit", "Basics", "ExpressionTestKit"),
         .tests(of: "Recipes", "ActionKit", "Basics", "MarkbookPlugin", "PostgresClient"),
+        .tests(
+          of: "RecipeEditing", "ActionKit", "Basics", "Calendars", "Expressions", "PluginList", "Recipes", "YAMLReader"),
       ]),
     // What runs recipes and keeps their state.
     floor(
@@ -220,15 +225,15 @@ let package = Package(
       "Programs",
       [
         .target(name: "CommandLineParser", dependencies: ["Basics"]),
+        .target(name: "LanguageServer", dependencies: ["Basics", "RecipeEditing", "Recipes"]),
         .target(name: "PluginList", dependencies: ["ActionKit"] + plugins.map(\.dependency)),
         .executableTarget(
           name: "errand",
           dependencies: [
             "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars",
-            "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "PluginList", "RecipeTesting",
-            "Recipes", "Recordings",
-            "RunState", "Runs", "SecretSources", "SharedState",
-            "Threads", "YAMLReader",
+            "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "LanguageServer", "PluginList",
+            "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
+            "SharedState", "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(
           name: "errand-dev",

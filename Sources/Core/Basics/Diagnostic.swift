@@ -45,6 +45,36 @@ public struct Diagnostic: Error, Sendable {
     }
   }
 
+  /// A way to mend the fault by changing the text that has it, which a tool can apply.
+  ///
+  /// With its edits made, the fault is gone and no other has come.
+  public struct Fix: Hashable, Sendable {
+    /// What it does, as an order: `write 'to'`.
+    public var title: String
+    /// What is changed in the source of the fault's location; no two of them overlap.
+    public var edits: [Edit]
+
+    /// Creates a fix.
+    public init(_ title: String, _ edits: [Edit]) {
+      self.title = title
+      self.edits = edits
+    }
+  }
+
+  /// A replacement of bytes of a text.
+  public struct Edit: Hashable, Sendable {
+    /// The bytes that are replaced; empty where something is put in.
+    public var range: Range<Int>
+    /// What comes in their place.
+    public var text: String
+
+    /// Creates an edit.
+    public init(_ range: Range<Int>, _ text: String) {
+      self.range = range
+      self.text = text
+    }
+  }
+
   /// How bad it is.
   public var severity: Severity
   /// What is wrong and, where one can say it in a clause, how to mend it: no full stop, lower case.
@@ -53,15 +83,34 @@ public struct Diagnostic: Error, Sendable {
   public var location: Location?
   /// Other places that belong to it.
   public var notes: [Note]
+  /// How it can be mended, the likeliest way first; empty where only a person can tell.
+  public var fixes: [Fix]
 
   /// Creates a diagnostic.
   public init(
-    _ message: String, at location: Location? = nil, severity: Severity = .error, notes: [Note] = []
+    _ message: String, at location: Location? = nil, severity: Severity = .error, notes: [Note] = [],
+    fixes: [Fix] = []
   ) {
     self.severity = severity
     self.message = message
     self.location = location
     self.notes = notes
+    self.fixes = fixes
+  }
+}
+
+extension [Diagnostic.Edit] {
+  /// The text with the edits made; those that overlap an earlier one are left out.
+  public func applied(to bytes: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    var copied = 0
+    for edit in sorted(by: { $0.range.lowerBound < $1.range.lowerBound })
+    where edit.range.lowerBound >= copied && edit.range.upperBound <= bytes.count {
+      result += bytes[copied..<edit.range.lowerBound]
+      result += edit.text.utf8
+      copied = edit.range.upperBound
+    }
+    return result + bytes[copied...]
   }
 }
 

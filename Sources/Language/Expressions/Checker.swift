@@ -48,6 +48,8 @@ struct Checker {
   var chain: Range<Int>?
   /// Whether this checks what another checker suggests, and has nothing to suggest itself.
   var isTrial = false
+  /// What takes down the parts as they are checked, for editors.
+  var inspector: Inspector?
   var locals: [Local] = []
   var facts: Facts
   var slotCount: Int
@@ -151,6 +153,7 @@ struct Checker {
     case .name, .select, .index: result.node = known(result.node)
     default: break
     }
+    inspector?.note(syntax, inference.finished(result.type), self)
     return result
   }
 

@@ -97,7 +97,7 @@ package struct Configuration: Sendable {
 
   /// Reads and checks `errand.yaml`.
   package static func read(
-    _ source: Source, catalog: ActionCatalog
+    _ source: Source, catalog: ActionCatalog, observer: CheckObserver? = nil
   ) -> (configuration: Configuration, diagnostics: [Diagnostic]) {
     // Nothing but comments, such as a file that has only begun, leaves everything as it is without one.
     if source.holdsOnlyComments {
@@ -111,7 +111,7 @@ package struct Configuration: Sendable {
     } catch {
       return (Configuration(), error.list)
     }
-    let findings = Findings(document)
+    let findings = Findings(document, observer: observer)
     var configuration = Configuration()
     configuration.source = source
     let reader = ConfigurationReader(

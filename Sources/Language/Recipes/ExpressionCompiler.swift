@@ -79,6 +79,7 @@ struct ExpressionCompiler {
   ) -> RecipeExpression? {
     guard let (text, placing) = text(of: value, what) else { return nil }
     evaluated.insert(value)
+    observe(text, placing, isBare: !text.holdsExpression, expecting, in: scope)
     let bare = text.trimmed
     if bare.hasPrefix("{{"), bare.hasSuffix("}}") {
       let inner = String(bare.dropFirst(2).dropLast(2)).trimmed
@@ -267,6 +268,17 @@ struct ExpressionCompiler {
     }
   }
 
+  /// Tells the observer, if there is one, of a text with expressions.
+  fileprivate func observe(
+    _ text: String, _ placing: Placing, isBare: Bool, _ expected: ValueType?, in scope: Scope
+  ) {
+    guard let observer = findings.observer, placing.scalar != nil else { return }
+    observer.note(
+      CheckObserver.Text(
+        placing: placing, value: Array(text.utf8), isBare: isBare, scope: scope, names: expressions(scope),
+        expected: expected))
+  }
+
   /// Takes down that a text's expressions are evaluated.
   func noteEvaluated(_ value: Value) { evaluated.insert(value) }
 
@@ -352,6 +364,7 @@ private struct Compilation {
   ) -> ValueTemplate {
     let placing = compiler.placing(of: value)
     compiler.noteEvaluated(value)
+    compiler.observe(text, placing, isBare: false, expecting, in: scope)
     let takesAnything = field?.type.unsealed == .dyn
     switch Template.parse(text).flatMap({
       $0.compile(

@@ -5,13 +5,16 @@ import YAMLReader
 /// What reading one file finds at fault, collected so that the first fault does not hide the second.
 package final class Findings {
   let document: YAMLDocument
+  /// Who is told of what is met, beside its faults.
+  let observer: CheckObserver?
   package private(set) var list: [Diagnostic]
   private var said: Set<String> = []
   /// Where secrets stand in the text.
   private var hidden: [(range: Range<Int>, text: String, isRefused: Bool)] = []
 
-  init(_ document: YAMLDocument) {
+  init(_ document: YAMLDocument, observer: CheckObserver? = nil) {
     self.document = document
+    self.observer = observer
     self.list = document.diagnostics
   }
 

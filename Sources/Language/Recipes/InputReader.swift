@@ -19,7 +19,9 @@ struct InputReader {
     }
     return map.members.map { member in
       let name = findings.name(member.key, of: "the input") ?? member.key.plainText
-      return input(name, member.value)
+      let input = input(name, member.value)
+      findings.declared(.input, name, input.type, at: member.key)
+      return input
     }
   }
 

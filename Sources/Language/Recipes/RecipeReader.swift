@@ -45,6 +45,8 @@ package struct RecipeEnvironment: Sendable {
   package var needs: (@Sendable (_ recipe: Recipe, _ inputs: Value) -> [String])?
   /// Whether the recipe is read to be planned, so that its expressions may meet what is not known yet.
   package var isForPlan = false
+  /// Who is told of what the check meets; nil for nobody.
+  package var observer: CheckObserver?
   /// Of a run that goes on: whether the step at a path of its records is over.
   ///
   /// What is over is not done again, so its faults, such as an action that is gone, are none: only the remaining steps
@@ -155,7 +157,7 @@ final class RecipeCalls {
     } catch {
       return (nil, error.list)
     }
-    let findings = Findings(document)
+    let findings = Findings(document, observer: environment.observer)
     let recipe = RecipeReader(findings: findings, environment: environment, calls: self).read()
     let faults = Diagnostics(findings.listWithoutRefusedSecrets).sorted()
     return (faults.hasErrors ? nil : recipe, faults.list)

@@ -31,7 +31,7 @@ extension RecipeTestFile {
   ) -> (file: RecipeTestFile?, diagnostics: [Diagnostic]) {
     let document: YAMLDocument
     do throws(Diagnostics) { document = try YAMLReader.read(source) } catch { return (nil, error.list) }
-    let findings = Findings(document)
+    let findings = Findings(document, observer: environment.observer)
     let (recipe, found) = recipe(of: document, findings, in: environment)
     var cases: [RecipeTest] = []
     if let recipe {

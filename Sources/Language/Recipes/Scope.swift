@@ -32,12 +32,16 @@ struct Scope {
     }
     declared.insert(place, for: name)
     declare(name, type)
+    findings.declared(.variable, name, type, at: place)
   }
 
   /// Makes known what expressions may call a thing whose name is at fault, so that its uses are no further errors.
   mutating func excuse(_ name: Value) {
     for part in Names.parts(of: name.plainText) { expressions.declare(part, .dyn) }
   }
+
+  /// Where a name is declared that a person chose.
+  func place(of name: String) -> Value? { declared[name] }
 
   /// Whether a name is visible.
   func has(_ name: String) -> Bool { expressions.type(of: name) != nil }

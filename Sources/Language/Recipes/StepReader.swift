@@ -262,6 +262,7 @@ struct StepReader {
       return nil
     }
     scope.add(step: ObjectType.Field(id, type, isOptional: mayBeAbsent))
+    findings.declared(.step, id, type, at: value)
     return id
   }
 

@@ -1,0 +1,86 @@
+// What a check tells editors of a file, beside its faults.
+//
+// An observer in the environment of a check is told of each text in which expressions are evaluated, with the scope that
+// they see, and of each name that is declared, with its type. Scopes are values and copied for nothing, so that the check
+// takes about as long as without; a check without an observer does nothing for it. What is asked about an expression
+// (`parts`, `point`) is found out when it is asked.
+
+package import Basics
+package import Expressions
+import Synchronization
+import YAMLReader
+
+/// Takes down what a check meets.
+package final class CheckObserver: Sendable {
+  /// A name that a file declares.
+  package struct Declaration: Sendable {
+    package enum Kind: String, Sendable {
+      case input
+      case step
+      /// A name of `let`, of a loop or of `carry`.
+      case variable
+    }
+
+    package let kind: Kind
+    package let name: String
+    package let type: ValueType
+    /// Where the name stands.
+    package let location: Diagnostic.Location
+  }
+
+  /// A text in which expressions are evaluated.
+  package struct Text: Sendable {
+    let placing: Placing
+    /// The text as YAML reads it.
+    package let value: [UInt8]
+    /// Whether all of it is an expression, without `${{ }}`.
+    package let isBare: Bool
+    let scope: Scope
+    /// The names that its expressions see.
+    package let names: ExpressionScope
+    /// The type that is wanted, if one is.
+    package let expected: ValueType?
+
+    package var source: Source { placing.source }
+
+    /// The bytes of the file that it takes.
+    package var range: Range<Int>? { placing.scalar?.range }
+
+    /// Where parts of the value stand in the file.
+    package func locations(of ranges: [Range<Int>]) -> [Diagnostic.Location?] { placing.locations(ranges) }
+
+    /// Where a variable was declared by name in this file, if it was.
+    package func declaration(of name: String) -> Diagnostic.Location? {
+      scope.place(of: name).flatMap { place in
+        place.place.offset.map { Diagnostic.Location(source, $0..<$0 + name.utf8.count) }
+      }
+    }
+  }
+
+  private struct State {
+    var texts: [Text] = []
+    var declarations: [Declaration] = []
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  /// The texts, in the order in which they were checked.
+  package var texts: [Text] { state.withLock { $0.texts } }
+
+  /// The declarations, in the order in which they were read.
+  package var declarations: [Declaration] { state.withLock { $0.declarations } }
+
+  func note(_ text: Text) { state.withLock { $0.texts.append(text) } }
+
+  func note(_ declaration: Declaration) { state.withLock { $0.declarations.append(declaration) } }
+}
+
+extension Findings {
+  /// Tells the observer, if there is one, of a name.
+  func declared(_ kind: CheckObserver.Declaration.Kind, _ name: String, _ type: ValueType, at value: Value) {
+    guard let observer, let location = location(of: value) else { return }
+    observer.note(CheckObserver.Declaration(kind: kind, name: name, type: type, location: location))
+  }
+}

@@ -1,0 +1,71 @@
+import Basics
+
+/// A place in a text as the protocol counts: lines from 0, and UTF-16 code units of the line from 0 (LSP 3.17,
+/// "Position").
+struct TextPosition: Hashable, Sendable {
+  var line: Int
+  var character: Int
+}
+
+/// Translates between the protocol's places and byte offsets of one text.
+///
+/// Lines end with LF, CR LF or CR; a place beyond the end of a line or text is its end.
+struct TextPositions: Sendable {
+  private let bytes: [UInt8]
+  private let lineStarts: [Int]
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    var starts = [0]
+    for (offset, byte) in bytes.enumerated() {
+      if byte == ASCII.newline
+        || byte == ASCII.carriageReturn && !(offset + 1 < bytes.count && bytes[offset + 1] == ASCII.newline)
+      {
+        starts.append(offset + 1)
+      }
+    }
+    lineStarts = starts
+  }
+
+  func offset(of position: TextPosition) -> Int {
+    guard position.line >= 0 else { return 0 }
+    guard position.line < lineStarts.count else { return bytes.count }
+    var offset = lineStarts[position.line]
+    var units = 0
+    while offset < bytes.count, units < position.character, !isBreak(bytes[offset]) {
+      let (length, width) = Self.character(startingWith: bytes[offset])
+      units += width
+      offset = min(offset + length, bytes.count)
+    }
+    return offset
+  }
+
+  func position(of offset: Int) -> TextPosition {
+    let offset = min(max(offset, 0), bytes.count)
+    var (low, high) = (0, lineStarts.count)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if lineStarts[middle] <= offset { low = middle + 1 } else { high = middle }
+    }
+    let line = low - 1
+    var (place, units) = (lineStarts[line], 0)
+    while place < offset {
+      let (length, width) = Self.character(startingWith: bytes[place])
+      units += width
+      place += length
+    }
+    return TextPosition(line: line, character: units)
+  }
+
+  private func isBreak(_ byte: UInt8) -> Bool { byte == ASCII.newline || byte == ASCII.carriageReturn }
+
+  /// How many bytes a character takes, and how many UTF-16 code units; a byte that begins none counts as one.
+  private static func character(startingWith byte: UInt8) -> (length: Int, width: Int) {
+    switch byte {
+    case 0xC0...0xDF: (2, 1)
+    case 0xE0...0xEF: (3, 1)
+    case 0xF0...0xF7: (4, 2)
+    default: (1, 1)
+    }
+  }
+}
