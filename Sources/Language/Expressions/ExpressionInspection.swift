@@ -151,15 +151,20 @@ extension ExpressionScope {
     return inspector
   }
 
-  /// The names of what may follow `a.` where `a` is of a type: methods that take it, with one form of each, and macros.
+  /// The methods that may follow `a.` where `a` is of a type, with one form of each.
   package func methods(of type: ValueType) -> [FunctionDeclaration] {
+    var names: Set<String> = []
+    return forms(of: nil, on: type).filter { names.insert($0.name).inserted }
+  }
+
+  /// The forms of a method, or of all, that take a value of a type.
+  package func forms(of name: String?, on type: ValueType) -> [FunctionDeclaration] {
     var inference = Inference(isSound: rules == .sound)
     var type = type
     while case .secret(let of) = type { type = of }
-    var names: Set<String> = []
     return functions.declarations.filter { form in
-      guard let receiver = form.receiver, inference.accepts(receiver.loosened, type) else { return false }
-      return names.insert(form.name).inserted
+      guard let receiver = form.receiver, name == nil || form.name == name else { return false }
+      return inference.accepts(receiver.loosened, type)
     }
   }
 
@@ -233,6 +238,30 @@ extension ExpressionScope {
       expected: inspector.comparedWithHole ?? (isWhole ? expecting : nil))
   }
 
+  /// The function or method whose arguments are being written at the end of a text, by the name before its parenthesis,
+  /// and the number of the argument.
+  package static func openCall(atEndOf prefix: [UInt8]) -> (name: String, argument: Int)? {
+    var lexer = Lexer(prefix, range: 0..<prefix.count)
+    var open: [(name: Range<Int>?, commas: Int)] = []
+    var before: Lexer.Token?
+    while true {
+      let token = lexer.next()
+      switch token.kind {
+      case .leftParenthesis: open.append((before?.kind == .identifier ? before?.range : nil, 0))
+      case .leftBracket, .leftBrace: open.append((nil, 0))
+      case .rightParenthesis, .rightBracket, .rightBrace: _ = open.popLast()
+      case .comma: if let last = open.indices.last { open[last].commas += 1 }
+      case .end:
+        guard let call = open.last(where: { $0.name != nil }), let name = call.name else { return nil }
+        var start = name.lowerBound
+        while start > 0, prefix[start - 1].isPartOfName || prefix[start - 1] == ASCII.dot { start -= 1 }
+        return (String(decoding: prefix[start..<name.upperBound], as: UTF8.self), call.commas)
+      default: break
+      }
+      before = token
+    }
+  }
+
   private func inspected(atEndOf prefix: [UInt8], _ open: OpenBrackets) -> Inspector {
     let whole = prefix + Checker.hole.utf8 + open.closing.utf8
     return inspected(whole, 0..<whole.count)
@@ -243,7 +272,8 @@ extension ExpressionScope {
     var start = end
     while start > 0, text[start - 1].isPartOfName || text[start - 1] == ASCII.dot { start -= 1 }
     let name = String(decoding: text[start..<end], as: UTF8.self)
-    return functions.namespaces.contains(name) && type(of: name) == nil ? name : nil
+    // Of `cel` there is a macro only.
+    return (functions.namespaces.contains(name) || name == "cel") && type(of: name) == nil ? name : nil
   }
 }
 

@@ -69,6 +69,16 @@ package struct Template: Sendable {
     }
   }
 
+  /// Where the expression begins that is open at the end of a text; nil if none is.
+  package static func openExpression(in text: [UInt8]) -> Int? {
+    var start = 0
+    while let open = opening(in: text, from: start) {
+      guard case .success(let close) = closing(in: text, from: open + 3) else { return open + 3 }
+      start = close + 2
+    }
+    return nil
+  }
+
   private static func opening(in text: [UInt8], from start: Int) -> Int? {
     var index = start
     while index + 2 < text.count {

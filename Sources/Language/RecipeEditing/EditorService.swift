@@ -68,8 +68,12 @@ package enum EditedFileKind: Sendable {
 /// Answers what editors ask.
 package struct EditorService: Sendable {
   let folder: EditorFolder
+  let schemas: SchemaShelf
 
-  package init(_ folder: EditorFolder) { self.folder = folder }
+  package init(_ folder: EditorFolder) {
+    self.folder = folder
+    schemas = SchemaShelf { [catalog = folder.catalog] name in FileSchema(rawValue: name)?.document(catalog) ?? .null }
+  }
 }
 
 // MARK: What is answered

@@ -386,7 +386,15 @@ private struct OutlineReader {
 
   /// Reads what follows a key or dash, and the lines that it goes on in.
   private mutating func readValue(from start: Int, to end: Int, _ line: Int) -> Int {
-    guard start < end, let owner = stack.last else { return line + 1 }
+    guard let owner = stack.last else { return line + 1 }
+    var start = start
+    // An anchor or a tag is no part of the value.
+    while start < end, [ASCII.ampersand, UInt8(ascii: "!")].contains(bytes[start]) {
+      while start < end, !isBlankOrBreak(bytes[start]) { start += 1 }
+      while start < end, isBlankOrBreak(bytes[start]) { start += 1 }
+      nodes[owner].value = start..<max(start, nodes[owner].value.upperBound)
+    }
+    guard start < end else { return line + 1 }
     switch bytes[start] {
     case UInt8(ascii: "|"), UInt8(ascii: ">"): return readBlockText(owner, line)
     case ASCII.openBrace, ASCII.openBracket:

@@ -1,0 +1,283 @@
+import ActionKit
+package import Basics
+import Calendars
+import Recipes
+
+// Completion of keys and of values that are no expressions: by the schema, which says what keys there are and what each
+// takes, and by what only the folder knows (connections, other recipes, a recipe's inputs and steps).
+
+extension EditorService {
+  /// What may be written at an offset.
+  package func completions(in source: Source, at offset: Int) -> [Completion] {
+    let offset = min(max(offset, 0), source.bytes.count)
+    let outline = TextOutline(source.bytes)
+    let kind = EditedFileKind(path: source.name)
+    let walk = SchemaWalk(schemas[kind.schema.rawValue], outline)
+    let cursor = walk.cursor(at: offset)
+    if cursor.place == .nothing { return [] }
+    if let expression = openExpression(walk, cursor) {
+      return completions(in: expression, source, at: offset, outline)
+    }
+    let place = CompletedPlace(service: self, walk: walk, cursor: cursor, source: source, offset: offset)
+    return cursor.place == .key ? place.keys : place.values
+  }
+}
+
+/// A place where a key or a value is completed.
+private struct CompletedPlace {
+  let service: EditorService
+  let walk: SchemaWalk
+  let cursor: TextCursor
+  let source: Source
+  let offset: Int
+
+  private var outline: TextOutline { walk.outline }
+  private var folder: EditorFolder { service.folder }
+  private var kind: EditedFileKind { EditedFileKind(path: source.name) }
+
+  // MARK: Keys
+
+  var keys: [Completion] {
+    let node = cursor.node
+    let forms = walk.forms(of: node)
+    let present = outline.nodes[node].children.compactMap { child -> String? in
+      child == cursor.own || outline.nodes[child].kind != .key ? nil : outline.nodes[child].name
+    }
+    let items = forms.compactMap { $0["items"] }
+    // In a list that has no dash here, the keys of its items.
+    if !items.isEmpty, !cursor.isFlow, cursor.own == nil {
+      let inItems = items.flatMap { walk.expanded($0, nil) }
+      return walk.members(of: inItems).map { key($0.name, $0.schema, dash: true, rank: 1) }
+        + walk.words(inItems).map { word in
+          Completion(.value, word.word, documentation: word.meaning, edit: edit("- \(word.word)"), rank: 1)
+        }
+    }
+    var found = known(node).filter { !present.contains($0.label) }
+    if outline.nodes[node].kind == .item, present.isEmpty { found += values }
+    if !found.contains(where: { $0.kind == .key || $0.kind == .secret }) {
+      for member in walk.members(of: forms) where !present.contains(member.name) {
+        let obstacle = walk.obstacle(to: member.name, in: node, besides: present)
+        if obstacle == false { continue }
+        let isRequired = walk.isRequired(member.name, in: node)
+        found.append(key(member.name, member.schema, rank: obstacle == true ? 3 : isRequired ? 0 : 1))
+      }
+    }
+    return found
+  }
+
+  /// The keys that the schema doesn't know, or not as well.
+  private func known(_ node: Int) -> [Completion] {
+    let name = outline.nodes[node].name
+    let parent = outline.nodes[node].parent
+    switch (kind, name) {
+    case (.recipe, "with"):
+      if let id = outline.scalar("uses", of: parent), let action = folder.catalog.action(id) {
+        return fields(action.input)
+      }
+      if let path = outline.scalar("call", of: parent), let recipe = service.recipe(at: path, besides: source) {
+        return inputs(of: recipe)
+      }
+      return []
+    case (.recipe, "inputs") where outline.nodes[parent].kind == .item:
+      guard let inputs = outline.child("inputs", of: 0) else { return [] }
+      return outline.keys(in: inputs).map { Completion(.key, $0, detail: "input", edit: edit(insertion($0, ""))) }
+    case (.recipe, "next"):
+      guard let carry = outline.child("carry", of: parent) else { return [] }
+      return outline.keys(in: carry).map { Completion(.key, $0, detail: "carried", edit: edit(insertion($0, ""))) }
+    case (.test, "inputs"), (.test, "run"): return tested.map(inputs) ?? []
+    case (.test, "secrets"):
+      return (tested?.allSecrets ?? []).map {
+        Completion(.secret, $0.name, detail: "secret", edit: edit(insertion($0.name, "")))
+      }
+    case (.test, "steps"):
+      return (tested?.allSteps ?? []).compactMap(\.id).map {
+        Completion(.key, $0, detail: "step", edit: edit(insertion($0, "")))
+      }
+    case (.test, "outputs"):
+      return (tested?.outputs ?? []).map {
+        Completion(.key, $0.name, detail: $0.template.type.brief, edit: edit(insertion($0.name, "")))
+      }
+    case (.test, "sandboxes"), (.test, "sandbox"), (.test, "fault"):
+      return folder.catalog.plugins.map {
+        Completion(.key, $0.name, documentation: $0.summary, edit: edit(insertion($0.name, "mapping")))
+      }
+    case (.configuration, "connections"):
+      return folder.catalog.plugins.map {
+        Completion(.key, $0.name, documentation: $0.summary, edit: edit(insertion($0.name, "mapping")))
+      }
+    case (.configuration, _) where outline.nodes[parent].name == "connections":
+      guard let plugin = folder.catalog.plugin(outline.scalar("plugin", of: node) ?? name) else { return [] }
+      return fields(plugin.configuration)
+        + ["plugin", "limits"].compactMap { word in
+          walk.members(of: walk.forms(of: node)).first { $0.name == word }.map { key(word, $0.schema, rank: 2) }
+        }
+    default: return []
+    }
+  }
+
+  private func fields(_ schema: ObjectSchema) -> [Completion] {
+    schema.fields.filter { $0.deprecation == nil }.map { field in
+      var detail = field.type.name
+      if let fallback = field.fallback, !field.type.isSecret { detail += ", default \(JSON.shown(fallback, .compact))" }
+      if field.isRequired { detail += ", required" }
+      return Completion(
+        .key, field.name, detail: detail, documentation: field.summary,
+        edit: edit(insertion(field.name, shape(of: field.type))), rank: field.isRequired ? 0 : 1)
+    }
+  }
+
+  private func shape(of type: FieldType) -> String {
+    switch type {
+    case .optional(let of), .secret(let of): shape(of: of)
+    case .object: "mapping"
+    default: ""
+    }
+  }
+
+  private func inputs(of recipe: Recipe) -> [Completion] {
+    recipe.inputs.map { input in
+      Completion(
+        .key, input.name, detail: input.type.brief, documentation: input.summary,
+        edit: edit(insertion(input.name, "")), rank: input.isRequired ? 0 : 1)
+    }
+  }
+
+  private func key(_ name: String, _ schema: Value, dash: Bool = false, rank: Int) -> Completion {
+    let type = walk.typeName(schema)
+    let text = (dash ? "- " : "") + insertion(name, type, column: cursor.column + (dash ? 2 : 0))
+    return Completion(
+      .key, name, detail: type, documentation: walk.meaning(schema), edit: edit(text), rank: rank)
+  }
+
+  /// A key with what comes before its value.
+  private func insertion(_ name: String, _ type: String, column: Int? = nil) -> String {
+    if cursor.own != nil { return name }
+    let margin = String(repeating: " ", count: (column ?? cursor.column) + 2)
+    switch type {
+    case "mapping" where !cursor.isFlow: return "\(name):\n\(margin)"
+    case "list" where !cursor.isFlow: return "\(name):\n\(margin)- "
+    default: return "\(name): "
+    }
+  }
+
+  private func edit(_ text: String) -> Diagnostic.Edit {
+    if let own = cursor.own { return Diagnostic.Edit(outline.nodes[own].nameRange, text) }
+    return Diagnostic.Edit(cursor.written, text)
+  }
+
+  // MARK: Values
+
+  var values: [Completion] {
+    let node = cursor.node
+    let start = cursor.written.lowerBound
+    let isQuoted =
+      start < offset && (source.bytes[start] == ASCII.quote || source.bytes[start] == ASCII.apostrophe)
+    let range = (isQuoted ? start + 1 : start)..<offset
+    // Brackets are of no value's text.
+    if start < offset, [ASCII.openBrace, ASCII.openBracket].contains(source.bytes[start]) { return [] }
+    let lead = start > 0 && source.bytes[start - 1] == ASCII.colon ? " " : ""
+    func value(
+      _ text: String, _ kind: Completion.Kind = .value, detail: String = "", _ meaning: String = "", rank: Int = 1
+    ) -> Completion {
+      let spelled = isQuoted || !text.needsQuotes ? text : JSON.quoted(text)
+      return Completion(
+        kind, text, detail: detail, documentation: meaning, edit: Diagnostic.Edit(range, lead + spelled), rank: rank)
+    }
+    var owner = node
+    // An item of a list is what the list's key says.
+    while outline.nodes[owner].kind == .item, outline.nodes[owner].parent != 0 { owner = outline.nodes[owner].parent }
+    let parent = outline.nodes[owner].parent
+    let isAfterRecipe = ["afterRecipe", "afterRecipe recipe"].contains {
+      outline.names(to: owner).joined(separator: " ").hasSuffix($0)
+    }
+    var found: [Completion] = []
+    switch (kind, outline.nodes[owner].name) {
+    case (.recipe, "uses"):
+      return folder.catalog.actionIDs.compactMap(folder.catalog.action).map {
+        value($0.id, .action, detail: $0.effect.name, "\($0.summary)\n\n\($0.effect.sentence)")
+      }
+    case (.recipe, "connection"):
+      let plugin = outline.scalar("uses", of: parent).map { String($0.prefix { $0 != "." }) } ?? ""
+      let known = folder.environment(source.name).connections ?? [:]
+      return known.filter { plugin.isEmpty || $0.value == plugin }.keys.sorted().map {
+        value($0, .connection, detail: "connection of '\(known[$0] ?? "")'")
+      }
+    case (.recipe, "call"), (.test, "recipe"):
+      return files { !RecipeTestFile.isName($0) && $0 != source.name }.map { value($0, .file) }
+    case (.recipe, _) where isAfterRecipe:
+      return files { !RecipeTestFile.isName($0) && $0 != source.name }.map {
+        value(String(($0.split(separator: "/").last ?? "").prefix { $0 != "." }), detail: "recipe")
+      }
+    case (_, "zone"): return TimeZoneDatabase.system.names().map { value($0, detail: "time zone") }
+    case (.test, "approve"), (.test, "reject"), (.test, "step"):
+      found += (tested?.allSteps ?? []).compactMap { step in
+        guard case .approval = step.kind else { return nil }
+        return step.id.map { value($0, detail: "approval") }
+      }
+    default: break
+    }
+    if walk.declarations(of: node).contains(where: { $0["$ref"]?.string == "#/definitions/type" }) {
+      found += CompletedPlace.types.map { value($0, detail: "type") }
+    }
+    let forms = walk.forms(of: node)
+    if !walk.takesExpression(node) {
+      let usual = walk.declarations(of: node).lazy.compactMap { $0["default"] }.first?.plainText
+      found += walk.words(forms).map {
+        value($0.word, detail: $0.word == usual ? "default" : "", $0.meaning, rank: $0.word == usual ? 0 : 1)
+      }
+    }
+    if start == offset, takesTemplates(node) {
+      let text = "\(lead)${{  }}"
+      let place = text.utf8.count - 3
+      found.append(
+        Completion(
+          .value, "${{ }}", detail: "expression", edit: Diagnostic.Edit(range, text), selection: place..<place, rank: 2)
+      )
+    }
+    return found
+  }
+
+  /// What a type may be, for `type` and inputs.
+  private static let types = [
+    "string", "int", "double", "bool", "date", "timestamp", "duration", "bytes", "list(string)", "map(string, string)",
+    "choice(a, b)", "dyn",
+  ]
+
+  /// Whether an expression may stand in a node's value: in `with`, in names for values and where the schema says so.
+  private func takesTemplates(_ node: Int) -> Bool {
+    let names = outline.names(to: node)
+    return names.contains { ["with", "let", "outputs", "next", "carry", "inputs"].contains($0) } && names.count > 2
+      || ["outputs", "fail", "prompt", "key"].contains(names.dropLast().last ?? "")
+      || ["fail", "key", "wait"].contains(names.last ?? "")
+      || names.first == "connections"
+  }
+
+  // MARK: Other files
+
+  /// The recipe that a test tests.
+  private var tested: Recipe? { service.tested(by: outline, source) }
+
+  /// The files of the folder that fit, as paths from this file's folder.
+  private func files(_ fits: (String) -> Bool) -> [String] {
+    folder.files().filter(fits).map { $0.path(from: source.name) }
+  }
+}
+
+extension String {
+  /// The path as it is written in another file.
+  func path(from other: String) -> String {
+    var own = split(separator: "/", omittingEmptySubsequences: false)[...]
+    var base = other.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+    while let first = own.first, own.count > 1, first == base.first {
+      own.removeFirst()
+      base.removeFirst()
+    }
+    return (base.map { _ in ".." } + own.map(String.init)).joined(separator: "/")
+  }
+
+  /// Whether a plain scalar of YAML would not be this text.
+  fileprivate var needsQuotes: Bool {
+    guard let first = utf8.first else { return true }
+    return contains(": ") || contains(" #") || "!&*?|>%@`\"'{}[],#".utf8.contains(first) || hasSuffix(":")
+  }
+}

@@ -1,0 +1,283 @@
+package import Basics
+import Expressions
+package import Recipes
+
+// Completion within expressions.
+//
+// The file is checked with `"${{ hole__ }}"` in the place of the whole value in which the cursor is, so that the check
+// tells what an expression sees there, whatever stands in it so far. What stands before the cursor is then completed
+// against that scope.
+
+/// An expression that is being written.
+struct OpenExpression {
+  /// The node whose value it is, or is part of.
+  let node: Int
+  /// What of it stands before the cursor, as it is read: without the escapes of quotes.
+  let prefix: [UInt8]
+  /// Whether it stands in `${{ }}`.
+  let isBraced: Bool
+}
+
+extension EditorService {
+  /// The expression in which an offset is; nil if it is in none.
+  func openExpression(_ walk: SchemaWalk, _ cursor: TextCursor) -> OpenExpression? {
+    guard cursor.place == .value else { return nil }
+    let text = walk.outline.read(cursor.written, isBlockText: walk.outline.nodes[cursor.node].isBlockText)
+    if let start = Template.openExpression(in: text) {
+      return OpenExpression(node: cursor.node, prefix: Array(text[start...]), isBraced: true)
+    }
+    guard walk.takesExpression(cursor.node), !String(decoding: text, as: UTF8.self).contains("${{") else { return nil }
+    return OpenExpression(node: cursor.node, prefix: text, isBraced: false)
+  }
+
+  func completions(in expression: OpenExpression, _ source: Source, at offset: Int, _ outline: TextOutline)
+    -> [Completion]
+  {
+    guard let text = scope(at: expression.node, in: source, at: offset, outline) else { return [] }
+    let point = text.names.point(atEndOf: expression.prefix, expecting: text.expected)
+    let range = max(0, offset - point.written)..<offset
+    func edit(_ text: String) -> Diagnostic.Edit { Diagnostic.Edit(range, text) }
+    let isCalled = offset < source.bytes.count && source.bytes[offset] == UInt8(ascii: "(")
+    func call(_ name: String, _ form: FunctionDeclaration, _ kind: Completion.Kind, rank: Int) -> Completion {
+      let text = isCalled ? name : "\(name)()"
+      let place = form.parameters.isEmpty || isCalled ? nil : name.utf8.count + 1..<name.utf8.count + 1
+      return Completion(
+        kind, name, detail: form.signature, documentation: form.page, edit: edit(text), selection: place, rank: rank)
+    }
+    switch point.kind {
+    case .nothing: return []
+    case .choice(let words): return words.map { Completion(.value, $0, edit: edit($0)) }
+    case .function(let namespace):
+      let macros =
+        namespace == "cel"
+        ? [Completion(.function, "bind", detail: "bind(x, value, result)", edit: edit("bind()"))] : []
+      return macros
+        + functions(of: text.names) { $0.hasPrefix("\(namespace).") }.map { form in
+          let name = String(form.name.dropFirst(namespace.utf8.count + 1))
+          return call(name, form, .function, rank: 0)
+        }
+    case .member(let type):
+      if case .map = type, let steps = stepsOfTest(outline, source, expression.prefix.dropLast(point.written)) {
+        return steps.map { Completion(.field, $0, detail: "step", edit: edit($0)) }
+      }
+      if expression.prefix.dropLast(point.written).ends(with: "secrets.") {
+        return folder.secretNames().map { Completion(.secret, $0, detail: "secret", edit: edit($0)) }
+      }
+      var found = type.members.flatMap { field -> [Completion] in
+        let detail = field.isOptional ? "\(field.type), may be absent" : "\(field.type)"
+        let plain = Completion(.field, field.name, detail: detail, documentation: field.summary, edit: edit(field.name))
+        guard field.isOptional, range.lowerBound > 0, source.bytes[range.lowerBound - 1] == ASCII.dot else {
+          return [plain]
+        }
+        var optional = plain
+        optional.label = "?\(field.name)"
+        optional.detail = "optional \(field.type)"
+        optional.edit.text = "?\(field.name)"
+        optional.rank = 1
+        return [plain, optional]
+      }
+      if type == .dyn { return found }
+      found += ExpressionScope.macros(of: type).map { macro in
+        let open = macro.name.utf8.count + 1
+        return Completion(
+          .method, macro.name, detail: macro.form, edit: edit(isCalled ? macro.name : "\(macro.name)()"),
+          selection: isCalled ? nil : open..<open, rank: 2)
+      }
+      return found + text.names.methods(of: type).map { call($0.name, $0, .method, rank: 3) }
+    case .value(let locals):
+      var found: [Completion] = []
+      func variable(_ name: String, _ type: ValueType, _ meaning: String, rank: Int) {
+        let fits = point.expected.map { $0 == type } ?? false
+        found.append(
+          Completion(
+            .variable, name, detail: type.brief, documentation: meaning, edit: edit(name), rank: fits ? 0 : rank))
+      }
+      for local in locals.reversed() { variable(local.name, local.type, "", rank: 1) }
+      for name in text.names.names.sorted(by: { $0.precedesByScalars($1) }) {
+        guard let type = text.names.type(of: name) else { continue }
+        variable(name, type, "", rank: 2)
+        // What is written most: the outputs of steps and the inputs.
+        guard ["steps", "inputs"].contains(name), case .object(let object) = type else { continue }
+        for field in object.fields { variable("\(name).\(field.name)", field.type, field.summary, rank: 1) }
+      }
+      found += functions(of: text.names) { !$0.utf8.contains(ASCII.dot) }.map { call($0.name, $0, .function, rank: 4) }
+      found += text.names.functions.namespaces.sorted(by: { $0.precedesByScalars($1) }).map {
+        Completion(.function, $0, detail: "functions", edit: edit("\($0)."), rank: 4)
+      }
+      return found + ["true", "false", "null"].map { Completion(.value, $0, edit: edit($0), rank: 5) }
+    }
+  }
+
+  /// The ids of the steps of the tested recipe, if a test's expression ends with `steps.`.
+  private func stepsOfTest(
+    _ outline: TextOutline, _ source: Source, _ prefix: some BidirectionalCollection<UInt8>
+  ) -> [String]? {
+    guard EditedFileKind(path: source.name) == .test, prefix.ends(with: "steps.") else { return nil }
+    return tested(by: outline, source)?.allSteps.compactMap(\.id)
+  }
+
+  /// The recipe that a test tests.
+  func tested(by outline: TextOutline, _ source: Source) -> Recipe? {
+    outline.scalar("recipe", of: 0).flatMap { recipe(at: $0, besides: source) }
+  }
+
+  /// The recipe at a path that a file names, if it is without fault.
+  func recipe(at path: String, besides source: Source) -> Recipe? {
+    let environment = folder.environment(source.name)
+    guard let text = try? environment.read(Recipe.path(path, besides: source.name)) else { return nil }
+    return Recipe.check(text, in: environment).recipe
+  }
+
+  /// What the check knows where a node's value is evaluated.
+  func scope(at node: Int, in source: Source, at offset: Int, _ outline: TextOutline) -> CheckObserver.Text? {
+    for probe in probes(at: node, in: source, at: offset, outline) {
+      let whole = recovered(probe)
+      guard whole.bytes.holds(Self.hole) else { continue }
+      let texts = observed(whole).texts.filter { $0.source === whole }
+      if let found = texts.first(where: { $0.value.holds(Self.hole) }) { return found }
+      // Where the value isn't evaluated, because the step is at fault, what stands before it tells the most.
+      let place = outline.nodes[node].nameRange.lowerBound
+      return texts.filter { ($0.range?.lowerBound ?? .max) < place }.max {
+        ($0.range?.lowerBound ?? 0) < ($1.range?.lowerBound ?? 0)
+      } ?? texts.first
+    }
+    return nil
+  }
+
+  private static let hole = Array("hole__".utf8)
+
+  /// The file with a whole expression in the place of the node's value; where brackets are open, also with all closed.
+  private func probes(at node: Int, in source: Source, at offset: Int, _ outline: TextOutline) -> [Source] {
+    let value = outline.nodes[node].value
+    var range = value.isEmpty || value.lowerBound > offset ? offset..<offset : value
+    let lineEnd = outline.lineEnd(at: offset)
+    if !outline.nodes[node].isFlow { range = range.lowerBound..<max(range.upperBound, lineEnd) }
+    range = range.lowerBound..<max(range.upperBound, offset)
+    let before = source.bytes[..<range.lowerBound]
+    let hole = (before.last == ASCII.colon ? " " : "") + "\"${{ hole__ }}\""
+    let plain = Source(name: source.name, bytes: Array(before) + hole.utf8 + source.bytes[range.upperBound...])
+    guard outline.nodes[node].isFlow else { return [plain] }
+    let closing = outline.bracketsOpen(at: range.lowerBound)
+    let rest = source.bytes[max(lineEnd, range.upperBound)...]
+    return [plain, Source(name: source.name, bytes: Array(before) + hole.utf8 + closing.utf8 + rest)]
+  }
+
+  /// What a check of a text meets.
+  package func observed(_ source: Source) -> CheckObserver {
+    let observer = CheckObserver()
+    var environment = folder.environment(source.name)
+    environment.observer = observer
+    switch EditedFileKind(path: source.name) {
+    case .recipe: _ = Recipe.check(source, in: environment)
+    case .test: _ = RecipeTestFile.check(source, in: environment)
+    case .configuration: _ = Configuration.read(source, catalog: folder.catalog, observer: observer)
+    }
+    return observer
+  }
+
+  /// One form of each function whose name fits.
+  private func functions(of scope: ExpressionScope, _ fits: (String) -> Bool) -> [FunctionDeclaration] {
+    var names: Set<String> = []
+    return scope.functions.declarations.filter { form in
+      form.receiver == nil && form.name != "dyn" && fits(form.name) && names.insert(form.name).inserted
+    }
+  }
+}
+
+extension SchemaWalk {
+  /// What is being written at an offset; what could be the first key of an item is its value where that is an expression.
+  func cursor(at offset: Int) -> TextCursor {
+    let cursor = outline.cursor(at: offset)
+    guard cursor.place == .key, cursor.own == nil, outline.nodes[cursor.node].kind == .item,
+      takesExpression(cursor.node)
+    else { return cursor }
+    return TextCursor(
+      place: .value, node: cursor.node, written: cursor.written, isFlow: cursor.isFlow, column: cursor.column, own: nil)
+  }
+
+  /// Whether a node's value is an expression without `${{ }}`.
+  func takesExpression(_ node: Int) -> Bool {
+    let declared = declarations(of: node)
+    let inner = declared.flatMap { [$0] + ($0["anyOf"]?.list ?? []) + [$0["then"] ?? .null, $0["else"] ?? .null] }
+    return inner.contains { $0["$ref"]?.string == "#/definitions/expression" }
+  }
+}
+
+extension TextOutline {
+  /// The text of a value as YAML reads it, as far as that can be told before it is closed.
+  func read(_ range: Range<Int>, isBlockText: Bool) -> [UInt8] {
+    guard let first = range.first.map({ bytes[$0] }) else { return [] }
+    if isBlockText {
+      let header = bytes[range].firstIndex(of: ASCII.newline).map { $0 + 1 } ?? range.upperBound
+      return Array(bytes[header..<range.upperBound])
+    }
+    guard first == ASCII.quote || first == ASCII.apostrophe else { return Array(bytes[range]) }
+    var text: [UInt8] = []
+    var offset = range.lowerBound + 1
+    while offset < range.upperBound {
+      let escapes = first == ASCII.quote ? ASCII.backslash : ASCII.apostrophe
+      if bytes[offset] == escapes, offset + 1 < range.upperBound { offset += 1 }
+      text.append(bytes[offset])
+      offset += 1
+    }
+    return text
+  }
+
+  /// What closes the brackets that are open at an offset.
+  func bracketsOpen(at offset: Int) -> String {
+    path(to: node(at: offset)).reversed().reduce(into: "") { closing, index in
+      let value = nodes[index].value
+      guard value.lowerBound < offset, value.lowerBound < bytes.count else { return }
+      switch bytes[value.lowerBound] {
+      case ASCII.openBrace: closing += " }"
+      case ASCII.openBracket: closing += " ]"
+      default: break
+      }
+    }
+  }
+}
+
+extension BidirectionalCollection<UInt8> {
+  /// Whether an expression ends with a name and a dot, which aren't the end of a longer name.
+  fileprivate func ends(with name: String) -> Bool {
+    guard count >= name.utf8.count, suffix(name.utf8.count).elementsEqual(name.utf8) else { return false }
+    guard let before = dropLast(name.utf8.count).last else { return true }
+    return before != ASCII.dot && before != ASCII.underscore && !ASCII.digits.contains(before)
+      && !ASCII.lowercase.contains(before | 0x20)
+  }
+}
+
+extension [UInt8] {
+  /// Whether some bytes stand in these.
+  fileprivate func holds(_ part: [UInt8]) -> Bool {
+    guard let first = part.first, count >= part.count else { return false }
+    var start = startIndex
+    while let found = self[start...].firstIndex(of: first), found + part.count <= count {
+      if self[found..<found + part.count].elementsEqual(part) { return true }
+      start = found + 1
+    }
+    return false
+  }
+}
+
+extension ValueType {
+  /// The fields of a value of the type, or of what it holds.
+  var members: [ObjectType.Field] {
+    switch self {
+    case .object(let object): object.fields
+    case .optional(let of), .wrapper(let of), .secret(let of): of.members
+    default: []
+    }
+  }
+
+  /// The type in a few words.
+  var brief: String {
+    let text = description
+    return text.count > 60 ? "\(text.prefix(57))…" : text
+  }
+}
+
+extension FunctionDeclaration {
+  /// What the function is for, with its example.
+  var page: String { example.isEmpty ? summary : "\(summary)\n\n```cel\n\(example)\n```" }
+}

@@ -1,0 +1,214 @@
+import Basics
+import Recipes
+import Synchronization
+
+/// Finds what the schema says of a node of a text that may be half written.
+///
+/// Of the schema's conditions it follows those that the text decides so far, and both ways where it decides nothing yet.
+struct SchemaWalk {
+  let outline: TextOutline
+  private let document: Value
+  private let definitions: Value
+
+  /// Definitions lead to each other; further than this no file of ours goes.
+  private static let deepest = 24
+
+  init(_ document: Value, _ outline: TextOutline) {
+    self.document = document
+    self.outline = outline
+    definitions = document["definitions"] ?? .null
+  }
+
+  /// What the schema says of a node's value: all forms that it may have.
+  func forms(of node: Int) -> [Value] {
+    guard node != 0 else { return expanded(document, 0) }
+    return declarations(of: node).flatMap { expanded($0, node) }
+  }
+
+  /// What the schema says where a node is declared, before references are followed.
+  func declarations(of node: Int) -> [Value] {
+    var forms = expanded(document, 0)
+    var declared: [Value] = []
+    for step in outline.path(to: node) {
+      declared = forms.compactMap { form in
+        let next =
+          outline.nodes[step].kind == .item
+          ? form["items"]
+          : form["properties"]?[outline.nodes[step].name] ?? form["additionalProperties"]
+        return next?.map == nil ? nil : next
+      }
+      forms = declared.flatMap { expanded($0, step) }
+    }
+    return declared
+  }
+
+  /// The members that a mapping of some forms may have, by key; keys that several of them declare are there once.
+  func members(of forms: [Value]) -> [(name: String, schema: Value)] {
+    var members: [(name: String, schema: Value)] = []
+    for form in forms {
+      for member in form["properties"]?.map?.members ?? [] {
+        guard let name = member.name else { continue }
+        // The later form says more: what an action takes stands behind what any step takes.
+        if let index = members.firstIndex(where: { $0.name == name }) {
+          if member.value["$ref"] != nil { members[index].schema = member.value }
+        } else {
+          members.append((name, member.value))
+        }
+      }
+    }
+    return members
+  }
+
+  /// Whether a key may be added to those that a mapping has: nil if nothing speaks against it, else false if it never
+  /// may, or true if it only comes too early.
+  func obstacle(to key: String, in node: Int, besides keys: [String]) -> Bool? {
+    for form in forms(of: node) {
+      let kinds = (form["oneOf"]?.list ?? []).compactMap { $0["required"]?.list?.first?.string }
+      if kinds.contains(key), keys.contains(where: { kinds.contains($0) && $0 != key }) { return false }
+      if let needed = form["dependencies"]?[key] {
+        let alternatives =
+          needed["anyOf"]?.list?.compactMap { $0["required"]?.list?.first?.string }
+          ?? needed.list?.compactMap(\.string) ?? []
+        if !alternatives.contains(where: keys.contains) {
+          // What needs another kind of mapping than this has become.
+          return !keys.contains(where: kinds.contains) || !alternatives.contains(where: kinds.contains)
+        }
+      }
+    }
+    return nil
+  }
+
+  func isRequired(_ key: String, in node: Int) -> Bool {
+    forms(of: node).contains { $0["required"]?.list?.contains { $0.string == key } ?? false }
+  }
+
+  // MARK: Forms
+
+  /// The schema and those that it stands for, without references and conditions.
+  ///
+  /// - Parameter node: The node that they describe; nil for one that isn't there yet.
+  func expanded(_ schema: Value, _ node: Int?) -> [Value] {
+    var forms: [Value] = []
+    var open = [(schema, 0)]
+    while let (schema, depth) = open.popLast(), forms.count < 512 {
+      guard depth < SchemaWalk.deepest else { continue }
+      if let name = schema["$ref"]?.string?.split(separator: "/").last, let target = definitions[String(name)] {
+        open.append((target, depth + 1))
+        continue
+      }
+      forms.append(schema)
+      var next = (schema["allOf"]?.list ?? []) + (schema["anyOf"]?.list ?? [])
+      if let condition = schema["if"] {
+        let holds = node.flatMap { decides(condition, $0) }
+        if holds != false, let then = schema["then"] { next.append(then) }
+        if holds != true, let other = schema["else"] { next.append(other) }
+      }
+      open += next.reversed().map { ($0, depth + 1) }
+    }
+    return forms
+  }
+
+  /// Whether a condition of the schema holds of a node; nil if the text doesn't tell yet.
+  private func decides(_ condition: Value, _ node: Int) -> Bool? {
+    if let required = condition["required"]?.list?.compactMap(\.string) {
+      guard required.allSatisfy({ outline.child($0, of: node) != nil }) else { return false }
+    }
+    for member in condition["properties"]?.map?.members ?? [] {
+      guard let name = member.name, let child = outline.child(name, of: node) else { return false }
+      let text = outline.scalar(child)
+      let words = (member.value["enum"]?.list ?? [member.value["const"] ?? .null]).compactMap(\.string)
+      if !words.contains(text) { return false }
+    }
+    if let type = condition["type"]?.string {
+      guard let found = kind(of: node) else { return nil }
+      return found == type
+    }
+    return true
+  }
+
+  /// The type of what a node has; nil if it has nothing yet.
+  private func kind(of node: Int) -> String? {
+    if let first = outline.nodes[node].children.first {
+      return outline.nodes[first].kind == .item ? "array" : "object"
+    }
+    switch outline.text(outline.nodes[node].value).first {
+    case "{": return "object"
+    case "[": return "array"
+    case nil: return nil
+    default: return "string"
+    }
+  }
+
+  // MARK: Words
+
+  /// The type of what a schema describes, in a word or two; empty if it tells none.
+  func typeName(_ schema: Value) -> String {
+    if let name = schema["$ref"]?.string?.split(separator: "/").last.map(String.init) {
+      if name.hasPrefix("with.") { return "mapping" }
+      switch name {
+      case "name", "zone", "duration", "instant", "expression", "template": return name
+      case "steps": return "list"
+      default: return definitions[name].map { typeName($0) } ?? ""
+      }
+    }
+    if let words = schema["enum"]?.list {
+      return words.prefix(6).map(\.plainText).joined(separator: " | ") + (words.count > 6 ? " | …" : "")
+    }
+    if let word = schema["const"]?.string { return word }
+    if let first = schema["anyOf"]?.list?.first { return typeName(first) }
+    if schema["if"] != nil, let other = schema["then"] ?? schema["else"] { return typeName(other) }
+    switch schema["type"]?.string ?? schema["type"]?.list?.first?.string {
+    case "object": return "mapping"
+    case "array": return "list"
+    case "integer": return "int"
+    case "boolean": return "bool"
+    case "number": return "double"
+    case let type: return type ?? (schema["properties"] == nil ? "" : "mapping")
+    }
+  }
+
+  /// What a key is for, where it is declared or where its form is.
+  func meaning(_ schema: Value) -> String {
+    if let text = schema["description"]?.string { return text }
+    if let name = schema["$ref"]?.string?.split(separator: "/").last, let target = definitions[String(name)] {
+      return target["description"]?.string ?? ""
+    }
+    return ""
+  }
+
+  /// The words that a value may be, with what each is for.
+  func words(_ forms: [Value]) -> [(word: String, meaning: String)] {
+    var words: [(word: String, meaning: String)] = []
+    for form in forms {
+      let found: [(String, String)]
+      if let list = form["enum"]?.list {
+        found = list.map { ($0.plainText, "") }
+      } else if let word = form["const"] {
+        found = [(word.plainText, form["description"]?.string ?? "")]
+      } else if form["type"]?.string == "boolean" || form["type"]?.list?.contains(.string("boolean")) ?? false {
+        found = [("true", ""), ("false", "")]
+      } else {
+        found = []
+      }
+      for word in found where !words.contains(where: { $0.word == word.0 }) { words.append(word) }
+    }
+    return words
+  }
+}
+
+/// The schemas, each made when it is first asked for.
+final class SchemaShelf: Sendable {
+  private let made = Mutex<[String: Value]>([:])
+  private let make: @Sendable (String) -> Value
+
+  init(_ make: @escaping @Sendable (String) -> Value) { self.make = make }
+
+  subscript(name: String) -> Value {
+    made.withLock { made in
+      if let schema = made[name] { return schema }
+      let schema = make(name)
+      made[name] = schema
+      return schema
+    }
+  }
+}

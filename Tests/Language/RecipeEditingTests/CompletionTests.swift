@@ -1,0 +1,134 @@
+import Basics
+import RecipeEditing
+import Recipes
+import Testing
+
+@Suite struct CompletionTests {
+  /// A recipe with `¦` where the cursor is, and the labels that are offered first.
+  struct Case: CustomTestStringConvertible, Sendable {
+    var text: String
+    var first: [String]
+    var absent: [String]
+    var testDescription: String { text }
+
+    init(_ text: String, _ first: [String], without absent: [String] = []) {
+      (self.text, self.first, self.absent) = (text, first, absent)
+    }
+  }
+
+  private func offered(_ text: String, path: String = "recipes/a.yaml") -> [Completion] {
+    let parts = text.split(separator: "¦", omittingEmptySubsequences: false).map(String.init)
+    var folder = RecipesFolder.all
+    folder.texts[path] = parts[0] + parts[1]
+    let found = folder.service.completions(in: folder.source(path), at: parts[0].utf8.count)
+    return found.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }.map(\.element)
+  }
+
+  private static let book = """
+    inputs: { markbook: int }
+    steps:
+      - id: book
+        uses: markbook.getMarkbook
+        with: { markbookKey: "${{ inputs.markbook }}" }
+
+    """
+
+  @Test(arguments: [
+    Case("¦", ["steps", "recipe", "summary", "inputs", "on"]),
+    Case("recipe: a\n¦", ["steps", "summary"], without: ["recipe"]),
+    Case("steps:\n  - ¦", ["id", "name", "if"]),
+    Case(
+      "steps:\n  - uses: file.read\n    ¦", ["with", "id", "name", "if", "forEach", "onError"],
+      without: ["let", "else", "uses"]),
+    Case("steps:\n  ¦", ["id", "name"]),
+    Case("steps:\n  - uses: markbook.getMarkbook\n    with:\n      ¦", ["markbookKey"]),
+    Case("steps:\n  - uses: mark¦", ["interviewPrep.health"]),
+    Case("steps:\n  - uses: file.read\n    onError: ¦", ["continue"]),
+    Case("on:\n  - ¦", ["cron", "every", "at"]),
+    Case("on:\n  - cron: '0 7 * * 1'\n    overlap: ¦", ["skip"]),
+    Case("inputs:\n  n: { type: ¦ }", ["string", "int"]),
+    Case("steps:\n  - uses: markbook.getMarkbook\n    connection: ¦", ["markbook", "school"], without: ["files"]),
+    Case(book + "  - let: { a: \"${{ ¦ }}\" }", ["inputs.markbook", "steps.book"]),
+    Case(book + "  - let: { a: \"${{ steps.¦ }}\" }", ["book"]),
+    Case(book + "  - let: { a: \"${{ steps.book.¦\" }", ["markbookKey"]),
+    Case(book + "  - let:\n      a: ${{ steps.book.tasks.filter(t, t.¦", ["key"]),
+    Case(book + "  - let:\n      a: ${{ steps.book.tasks.filter(t, ¦", ["t", "inputs.markbook"]),
+    Case(book + "  - if: steps.book.tasks.¦", ["map", "filter"]),
+    Case(book + "  - if: stats.¦\n    fail: no", ["mean"]),
+    Case(book + "  - if: ¦\n    fail: no", ["inputs.markbook"]),
+    Case(book + "  - wait: 1s\n  - fail: x ${{ inputs.¦ }} y", ["markbook"]),
+    Case(book + "  - uses: http.get\n    with: { url: a, headers: { x: \"${{ secrets.¦ }}\" } }", ["MARKBOOK_TOKEN"]),
+    Case(book + "  - let: { a: '${{ run.¦ }}' }\n  - let: { b: '${{ broken }}' }\n   - bad", ["id", "recipe"]),
+    Case("steps:\n  - call: ¦", ["approve-averages.yaml", "approved-command.yaml"]),
+    Case("steps:\n  - call: markbook-averages.yaml\n    with:\n      ¦", ["markbook", "into"]),
+    Case("# ¦", []),
+  ])
+  func `offers what may stand at a place`(_ sample: Case) {
+    let labels = offered(sample.text).map(\.label)
+    #expect(Array(labels.prefix(sample.first.count)) == sample.first, "\(labels.prefix(12))")
+    for label in sample.absent { #expect(!labels.contains(label)) }
+  }
+
+  @Test(arguments: [
+    Case("recipe: ../markbook-averages.yaml\n¦", ["cases", "start", "inputs"]),
+    Case("recipe: ../markbook-averages.yaml\ninputs: { ¦ }", ["markbook", "into"]),
+    Case("recipe: ../markbook-averages.yaml\ncases:\n  - case: a\n    do:\n      - ¦", ["run", "serve"]),
+    Case(
+      "recipe: ../markbook-averages.yaml\ncases:\n  - case: a\n    do:\n      - expect:\n          steps: { ¦ }",
+      ["book", "put", "write"]),
+    Case(
+      "recipe: ../markbook-averages.yaml\ncases:\n  - case: a\n    do:\n      - expect:\n          that: outputs.¦",
+      ["averages", "written"]),
+    Case("recipe: ¦", ["../approve-averages.yaml"]),
+  ])
+  func `offers what may stand in a test`(_ sample: Case) {
+    let labels = offered(sample.text, path: "recipes/tests/a.test.yaml").map(\.label)
+    #expect(Array(labels.prefix(sample.first.count)) == sample.first, "\(labels.prefix(12))")
+  }
+
+  @Test(arguments: [
+    Case("¦", ["state", "postgres"]),
+    Case("connections:\n  ¦", ["interviewPrep", "markbook"]),
+    Case("connections:\n  markbook:\n    ¦", ["apiKey", "username"]),
+    Case("connections:\n  markbook:\n    token: ${{ secrets.¦ }}", ["MARKBOOK_TOKEN"]),
+  ])
+  func `offers what may stand in errand.yaml`(_ sample: Case) {
+    let labels = offered(sample.text, path: "errand.yaml").map(\.label)
+    #expect(Array(labels.prefix(sample.first.count)) == sample.first, "\(labels.prefix(12))")
+  }
+
+  /// Each `a.b` of each expression, cut behind its dot, with the rest of its line gone.
+  @Test func `offers each member where its dot is`() {
+    let folder = RecipesFolder.all
+    let service = folder.service
+    var (count, missed) = (0, [String]())
+    for path in folder.paths {
+      let source = folder.source(path)
+      for access in service.memberAccesses(in: source) {
+        count += 1
+        let lineEnd = source.bytes[access.lowerBound...].firstIndex(of: ASCII.newline) ?? source.bytes.count
+        let cut = Source(name: path, bytes: Array(source.bytes[..<access.lowerBound]) + source.bytes[lineEnd...])
+        let name = String(decoding: source.bytes[access], as: UTF8.self)
+        let found = service.completions(in: cut, at: access.lowerBound)
+        if !found.contains(where: { $0.label == name }) {
+          missed.append("\(path):\(source.position(at: access.lowerBound)) \(name)")
+        }
+      }
+    }
+    #expect(count > 300)
+    #expect(missed.isEmpty, "\(missed.count) of \(count): \(missed.prefix(40).joined(separator: "\n"))")
+  }
+
+  @Test func `answers at every byte of every recipe`() {
+    let folder = RecipesFolder.all
+    let service = folder.service
+    for (number, path) in folder.paths.enumerated() {
+      let bytes = folder.source(path).bytes
+      // A part of the places of each file, others in each.
+      for offset in 0...bytes.count where offset % 50 == number % 50 || offset == bytes.count {
+        let cut = Source(name: path, bytes: Array(bytes[..<offset]))
+        _ = service.completions(in: cut, at: offset)
+      }
+    }
+  }
+}
