@@ -19,6 +19,7 @@ default: break
 let folder = try WorkFolder()
 let groups = [
   Group("start", .whole) { try Start(folder).rows() },
+  Group("editing", .whole) { try Editing(folder).rows() },
   Group("step", .whole) { try WholeRuns(folder).step() },
   Group("steps", .whole) { try WholeRuns(folder).chain() + WholeRuns(folder).crowd() },
   Group("answers", .whole) { try WholeRuns(folder).fanOut() },

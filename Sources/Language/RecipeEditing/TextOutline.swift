@@ -400,6 +400,8 @@ private struct OutlineReader {
     case ASCII.openBrace, ASCII.openBracket:
       let limit = self.limit(below: nodes[owner].column, after: line)
       var flow = FlowReader(bytes, start..<limit, nodes: nodes)
+      // Or each change would copy them.
+      nodes = []
       flow.read(into: owner)
       nodes = flow.nodes
       nodes[owner].value = start..<max(start, OutlineReader.trimmed(bytes, start..<flow.end).upperBound)
