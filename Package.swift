@@ -225,7 +225,7 @@ let package = Package(
       "Programs",
       [
         .target(name: "CommandLineParser", dependencies: ["Basics"]),
-        .target(name: "LanguageServer", dependencies: ["Basics", "RecipeEditing", "Recipes"]),
+        .target(name: "LanguageServer", dependencies: ["Basics", "RecipeEditing", "Threads"]),
         .target(name: "PluginList", dependencies: ["ActionKit"] + plugins.map(\.dependency)),
         .executableTarget(
           name: "errand",
@@ -242,6 +242,7 @@ let package = Package(
             "PluginList", "Recipes", "RunState",
           ]),
         .tests(of: "CommandLineParser", "Basics", "ProcessTestKit"),
+        .tests(of: "LanguageServer", "ActionKit", "Basics", "PluginList", "RecipeEditing", "Recipes"),
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",

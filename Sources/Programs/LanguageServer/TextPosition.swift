@@ -1,8 +1,13 @@
 import Basics
 
-/// A place in a text as the protocol counts: lines from 0, and UTF-16 code units of the line from 0 (LSP 3.17,
-/// "Position").
+/// A place in a text as the protocol counts: lines from 0, and code units of the line from 0 (LSP 3.17, "Position").
 struct TextPosition: Hashable, Sendable {
+  /// Which code units are counted; UTF-16 unless both sides know UTF-8.
+  enum Encoding: String, Sendable {
+    case utf8 = "utf-8"
+    case utf16 = "utf-16"
+  }
+
   var line: Int
   var character: Int
 }
@@ -13,9 +18,11 @@ struct TextPosition: Hashable, Sendable {
 struct TextPositions: Sendable {
   private let bytes: [UInt8]
   private let lineStarts: [Int]
+  private let encoding: TextPosition.Encoding
 
-  init(_ bytes: [UInt8]) {
+  init(_ bytes: [UInt8], _ encoding: TextPosition.Encoding = .utf16) {
     self.bytes = bytes
+    self.encoding = encoding
     var starts = [0]
     for (offset, byte) in bytes.enumerated() {
       if byte == ASCII.newline
@@ -33,7 +40,7 @@ struct TextPositions: Sendable {
     var offset = lineStarts[position.line]
     var units = 0
     while offset < bytes.count, units < position.character, !isBreak(bytes[offset]) {
-      let (length, width) = Self.character(startingWith: bytes[offset])
+      let (length, width) = character(startingWith: bytes[offset])
       units += width
       offset = min(offset + length, bytes.count)
     }
@@ -50,7 +57,7 @@ struct TextPositions: Sendable {
     let line = low - 1
     var (place, units) = (lineStarts[line], 0)
     while place < offset {
-      let (length, width) = Self.character(startingWith: bytes[place])
+      let (length, width) = character(startingWith: bytes[place])
       units += width
       place += length
     }
@@ -59,13 +66,46 @@ struct TextPositions: Sendable {
 
   private func isBreak(_ byte: UInt8) -> Bool { byte == ASCII.newline || byte == ASCII.carriageReturn }
 
-  /// How many bytes a character takes, and how many UTF-16 code units; a byte that begins none counts as one.
-  private static func character(startingWith byte: UInt8) -> (length: Int, width: Int) {
-    switch byte {
-    case 0xC0...0xDF: (2, 1)
-    case 0xE0...0xEF: (3, 1)
-    case 0xF0...0xF7: (4, 2)
+  /// How many bytes a character takes, and how many code units; a byte that begins none counts as one.
+  private func character(startingWith byte: UInt8) -> (length: Int, width: Int) {
+    let isUTF8 = encoding == .utf8
+    return switch byte {
+    case 0xC0...0xDF: (2, isUTF8 ? 2 : 1)
+    case 0xE0...0xEF: (3, isUTF8 ? 3 : 1)
+    case 0xF0...0xF7: (4, isUTF8 ? 4 : 2)
     default: (1, 1)
     }
   }
+}
+
+extension TextPositions {
+  /// The bytes that a `Range` of the protocol names; nil if it isn't one.
+  func range(_ value: Value) -> Range<Int>? {
+    guard let start = value["start"].flatMap(TextPosition.init), let end = value["end"].flatMap(TextPosition.init)
+    else {
+      return nil
+    }
+    let (first, last) = (offset(of: start), offset(of: end))
+    return min(first, last)..<max(first, last)
+  }
+
+  /// A `Range` of the protocol.
+  func value(of range: Range<Int>) -> Value {
+    .object(["start": position(of: range.lowerBound).value, "end": position(of: range.upperBound).value])
+  }
+
+  /// A `TextEdit` of the protocol.
+  func value(of edit: Diagnostic.Edit) -> Value {
+    .object(["range": value(of: edit.range), "newText": .string(edit.text)])
+  }
+}
+
+extension TextPosition {
+  /// A `Position` of the protocol; nil if the value isn't one.
+  init?(_ value: Value) {
+    guard let line = value["line"]?.int, let character = value["character"]?.int else { return nil }
+    self.init(line: line, character: character)
+  }
+
+  var value: Value { .object(["line": .int(line), "character": .int(character)]) }
 }

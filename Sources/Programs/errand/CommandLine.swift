@@ -27,9 +27,9 @@ let program = Command(
   ],
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
-    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand,
-    tokenCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand, manualCommand,
-    helpCommand,
+    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, lspCommand, sandboxCommand,
+    secretsCommand, tokenCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand,
+    manualCommand, helpCommand,
   ], otherWords: .ofProgram)
 
 let inputOptions: [Command.Option] = [
@@ -229,6 +229,16 @@ private let schemaCommand = Command(
   ],
   examples: [
     .init("schema recipe", "Save it as recipe.schema.json, which a recipe's first line names for editors.")
+  ])
+
+private let lspCommand = Command(
+  "lsp",
+  "Serves an editor over standard input and output: faults while you type, completion, and what each thing means (LSP 3.17).",
+  options: [
+    .flag("stdio", "Changes nothing: standard input and output are used in any case. Some editors add it.")
+  ],
+  examples: [
+    .init("lsp", "Is what an editor starts for YAML files; it finds the errand.yaml of each file.")
   ])
 
 private let sandboxCommand = Command(

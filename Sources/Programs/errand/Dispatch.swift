@@ -45,6 +45,7 @@ struct Dispatch {
         let schema = parsed["file"].text.flatMap(FileSchema.init(rawValue:)) ?? .recipe
         console.out(JSON.shown(schema.document(catalog), .pretty))
         return .done
+      case "lsp": return await serveEditor()
       case "sandbox": return try await keepSandbox()
       case "state": return try await StateCommand(self).run()
       case "workers": return try await WorkersCommand(dispatch: self).run()

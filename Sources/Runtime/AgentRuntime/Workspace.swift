@@ -81,6 +81,20 @@ package struct Workspace: Sendable {
     self.stateFolder = named ?? Workspace.absolute(configuration.state ?? ".errand", in: root)
   }
 
+  /// The surroundings of files that are being written, so that an errand.yaml with faults counts as far as it can be
+  /// read.
+  ///
+  /// - Parameters:
+  ///   - configuration: What could be read; nil where nothing could, or where there is no errand.yaml.
+  ///   - path: The path of errand.yaml, if there is one.
+  package init(ofEdited configuration: Configuration?, at path: String?, in root: String, catalog: ActionCatalog) {
+    self.catalog = catalog
+    self.configuration = configuration ?? Configuration()
+    configurationPath = configuration == nil ? nil : path
+    self.root = root
+    stateFolder = Workspace.absolute(self.configuration.state ?? ".errand", in: root)
+  }
+
   /// How long finished runs are kept.
   package var retention: Retention {
     let limits = configuration.history

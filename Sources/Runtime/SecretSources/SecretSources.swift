@@ -111,6 +111,17 @@ package actor SecretSources {
     return names
   }
 
+  /// The names of the secrets that errand.yaml, unencrypted files and credentials have, as far as they can be read;
+  /// nothing runs.
+  package nonisolated func namesWithoutCommands() -> Set<String> {
+    var names = Set(settings.commands.keys)
+    for path in settings.files { names.formUnion(((try? SecretFile.read(absolute(path))) ?? [:]).keys) }
+    if let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") {
+      names.formUnion(((try? Files.list(folder)) ?? []).filter { SecretSources.isFileName($0) })
+    }
+    return names
+  }
+
   /// Every secret of the unencrypted files, as far as they can be read.
   package func inFiles() -> [(name: String, text: String)] {
     if let fixed { return fixed.map { ($0.key, $0.value) } }
@@ -216,7 +227,7 @@ package actor SecretSources {
     !name.isEmpty && !name.hasPrefix(".") && !name.utf8.contains(ASCII.slash) && !name.utf8.contains(0)
   }
 
-  private func absolute(_ path: String) -> String {
+  private nonisolated func absolute(_ path: String) -> String {
     if path.hasPrefix("~/"), let home = environment["HOME"] { return "\(home)/\(path.dropFirst(2))" }
     return path.hasPrefix("/") ? path : "\(folder)/\(path)"
   }

@@ -1,0 +1,90 @@
+import Basics
+import RecipeEditing
+
+/// Finds the folder that each file belongs to: that of the nearest errand.yaml upwards.
+///
+/// An errand.yaml is read once, until it changes.
+final class ServedFolders {
+  private let program: ServerProgram
+  private let files: OpenFiles
+  /// The folders that the client has open.
+  var roots: [String] = []
+  private var served: [String: ServedFolder] = [:]
+  /// Those whose errand.yaml had no faults: what holds while it is being written.
+  private var sound: [String: ServedFolder] = [:]
+  /// The errand.yaml of each folder that was asked for.
+  private var located: [String: String?] = [:]
+
+  init(_ program: ServerProgram, _ files: OpenFiles) {
+    self.program = program
+    self.files = files
+  }
+
+  /// Forgets what was read, because an errand.yaml has changed, come or gone.
+  func forget() { (served, located) = ([:], [:]) }
+
+  func isConfiguration(_ path: String) -> Bool {
+    path == program.configuration || path.hasSuffix("/errand.yaml")
+  }
+
+  /// The folder of a file.
+  func folder(of path: String) -> ServedFolder {
+    let folder = FileAddress.folder(of: path)
+    let configuration = configuration(of: folder)
+    let root = configuration.map(FileAddress.folder) ?? root(of: folder)
+    let key = configuration ?? root + "/"
+    if let known = served[key] { return known }
+    var opened = program.open(configuration, root, files)
+    if !opened.isFaulty { sound[key] = opened } else if let earlier = sound[key] { opened = earlier }
+    served[key] = opened
+    return opened
+  }
+
+  /// Every folder that a file was opened of.
+  var all: [ServedFolder] { served.sorted { $0.key.precedesByScalars($1.key) }.map(\.value) }
+
+  /// Whether a text is a file of ours: by its name, its folder or its keys.
+  func treats(_ document: Document) -> Bool {
+    switch document.kind {
+    case .configuration, .test: return true
+    case .recipe:
+      let folder = FileAddress.folder(of: document.path)
+      return folder.hasSuffix("/recipes") || document.source.looksLikeRecipe
+        || self.folder(of: document.path).recipeFolders.contains { FileAddress.resolve($0, in: "/") == folder }
+    }
+  }
+
+  private func configuration(of folder: String) -> String? {
+    if let given = program.configuration { return given }
+    if let known = located[folder] { return known }
+    var (place, found) = (folder, nil as String?)
+    while found == nil {
+      let path = place == "/" ? "/errand.yaml" : "\(place)/errand.yaml"
+      if files.exists(path) { found = path }
+      if place == "/" { break }
+      place = FileAddress.folder(of: place)
+    }
+    located[folder] = .some(found)
+    return found
+  }
+
+  private func root(of folder: String) -> String {
+    let holding = roots.filter { folder == $0 || $0 == "/" || folder.hasPrefix($0 + "/") }
+    return holding.max { $0.utf8.count < $1.utf8.count } ?? folder
+  }
+}
+
+extension Source {
+  /// Whether keys that only recipes have stand at the left.
+  var looksLikeRecipe: Bool {
+    var keys: Set<String> = []
+    for line in bytes.split(separator: ASCII.newline) {
+      guard let first = line.first, ASCII.lowercase.contains(first), let colon = line.firstIndex(of: ASCII.colon) else {
+        continue
+      }
+      keys.insert(String(decoding: line[..<colon], as: UTF8.self))
+    }
+    // `on` and `jobs` together are a workflow of GitHub.
+    return keys.contains("steps") || keys.contains("recipe") || keys.contains("on") && !keys.contains("jobs")
+  }
+}

@@ -1,0 +1,144 @@
+import Basics
+import RecipeEditing
+
+// Faults as clients show them, and the actions that mend them.
+
+enum CodeActionKind {
+  static let quickFix = "quickfix"
+  static let fixAll = "source.fixAll"
+}
+
+extension LanguageServer {
+  /// `Diagnostic`s of the protocol: those of the text, and for each other file whose errors stop it the first one, shown
+  /// where the text names that file.
+  func reports(of found: [Diagnostic], in document: Document) -> [Value] {
+    var others: Set<String> = []
+    return found.compactMap { fault in
+      guard let location = fault.location, location.source.name != document.path else {
+        return report(fault, at: fault.location?.range ?? 0..<0, document)
+      }
+      guard fault.severity == .error, others.insert(location.source.name).inserted else { return nil }
+      let folder = FileAddress.folder(of: document.path)
+      let link = service(for: document).links(in: document.source)
+        .first { FileAddress.resolve($0.path, in: folder) == location.source.name }
+      let line = location.source.position(at: location.range.lowerBound).line
+      let name = location.source.name.split(separator: "/").last.map(String.init) ?? location.source.name
+      let fault = Diagnostic(
+        "\(name), line \(line): \(fault.message)", notes: [Diagnostic.Note("the error", at: location)])
+      return report(fault, at: link?.range ?? 0..<0, document)
+    }
+  }
+
+  private func report(_ fault: Diagnostic, at range: Range<Int>, _ document: Document) -> Value {
+    var report = ValueMap()
+    report["range"] = document.positions.value(of: range)
+    report["severity"] = .int(fault.severity.number)
+    report["source"] = .string("errand")
+    let (related, others) = related(fault.notes)
+    report["message"] = .string(([fault.message] + others.map { "note: \($0)" }).joined(separator: "\n"))
+    if !related.isEmpty { report["relatedInformation"] = .list(related) }
+    if client.keepsData, !fault.fixes.isEmpty {
+      report["data"] = .object([
+        "fixes": .list(
+          fault.fixes.map { fix in
+            .object(["title": .string(fix.title), "edits": .list(fix.edits.map(document.positions.value))])
+          })
+      ])
+    }
+    return .map(report)
+  }
+
+  /// Notes with a place that the client shows, and the texts of the others.
+  private func related(_ notes: [Diagnostic.Note]) -> (related: [Value], others: [String]) {
+    var (related, others) = ([] as [Value], [] as [String])
+    for note in notes {
+      if client.takesRelatedInformation, let place = note.location {
+        related.append(.object(["location": location(place), "message": .string(note.message)]))
+      } else {
+        others.append(note.message)
+      }
+    }
+    return (related, others)
+  }
+
+  func codeActions(_ params: Value) throws(ResponseError) -> Value {
+    guard let uri = params["textDocument"]?["uri"]?.string else {
+      throw ResponseError(.invalidParams, "'textDocument.uri' is missing")
+    }
+    guard let document = documents[uri], document.isTreated else { return .null }
+    guard let range = params["range"].flatMap(document.positions.range) else {
+      throw ResponseError(.invalidParams, "'range' is missing")
+    }
+    let only = params["context"]?["only"]?.list?.compactMap(\.string)
+    func isWanted(_ kind: String) -> Bool {
+      only?.contains { $0.isEmpty || kind == $0 || kind.hasPrefix($0 + ".") } ?? true
+    }
+    let faults = diagnostics(of: uri).filter { $0.location?.source.name == document.path && !$0.fixes.isEmpty }
+    var actions: [Value] = []
+    if isWanted(CodeActionKind.quickFix) {
+      for fault in faults where fault.touches(range) {
+        let shown = Value.list([report(fault, at: fault.location?.range ?? 0..<0, document)])
+        for (index, fix) in fault.fixes.enumerated() {
+          actions.append(
+            action(
+              fix.title, CodeActionKind.quickFix, fix.edits, document,
+              ["diagnostics": shown, "isPreferred": .bool(index == 0)]))
+        }
+      }
+    }
+    let fixes = Self.compatible(faults.compactMap(\.fixes.first))
+    // Among all actions it says something new only if it mends more than one fault.
+    if isWanted(CodeActionKind.fixAll), fixes.count > (only == nil ? 1 : 0) {
+      let title = fixes.count == 1 ? "mend 1 fault" : "mend \(fixes.count) faults"
+      actions.append(action(title, CodeActionKind.fixAll, fixes.flatMap(\.edits), document, [:]))
+    }
+    return .list(actions)
+  }
+
+  private func action(
+    _ title: String, _ kind: String, _ edits: [Diagnostic.Edit], _ document: Document,
+    _ more: KeyValuePairs<String, Value>
+  ) -> Value {
+    var action = ValueMap()
+    action["title"] = .string(title.prefix(1).uppercased() + title.dropFirst())
+    action["kind"] = .string(kind)
+    for (name, value) in more { action[name] = value }
+    action["edit"] = workspaceEdit([
+      (document.uri, document.version, .list(edits.map(document.positions.value)))
+    ])
+    return .map(action)
+  }
+
+  /// The fixes whose edits don't overlap those of an earlier one.
+  static func compatible(_ fixes: [Diagnostic.Fix]) -> [Diagnostic.Fix] {
+    var taken: [Range<Int>] = []
+    return fixes.filter { fix in
+      let ranges = fix.edits.map(\.range)
+      // Two that put something in at one place would depend on their order.
+      guard
+        !ranges.contains(where: { range in taken.contains { $0.overlaps(range) || $0.lowerBound == range.lowerBound } })
+      else { return false }
+      taken += ranges
+      return true
+    }
+  }
+}
+
+extension Diagnostic {
+  /// Whether the fault or one of its fixes lies where a person points.
+  fileprivate func touches(_ range: Range<Int>) -> Bool {
+    ([location?.range].compactMap(\.self) + fixes.flatMap { $0.edits.map(\.range) })
+      .contains { $0.lowerBound <= range.upperBound && range.lowerBound <= $0.upperBound }
+  }
+}
+
+extension Diagnostic.Severity {
+  /// The `DiagnosticSeverity` of the protocol.
+  fileprivate var number: Int {
+    switch self {
+    case .error: 1
+    case .warning: 2
+    case .hint: 4
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import Basics
+import RecipeEditing
+import Testing
+
+@testable import LanguageServer
+
+@Suite struct DocumentTests {
+  private static let sound = "recipe: a\nsteps:\n  - let: { x: 1 }\noutputs: { x: \"${{ x }}\" }\n"
+  private static let faulty = "recipe: a\nsteps:\n  - let: { x: 1 }\noutputs: { x: \"${{ y }}\" }\n"
+
+  @Test func `a text is checked when nothing else waits, and only its last state`() throws {
+    let client = try Client()
+    client.open("/w/recipes/a.yaml", Self.faulty)
+    let opened = client.published()
+    #expect(opened.count == 1)
+    #expect(opened.first?.hasPrefix("a.yaml 1: 3:19 ") == true, "\(opened)")
+    for version in 2...9 {
+      client.change("/w/recipes/a.yaml", version: version, [.object(["text": .string("steps: \(version)\n")])])
+    }
+    client.change("/w/recipes/a.yaml", version: 10, [.object(["text": .string(Self.sound)])])
+    #expect(client.published() == ["a.yaml 10: "])
+    client.change("/w/recipes/a.yaml", version: 11, [.object(["text": .string(Self.faulty)])])
+    _ = client.sent()
+    client.notify(
+      "textDocument/didClose", .object(["textDocument": .object(["uri": .string(Client.uri("/w/recipes/a.yaml"))])]))
+    #expect(client.published() == ["a.yaml: "])
+  }
+
+  /// A file, and whether it is one of ours.
+  struct Name: CustomTestStringConvertible, Sendable {
+    var path: String
+    var language: String
+    var text: String
+    var isOurs: Bool
+
+    init(_ path: String, _ text: String, language: String = "yaml", isOurs: Bool) {
+      (self.path, self.language, self.text, self.isOurs) = (path, language, text, isOurs)
+    }
+
+    var testDescription: String { "\(path) \(text.debugDescription)" }
+  }
+
+  @Test(arguments: [
+    Name("/w/recipes/a.yaml", "", isOurs: true),
+    Name("/w/recipes/a.yml", "odd: 1\n", isOurs: true),
+    Name("/w/a.yaml", "steps: []\n", isOurs: true),
+    Name("/w/a.yaml", "# Says what it does.\nrecipe: a\n", isOurs: true),
+    Name("/w/a.yaml", "on:\n  - cron: x\n", isOurs: true),
+    Name("/w/a", "steps: []\n", isOurs: true),
+    Name("/w/a.test.yaml", "", isOurs: true),
+    Name("/w/errand.yaml", "", isOurs: true),
+    Name("/w/docker-compose.yaml", "services:\n  web: {}\n", isOurs: false),
+    Name("/w/.github/workflows/build.yaml", "on: push\njobs: {}\n", isOurs: false),
+    Name("/w/a.yaml", "x:\n  steps: []\n", isOurs: false),
+    Name("/w/recipes/a.json", "{}", language: "json", isOurs: false),
+  ])
+  func `files are known by their names, folders and keys`(_ name: Name) throws {
+    let client = try Client()
+    client.open(name.path, name.text, language: name.language)
+    #expect(!client.published().isEmpty == name.isOurs)
+    #expect(client.server.documents[Client.uri(name.path)]?.isTreated ?? false == name.isOurs)
+    let answer = client.request("textDocument/hover", Client.at(name.path, 0, 0))
+    if !name.isOurs { #expect(answer["result"] == .null) }
+  }
+
+  @Test func `folders of recipes are those of the nearest errand.yaml`() throws {
+    let client = try Client()
+    client.open("/w/errand.yaml", "recipes: [chores]\n")
+    client.open("/w/chores/a.yaml", "odd: 1\n")
+    client.open("/w/others/a.yaml", "odd: 1\n")
+    _ = client.sent()
+    let treated = client.server.documents.filter(\.value.isTreated).keys.sorted()
+    #expect(treated == ["file:///w/chores/a.yaml", "file:///w/errand.yaml"])
+    client.change("/w/errand.yaml", version: 2, [.object(["text": .string("recipes: [others]\n")])])
+    _ = client.sent()
+    let now = client.server.documents.filter(\.value.isTreated).keys.sorted()
+    #expect(now == ["file:///w/errand.yaml", "file:///w/others/a.yaml"])
+  }
+
+  @Test func `a text is checked again when another that its check reads changes`() throws {
+    let client = try Client()
+    let caller = "recipe: b\nsteps:\n  - id: c\n    call: a.yaml\noutputs: { x: \"${{ steps.c.x }}\" }\n"
+    client.open("/w/recipes/b.yaml", caller)
+    client.open("/w/recipes/c.yaml", "recipe: c\nsteps:\n  - let: { x: 1 }\n")
+    #expect(client.published().map { String($0.prefix(8)) } == ["c.yaml 1", "b.yaml 1"])
+    // What couldn't be read is waited for, too.
+    client.open("/w/recipes/a.yaml", Self.sound)
+    #expect(client.published() == ["a.yaml 1: ", "b.yaml 1: "])
+    client.change("/w/recipes/a.yaml", version: 2, [.object(["text": .string(Self.faulty)])])
+    let found = client.published()
+    #expect(found.count == 2)
+    #expect(found.last?.hasPrefix("b.yaml 1: ") == true && found.last?.contains("a.yaml, line 4: ") == true, "\(found)")
+    let changes = Value.list([.object(["uri": .string("file:///w/recipes/a.yaml"), "type": .int(2)])])
+    client.notify("workspace/didChangeWatchedFiles", .object(["changes": changes]))
+    #expect(client.published().map { String($0.prefix(8)) } == ["b.yaml 1"])
+  }
+
+  @Test func `faults in errand.yaml are shown there, and what held before them holds`() throws {
+    let client = try Client()
+    client.open("/w/errand.yaml", "recipes: [chores]\n")
+    client.open("/w/chores/a.yaml", Self.sound)
+    _ = client.sent()
+    client.change("/w/errand.yaml", version: 2, [.object(["text": .string("recipes: [\n")])])
+    let found = client.published()
+    #expect(found.count == 2)
+    #expect(found.contains("a.yaml 1: "))
+    #expect(found.contains { $0.hasPrefix("errand.yaml 2: ") && $0 != "errand.yaml 2: " }, "\(found)")
+    #expect(client.server.documents["file:///w/chores/a.yaml"]?.isTreated == true)
+  }
+
+  @Test(arguments: [
+    "{}", #"{"textDocument":{}}"#, #"{"textDocument":{"uri":7,"text":"a","version":1}}"#, "null", "[]",
+    #"{"textDocument":{"uri":"file:///w/recipes/a.yaml"},"contentChanges":[{"range":7,"text":"x"}]}"#,
+    #"{"textDocument":{"uri":"file:///w/recipes/a.yaml"},"contentChanges":[{"range":{"start":{"line":1}},"text":"x"}]}"#,
+    #"{"textDocument":{"uri":"file:///w/recipes/a.yaml"},"contentChanges":[{}]}"#,
+    #"{"textDocument":{"uri":"file:///w/recipes/b.yaml"},"contentChanges":[{"text":"x"}]}"#,
+  ])
+  func `notifications that make no sense change nothing`(_ params: String) throws {
+    let client = try Client()
+    client.open("/w/recipes/a.yaml", Self.sound)
+    for method in ["didOpen", "didChange", "didClose"] where method != "didClose" || !params.contains("a.yaml") {
+      client.notify("textDocument/\(method)", try JSON.parse(params))
+    }
+    _ = client.sent()
+    #expect(client.text("/w/recipes/a.yaml") == Self.sound)
+  }
+}
