@@ -264,7 +264,11 @@ extension ExpressionScope {
 
   private func inspected(atEndOf prefix: [UInt8], _ open: OpenBrackets) -> Inspector {
     let whole = prefix + Checker.hole.utf8 + open.closing.utf8
-    return inspected(whole, 0..<whole.count)
+    let inspector = inspected(whole, 0..<whole.count)
+    if inspector.hasHole { return inspector }
+    // `has(` takes a field only.
+    let chain = prefix + "\(Checker.hole).x\(open.closing)".utf8
+    return inspected(chain, 0..<chain.count)
   }
 
   /// The namespace whose name ends at a place, such as `stats`, unless a variable or a longer chain is meant.

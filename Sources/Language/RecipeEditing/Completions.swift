@@ -7,12 +7,21 @@ import Recipes
 // takes, and by what only the folder knows (connections, other recipes, a recipe's inputs and steps).
 
 extension EditorService {
-  /// What may be written at an offset.
+  /// What may be written at an offset, the likeliest first.
   package func completions(in source: Source, at offset: Int) -> [Completion] {
-    let offset = min(max(offset, 0), source.bytes.count)
+    let found = unsorted(in: source, at: min(max(offset, 0), source.bytes.count))
+    // What is equally likely stays in the order of its declaration.
+    return found.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }.enumerated()
+      .map { rank, entry in
+        var completion = entry.element
+        completion.rank = rank
+        return completion
+      }
+  }
+
+  private func unsorted(in source: Source, at offset: Int) -> [Completion] {
     let outline = TextOutline(source.bytes)
-    let kind = EditedFileKind(path: source.name)
-    let walk = SchemaWalk(schemas[kind.schema.rawValue], outline)
+    let walk = SchemaWalk(folder.schemas[EditedFileKind(path: source.name).schema.rawValue], outline)
     let cursor = walk.cursor(at: offset)
     if cursor.place == .nothing { return [] }
     if let expression = openExpression(walk, cursor) {

@@ -28,6 +28,7 @@ package struct EditorFolder: Sendable {
   package var secretNames: @Sendable () -> [String]
   /// The time.
   package var now: @Sendable () -> Timestamp
+  let schemas: SchemaShelf
 
   package init(
     catalog: ActionCatalog, environment: @escaping @Sendable (_ path: String) -> RecipeEnvironment,
@@ -39,6 +40,7 @@ package struct EditorFolder: Sendable {
     self.files = files
     self.secretNames = secretNames
     self.now = now
+    schemas = SchemaShelf { name in FileSchema(rawValue: name)?.document(catalog) ?? .null }
   }
 }
 
@@ -68,12 +70,8 @@ package enum EditedFileKind: Sendable {
 /// Answers what editors ask.
 package struct EditorService: Sendable {
   let folder: EditorFolder
-  let schemas: SchemaShelf
 
-  package init(_ folder: EditorFolder) {
-    self.folder = folder
-    schemas = SchemaShelf { [catalog = folder.catalog] name in FileSchema(rawValue: name)?.document(catalog) ?? .null }
-  }
+  package init(_ folder: EditorFolder) { self.folder = folder }
 }
 
 // MARK: What is answered

@@ -101,7 +101,11 @@ extension EditorService {
         for field in object.fields { variable("\(name).\(field.name)", field.type, field.summary, rank: 1) }
       }
       found += functions(of: text.names) { !$0.utf8.contains(ASCII.dot) }.map { call($0.name, $0, .function, rank: 4) }
-      found += text.names.functions.namespaces.sorted(by: { $0.precedesByScalars($1) }).map {
+      found.append(
+        Completion(
+          .function, "has", detail: "has(a.b) -> bool", documentation: "Whether a field that may be absent is there.",
+          edit: edit(isCalled ? "has" : "has()"), selection: isCalled ? nil : 4..<4, rank: 4))
+      found += (text.names.functions.namespaces + ["cel"]).sorted(by: { $0.precedesByScalars($1) }).map {
         Completion(.function, $0, detail: "functions", edit: edit("\($0)."), rank: 4)
       }
       return found + ["true", "false", "null"].map { Completion(.value, $0, edit: edit($0), rank: 5) }

@@ -34,7 +34,7 @@ extension EditorService {
     let node = outline.node(at: offset)
     guard outline.nodes[node].kind == .key else { return nil }
     let kind = EditedFileKind(path: source.name)
-    let walk = SchemaWalk(schemas[kind.schema.rawValue], outline)
+    let walk = SchemaWalk(folder.schemas[kind.schema.rawValue], outline)
     let (name, range) = (outline.nodes[node].name, outline.nodes[node].nameRange)
     if range.contains(offset) || range.upperBound == offset {
       guard let text = text(ofKey: node, walk, kind) else { return nil }
@@ -149,7 +149,7 @@ extension EditorService {
   package func signatureHelp(in source: Source, at offset: Int) -> SignatureHelp? {
     let offset = min(max(offset, 0), source.bytes.count)
     let outline = TextOutline(source.bytes)
-    let walk = SchemaWalk(schemas[EditedFileKind(path: source.name).schema.rawValue], outline)
+    let walk = SchemaWalk(folder.schemas[EditedFileKind(path: source.name).schema.rawValue], outline)
     let cursor = walk.cursor(at: offset)
     guard let expression = openExpression(walk, cursor),
       let call = ExpressionScope.openCall(atEndOf: expression.prefix)

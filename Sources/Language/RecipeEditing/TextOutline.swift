@@ -230,11 +230,19 @@ extension TextOutline {
     if top.isMap {
       return TextCursor(
         place: .key, node: owner, written: top.wordStart..<offset, isFlow: true, column: 0,
-        own: own.flatMap { nodes[$0].kind == .key ? $0 : nil })
+        own: own.flatMap { nodes[$0].kind == .key && hasColon($0) ? $0 : nil })
     }
     let item = nodes.indices.last { nodes[$0].isFlow && nodes[$0].kind == .item && nodes[$0].parent == owner }
     return TextCursor(
       place: .value, node: item ?? owner, written: top.wordStart..<offset, isFlow: true, column: 0, own: nil)
+  }
+}
+
+extension TextOutline {
+  /// Whether a colon follows the key of a node.
+  private func hasColon(_ node: Int) -> Bool {
+    let rest = bytes[nodes[node].nameRange.upperBound...]
+    return rest.first { $0 != ASCII.space } == ASCII.colon
   }
 }
 

@@ -20,8 +20,7 @@ import Testing
     let parts = text.split(separator: "¦", omittingEmptySubsequences: false).map(String.init)
     var folder = RecipesFolder.all
     folder.texts[path] = parts[0] + parts[1]
-    let found = folder.service.completions(in: folder.source(path), at: parts[0].utf8.count)
-    return found.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }.map(\.element)
+    return folder.service.completions(in: folder.source(path), at: parts[0].utf8.count)
   }
 
   private static let book = """
