@@ -93,6 +93,11 @@ final class Inspector {
       meetHole(name, of: operand)
       let path = checker.path(operand)?.names ?? []
       add(.field(of: types[operand.range] ?? .dyn), name, path: path.isEmpty ? [] : path + [name])
+    case .index(let operand, let index, _):
+      guard case .literal(let value) = index.kind, let name = value.string else { break }
+      let path = checker.path(operand)?.names ?? []
+      add(
+        .field(of: types[operand.range] ?? .dyn), name, mark: index.range, path: path.isEmpty ? [] : path + [name])
     case .call(let name, _, _): add(.function, name, mark: syntax.range.prefix(name.utf8.count))
     case .method(let receiver, let name, _):
       meetHole(name, of: receiver)

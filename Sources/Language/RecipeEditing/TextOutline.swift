@@ -315,7 +315,7 @@ private struct FlowScan {
 }
 
 /// Reads the lines of a text into nodes.
-private struct OutlineReader {
+struct OutlineReader {
   var nodes: [TextOutline.Node]
   private let bytes: [UInt8]
   private let lineStarts: [Int]

@@ -3,7 +3,7 @@ import Basics
 /// The rule for names of inputs, steps, branches and variables.
 ///
 /// They stand bare in expressions, so they must be CEL identifiers that mean nothing else there.
-enum Names {
+package enum Names {
   /// Names that expressions give a meaning of their own.
   static let reserved: Set<String> = [
     "inputs", "steps", "run", "secrets", "now", "result", "error", "event", "item",
@@ -23,11 +23,11 @@ enum Names {
   ]
 
   /// The rule for every name, as the end of a sentence that begins with one that breaks it.
-  static let form =
+  package static let form =
     "isn't a name: a name begins with a lowercase letter, and letters and digits follow, as in 'taskKey2'"
 
   /// Whether a name begins with a small letter and goes on with letters and digits.
-  static func isWellFormed(_ name: String) -> Bool {
+  package static func isWellFormed(_ name: String) -> Bool {
     guard let first = name.utf8.first, ASCII.lowercase.contains(first) else { return false }
     return name.utf8.allSatisfy { ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) }
   }
@@ -46,7 +46,7 @@ enum Names {
   }
 
   /// What is wrong with a name, as the end of a sentence that begins with it; nil if nothing is.
-  static func fault(in name: String) -> String? {
+  package static func fault(in name: String) -> String? {
     if !isWellFormed(name) { return joined(name).map { "\(form); write '\($0)'" } ?? form }
     if reserved.contains(name) { return "has a meaning of its own in recipes; choose another name" }
     if words.contains(name) { return "is a word of the expression language; choose another name" }

@@ -77,6 +77,11 @@ extension Recipe {
     let (recipe, diagnostics) = calls.check(source)
     return CheckedRecipe(recipe: recipe, diagnostics: diagnostics)
   }
+
+  /// The path of a file that a recipe or test names, from that of the file that names it.
+  package static func path(_ path: String, besides file: String) -> String {
+    RecipeCalls.resolve(path, besides: file)
+  }
 }
 
 /// The recipes that are read for one check, each once, and the chain of calls that led to the one being read.

@@ -21,6 +21,12 @@ struct Scope {
     expressions.shadow(name, type)
   }
 
+  /// Declares a name that is checked elsewhere, with where it is declared.
+  mutating func declare(_ name: String, _ type: ValueType, from place: Value) {
+    declared.insert(place, for: name)
+    declare(name, type)
+  }
+
   /// Declares a name that a person chose, with an error if it is taken.
   mutating func declare(_ name: String, _ type: ValueType, at place: Value, _ findings: Findings) {
     if let first = declared[name] {

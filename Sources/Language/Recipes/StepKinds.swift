@@ -151,7 +151,7 @@ extension StepReader {
         inner.excuse(member.key)
         continue
       }
-      inner.declare(name, type)
+      inner.declare(name, type, from: member.key)
       scope.declare(name, isConditional ? .optional(type) : type, at: member.key, findings)
       if let template { templates.append(NamedTemplate(name: name, template: template)) }
     }

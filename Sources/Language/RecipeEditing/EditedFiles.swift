@@ -1,0 +1,222 @@
+import ActionKit
+import Basics
+import Expressions
+import Glibc
+import Recipes
+import YAMLReader
+
+/// A file of the folder as one question sees it.
+final class EditedFile {
+  /// The path without what can be taken out of it, so that two names of a file are one.
+  let path: String
+  /// The text itself, to which all places belong.
+  let source: Source
+  /// The text as far as YAML reads it.
+  let readable: Source
+  let document: YAMLDocument?
+  let kind: EditedFileKind
+
+  init(_ path: String, _ source: Source) {
+    self.path = path
+    self.source = source
+    readable = recovered(source)
+    document = try? YAMLReader.read(readable)
+    kind = EditedFileKind(path: path)
+  }
+
+  var root: Value { document?.root ?? .null }
+
+  /// The steps of a recipe, with those inside others.
+  private(set) lazy var steps: [Value] = {
+    var found: [Value] = []
+    var open = ["steps", "onFailure", "finally"].compactMap { root[$0]?.list }
+    while let list = open.popLast() {
+      for step in list {
+        found.append(step)
+        open += step.blocks.compactMap { $0.list ?? $0["steps"]?.list }
+      }
+    }
+    return found
+  }()
+
+  private lazy var stepsByID: [String: Value] = Dictionary(
+    steps.compactMap { step in step["id"]?.string.map { ($0, step) } }, uniquingKeysWith: { first, _ in first })
+
+  /// The step of an id.
+  func step(_ id: String) -> Value? { stepsByID[id] }
+
+  /// Where the name stands in the text that a scalar is.
+  func range(ofNameAt value: Value) -> Range<Int>? {
+    guard let scalar = document?.scalar(at: value.place) else { return nil }
+    switch scalar.style {
+    case .plain: return scalar.range
+    case .singleQuoted, .doubleQuoted:
+      return scalar.range.count < 2 ? nil : scalar.range.lowerBound + 1..<scalar.range.upperBound - 1
+    case .literal, .folded: return scalar.location(of: 0..<(value.string ?? "").utf8.count).range
+    }
+  }
+
+  func location(_ range: Range<Int>) -> Diagnostic.Location { Diagnostic.Location(source, range) }
+}
+
+extension Value {
+  /// What holds the steps inside a step: lists, or mappings with a list under `steps`.
+  var blocks: [Value] {
+    ["steps", "else", "default", "onError"].compactMap { self[$0] } + ["cases", "parallel"].flatMap { self[$0].values }
+  }
+
+  /// The key of a member, with its place.
+  func key(_ name: String) -> Value? { keys.first { $0.string?.hasSameScalars(as: name) ?? false } }
+
+  /// The keys of a mapping, with their places.
+  var keys: [Value] { map?.members.map(\.key) ?? [] }
+}
+
+extension Value? {
+  var keys: [Value] { self?.keys ?? [] }
+  fileprivate var values: [Value] { self?.map?.members.map(\.value) ?? [] }
+}
+
+/// The files that one question is about, each read once; those that are given are as they are given.
+final class EditedFiles {
+  let folder: EditorFolder
+  /// A connection that is called otherwise in these files than in the folder.
+  var renamedConnection: (from: String, to: String)?
+  private let given: [String: Source]
+  private var known: [String: EditedFile?] = [:]
+
+  init(_ folder: EditorFolder, _ sources: [Source]) {
+    self.folder = folder
+    given = Dictionary(
+      sources.map { (Recipe.path($0.name, besides: ""), $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The text of a file.
+  func source(_ path: String) -> Source? {
+    given[path] ?? (try? folder.environment(path).read(path))
+  }
+
+  func file(_ path: String) -> EditedFile? {
+    if let known = known[path] { return known }
+    let file = source(path).map { EditedFile(path, $0) }
+    known[path] = file
+    return file
+  }
+
+  /// The paths of all recipes and tests, those of the folder and those that are given.
+  private(set) lazy var paths: [String] = {
+    let listed = folder.files().map { Recipe.path($0, besides: "") }
+    return listed + given.keys.filter { !listed.contains($0) && EditedFileKind(path: $0) != .configuration }.sorted()
+  }()
+
+  /// The `errand.yaml` that a file belongs to: the next one above it.
+  func configuration(for path: String) -> EditedFile? {
+    if EditedFileKind(path: path) == .configuration { return file(path) }
+    var parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    while !parts.isEmpty {
+      parts.removeLast()
+      for name in ["errand.yaml", "errand.yml"] {
+        if let file = file((parts + [Substring(name)]).joined(separator: "/")) { return file }
+      }
+    }
+    return nil
+  }
+
+  /// The recipe of a name, sought beside a file first.
+  func recipe(named name: String, besides path: String) -> EditedFile? {
+    for ending in ["yaml", "yml"] {
+      if let file = file(Recipe.path("\(name).\(ending)", besides: path)) { return file }
+    }
+    return paths.lazy.filter { EditedFileKind(path: $0) == .recipe }.compactMap(file).first {
+      $0.root["recipe"]?.string?.hasSameScalars(as: name) ?? false
+    }
+  }
+
+  /// The files in which a text stands, of those that may name what a file declares: the file itself, and the files that
+  /// name it or one of these.
+  func files(mentioning text: String, declaredIn path: String) -> [EditedFile] {
+    var found = [path]
+    var open = [path]
+    var rest = paths
+    while let next = open.popLast() {
+      let stem = next.split(separator: "/").last?.split(separator: ".").first.map(String.init) ?? next
+      let naming = rest.filter { $0 != path && source($0)?.holds(stem) ?? false }
+      rest.removeAll(where: naming.contains)
+      found += naming
+      open += naming
+    }
+    return found.filter { source($0)?.holds(text) ?? false }.compactMap(file)
+  }
+
+  /// All files in which a text stands, with the configuration.
+  func files(mentioning text: String, besides path: String) -> [EditedFile] {
+    let configuration = configuration(for: path).map { [$0] } ?? []
+    return configuration.filter { $0.source.holds(text) }
+      + paths.filter { source($0)?.holds(text) ?? false }.compactMap(file)
+  }
+
+  /// What a check of a file meets, and the errors in it.
+  func check(_ file: EditedFile) -> (texts: [CheckObserver.Text], errors: [Diagnostic]) {
+    let observer = CheckObserver()
+    var environment = folder.environment(file.path)
+    let (given, read) = (given, environment.read)
+    environment.read = { path throws(FileError) in
+      if let source = given[Recipe.path(path, besides: "")] { return source }
+      return try read(path)
+    }
+    environment.observer = observer
+    if let (from, to) = renamedConnection {
+      environment.refusals = nil
+      let (plugin, settings) = (environment.connections?[from], environment.settings?[from])
+      environment.connections?[to] = plugin
+      environment.settings?[to] = settings
+      environment.limits[to] = environment.limits[from]
+      environment.connections?[from] = nil
+    }
+    let diagnostics =
+      switch file.kind {
+      case .recipe: Recipe.check(file.readable, in: environment).diagnostics
+      case .test: RecipeTestFile.check(file.readable, in: environment).diagnostics
+      case .configuration:
+        Configuration.read(file.readable, catalog: folder.catalog, observer: observer).diagnostics
+      }
+    return (
+      observer.texts.filter { $0.source === file.readable },
+      diagnostics.filter { $0.severity == .error && $0.location?.source === file.readable }
+    )
+  }
+}
+
+extension Source {
+  /// Whether a text stands anywhere in it.
+  func holds(_ text: String) -> Bool { RecipeEditing.holds(bytes, text) }
+}
+
+extension CheckObserver.Text {
+  /// The expressions in it, as far as they can be found.
+  var expressions: [Range<Int>] {
+    let text = String(decoding: value, as: UTF8.self)
+    guard case .success(let template) = isBare ? Template.parseExpression(text) : Template.parse(text) else {
+      return []
+    }
+    return template.segments.compactMap { if case .expression(let range) = $0 { range } else { nil } }
+  }
+
+  /// Whether a name may stand in it.
+  func mayHold(_ name: String) -> Bool { RecipeEditing.holds(value, name) }
+}
+
+/// Whether a text stands anywhere in bytes.
+private func holds(_ bytes: [UInt8], _ text: String) -> Bool {
+  let wanted = Array(text.utf8)
+  guard let first = wanted.first else { return true }
+  return bytes.withUnsafeBytes { bytes in
+    guard var next = bytes.baseAddress, bytes.count >= wanted.count else { return false }
+    let last = next + (bytes.count - wanted.count)
+    while next <= last, let found = memchr(next, Int32(first), last - next + 1).map({ UnsafeRawPointer($0) }) {
+      if memcmp(found, wanted, wanted.count) == 0 { return true }
+      next = found + 1
+    }
+    return false
+  }
+}

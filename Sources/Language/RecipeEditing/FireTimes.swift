@@ -1,0 +1,74 @@
+// When the entries of `on` are due next.
+//
+// What the entries say depends on the inputs, the zone and files beside the recipe, and not on its steps. So they are
+// checked in a recipe that has these parts alone and one step, in which the rest is blank: they are told of a recipe
+// whose steps are half written. If an entry of several is at fault, each is checked without the others.
+
+package import Basics
+import Calendars
+import Recipes
+
+extension EditorService {
+  /// The next times of the entries that are due at times, behind the first line of each.
+  package func fireTimes(in source: Source) -> [InlayNote] {
+    guard EditedFileKind(path: source.name) == .recipe else { return [] }
+    let readable = recovered(source)
+    let outline = TextOutline(readable.bytes)
+    guard let on = outline.child("on", of: 0) else { return [] }
+    let entries = outline.nodes[on].children.filter { outline.nodes[$0].kind == .item }
+    let all = triggers(readable, outline, keeping: entries, of: entries)
+    let now = folder.now()
+    return entries.enumerated().compactMap { index, entry in
+      let trigger =
+        all.map { $0.indices.contains(index) ? $0[index] : nil }
+        ?? (outline.nodes[entry].isFlow ? nil : triggers(readable, outline, keeping: [entry], of: entries)?.first)
+      guard let trigger, let recurrence = trigger.recurrence else { return nil }
+      let node = outline.nodes[entry]
+      return InlayNote(
+        trigger.isPaused ? "paused" : recurrence.nextTimes(after: now),
+        at: node.isFlow ? node.end : outline.lineEnd(at: node.nameRange.lowerBound), tooltip: trigger.wordsWithZone)
+    }
+  }
+
+  /// The entries of a recipe with nothing else; nil if one of them is at fault.
+  private func triggers(
+    _ source: Source, _ outline: TextOutline, keeping kept: [Int], of entries: [Int]
+  ) -> [Trigger]? {
+    var bytes = source.bytes
+    let other = outline.nodes[0].children.filter {
+      !["recipe", "inputs", "zone", "on"].contains(outline.nodes[$0].name)
+    }
+    for index in other + entries.filter({ !kept.contains($0) }) {
+      for offset in outline.nodes[index].nameRange.lowerBound..<outline.nodes[index].end
+      where !isBlankOrBreak(bytes[offset]) {
+        bytes[offset] = ASCII.space
+      }
+    }
+    bytes += "\nsteps: [{ wait: 1s }]\n".utf8
+    return Recipe.check(Source(name: source.name, bytes: bytes), in: folder.environment(source.name)).recipe?.triggers
+  }
+}
+
+extension Recurrence {
+  private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+  private static let months = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
+
+  /// `next: Mon 30 Nov 07:00, Tue 1 Dec 07:00, Wed 2 Dec 07:00`, in its zone, with the year where that is another.
+  fileprivate func nextTimes(after now: Timestamp) -> String {
+    let year = zone.localTime(at: now).time.date.year
+    var times: [String] = []
+    var last = now
+    while times.count < 3, let next = next(after: last) {
+      let time = zone.localTime(at: next).time
+      let clock = [time.hour, time.minute] + (time.second == 0 ? [] : [time.second])
+      times.append(
+        "\(Recurrence.weekdays[time.date.weekday]) \(time.date.day) \(Recurrence.months[time.date.month - 1])"
+          + (time.date.year == year ? "" : " \(time.date.year)") + " "
+          + clock.map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":"))
+      last = next
+    }
+    return times.isEmpty ? "never due again" : "next: \(times.joined(separator: ", "))"
+  }
+}

@@ -1,0 +1,218 @@
+// How something is given another name.
+//
+// The places that name it are found in two ways. `Mentions` tells those that say it by their form. The rest are found by
+// trial: the files are checked with the edits made so far, and an error that is new and marks just the old name is a place
+// that has to be renamed as well. So a field is found that a type carries far from where it is named, such as the id of
+// a step in a block whose value a `let` hands on. If an error remains that is new, or a loop of an expression now
+// catches the name, nothing is renamed, and the message says why.
+
+import ActionKit
+package import Basics
+import Recipes
+
+/// Why something can't be renamed, as a sentence without a full stop.
+package struct RenameError: Error, Sendable {
+  package let message: String
+}
+
+extension EditorService {
+  /// The bytes of the name that would be renamed at an offset; nil if nothing there can be.
+  package func renameRange(in source: Source, at offset: Int) -> Range<Int>? {
+    let files = EditedFiles(folder, [source])
+    guard let file = files.file(Recipe.path(source.name, besides: "")),
+      let mention = files.mention(in: file, at: offset), !mention.isImplicit, mention.symbol.kind != .recipe
+    else { return nil }
+    return mention.range
+  }
+
+  /// The edits that give what is named at an offset another name, in all files.
+  package func rename(in source: Source, at offset: Int, to name: String) throws(RenameError) -> [FileEdits] {
+    let files = EditedFiles(folder, [source])
+    guard let file = files.file(Recipe.path(source.name, besides: "")),
+      let mention = files.mention(in: file, at: offset)
+    else { throw RenameError(message: "nothing that can be renamed is named here") }
+    let symbol = mention.symbol
+    guard symbol.kind != .recipe else {
+      throw RenameError(message: "a recipe isn't renamed here, because its runs are recorded under its name")
+    }
+    if symbol.name.hasSameScalars(as: name) { return [] }
+    let renaming = Renaming(files, symbol, from: file)
+    if let fault = renaming.fault(of: name) { throw RenameError(message: "'\(name)' \(fault)") }
+    return try renaming.edits(to: name).map { FileEdits($0.file.source.name, $0.edits) }
+  }
+}
+
+/// A symbol that gets another name, or that is sought.
+struct Renaming {
+  typealias Edits = (file: EditedFile, edits: [Diagnostic.Edit])
+
+  private let files: EditedFiles
+  private let symbol: Symbol
+  /// Where it is named, by file.
+  private let mentions: [(file: EditedFile, list: [Mention])]
+
+  init(_ files: EditedFiles, _ symbol: Symbol, from file: EditedFile) {
+    self.files = files
+    self.symbol = symbol
+    let concerned: [EditedFile] =
+      switch symbol.kind {
+      case .secret, .connection: files.files(mentioning: symbol.name, besides: file.path)
+      case .recipe:
+        // Its name and its file's name may differ.
+        files.files(mentioning: "", declaredIn: symbol.path)
+      default: files.files(mentioning: symbol.name, declaredIn: symbol.path)
+      }
+    mentions = concerned.map { ($0, files.mentions(of: symbol, in: $0)) }
+  }
+
+  /// Where it is named.
+  func places(withDeclaration: Bool) -> [Diagnostic.Location] {
+    // Those of a trial are more.
+    let edits = symbol.kind == .recipe ? nil : try? edits(to: unusedName)
+    return mentions.flatMap { file, list in
+      let edited = edits?.first { $0.file === file }?.edits.map(\.range) ?? list.map(\.range)
+      let implicit = list.filter(\.isImplicit).map(\.range)
+      return Set(edited + implicit).filter { range in
+        withDeclaration || !list.contains { $0.isDeclaration && $0.range == range }
+      }.sorted { $0.lowerBound < $1.lowerBound }.map(file.location)
+    }
+  }
+
+  /// A name that no file has.
+  private var unusedName: String {
+    var name = "x\(symbol.name)"
+    while mentions.contains(where: { $0.file.source.holds(name) }) { name += "x" }
+    return name
+  }
+
+  /// What is wrong with a new name, as the end of a sentence that begins with it.
+  func fault(of name: String) -> String? {
+    switch symbol.kind {
+    case .secret:
+      let isName =
+        !name.isEmpty && !ASCII.digits.contains(name.utf8.first ?? 0)
+        && name.utf8.allSatisfy {
+          ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) || $0 == ASCII.underscore
+        }
+      return isName ? nil : "isn't a name of a secret: letters, digits and _"
+    case .output: return Names.isWellFormed(name) ? nil : Names.form
+    default: break
+    }
+    if let fault = Names.fault(in: name) { return fault }
+    let declaring = files.file(symbol.path)
+    switch symbol.kind {
+    case .step: return declaring?.step(name) == nil ? nil : "is the id of another step"
+    case .input: return declaring?.input(name) == nil ? nil : "is another input"
+    case .connection:
+      if files.folder.catalog.plugin(name) != nil { return "is a plugin; choose another name" }
+      return declaring?.connection(name) == nil ? nil : "is another connection"
+    default: return nil
+    }
+  }
+
+  // MARK: Edits
+
+  /// How often the files are checked for more places.
+  private static let mostTrials = 8
+
+  /// The edits by file, those without any left out.
+  func edits(to name: String) throws(RenameError) -> [Edits] {
+    if symbol.kind == .connection, mentions.contains(where: { $0.list.contains(where: \.isImplicit) }) {
+      throw RenameError(
+        message: "'\(symbol.name)' is the connection of the plugin of that name, which steps use that name none")
+    }
+    var edits: [Edits] = mentions.map { file, list in
+      (file, Set(list.filter { !$0.isImplicit }.map(\.range)).map { Diagnostic.Edit($0, name) })
+    }
+    let known = mentions.map { Set(files.check($0.file).errors.compactMap { $0.location?.range.lowerBound }) }
+    for _ in 0..<Renaming.mostTrials {
+      let trial = Trial(files, edits, symbol, name)
+      var remaining: (EditedFile, Diagnostic)?
+      var isChanged = false
+      for index in edits.indices {
+        for error in trial.errors(index) where !known[index].contains(trial.old(error, index)?.lowerBound ?? -1) {
+          if let range = trial.old(error, index).flatMap({ oldName(at: $0, edits[index]) }) {
+            edits[index].edits.append(Diagnostic.Edit(range, name))
+            isChanged = true
+          } else {
+            remaining = remaining ?? (edits[index].file, error)
+          }
+        }
+      }
+      if isChanged { continue }
+      if let (file, error) = remaining {
+        let line = error.location.map { ":\($0.source.position(at: $0.range.lowerBound).line)" } ?? ""
+        throw RenameError(
+          message: "'\(symbol.name)' can't become '\(name)': \(file.source.name)\(line): \(error.message)")
+      }
+      for index in edits.indices where trial.mentions(index) != mentions[index].list.filter({ !$0.isImplicit }).count {
+        throw RenameError(message: "'\(name)' has another meaning where '\(symbol.name)' is read; choose another name")
+      }
+      break
+    }
+    return edits.filter { !$0.edits.isEmpty }
+  }
+
+  /// The bytes of the old name, if all that is marked is that name, with or without quotes.
+  private func oldName(at range: Range<Int>, _ edits: Edits) -> Range<Int>? {
+    let bytes = edits.file.source.bytes
+    let quotes = [ASCII.quote, ASCII.apostrophe, ASCII.backtick]
+    var range = range
+    if range.count > 2, quotes.contains(bytes[range.lowerBound]), bytes[range.upperBound - 1] == bytes[range.lowerBound]
+    {
+      range = range.lowerBound + 1..<range.upperBound - 1
+    }
+    let isFree = !edits.edits.contains { $0.range.overlaps(range) }
+    return isFree && bytes[range].elementsEqual(symbol.name.utf8) ? range : nil
+  }
+}
+
+/// Files with edits made, that are checked.
+private struct Trial {
+  private let edited: [EditedFile]
+  private let all: [Renaming.Edits]
+  private let files: EditedFiles
+  private let symbol: Symbol
+
+  init(_ files: EditedFiles, _ edits: [Renaming.Edits], _ symbol: Symbol, _ name: String) {
+    all = edits.map { file, edits in (file, edits.sorted { $0.range.lowerBound < $1.range.lowerBound }) }
+    let sources = all.map { Source(name: $0.file.path, bytes: $0.edits.applied(to: $0.file.readable.bytes)) }
+    let trial = EditedFiles(files.folder, sources)
+    if symbol.kind == .connection { trial.renamedConnection = (symbol.name, name) }
+    self.files = trial
+    edited = all.compactMap { trial.file($0.file.path) }
+    let moved = all.first { $0.file.path == symbol.path }.map { file, edits in
+      edits.prefix { $0.range.lowerBound < symbol.offset }.reduce(symbol.offset) {
+        $0 + $1.text.utf8.count - $1.range.count
+      }
+    }
+    self.symbol = Symbol(kind: symbol.kind, name: name, path: symbol.path, offset: moved ?? symbol.offset)
+  }
+
+  /// The errors of a file.
+  func errors(_ index: Int) -> [Diagnostic] { edited.indices.contains(index) ? files.check(edited[index]).errors : [] }
+
+  /// How often the symbol is named in a file.
+  func mentions(_ index: Int) -> Int {
+    guard edited.indices.contains(index) else { return 0 }
+    return files.mentions(of: symbol, in: edited[index]).filter { !$0.isImplicit }.count
+  }
+
+  /// Where an error would be in the file as it was; nil if what it marks is new.
+  func old(_ error: Diagnostic, _ index: Int) -> Range<Int>? {
+    guard let range = error.location?.range else { return nil }
+    let start = old(range.lowerBound, index)
+    return start..<max(start, old(range.upperBound, index))
+  }
+
+  private func old(_ offset: Int, _ index: Int) -> Int {
+    var moved = 0
+    for edit in all[index].edits {
+      let start = edit.range.lowerBound + moved
+      if offset <= start { break }
+      if offset < start + edit.text.utf8.count { return edit.range.lowerBound }
+      moved += edit.text.utf8.count - edit.range.count
+    }
+    return offset - moved
+  }
+}
