@@ -76,8 +76,10 @@ extension LanguageServer {
     return .object(["uri": .string(address(of: name)), "range": positions.value(of: location.range)])
   }
 
-  private static func markdown(_ text: String) -> Value {
-    .object(["kind": .string("markdown"), "value": .string(text)])
+  /// A `MarkupContent` of the protocol, or only the text where the client doesn't know Markdown.
+  private func markup(_ text: String, _ page: ClientCapabilities.Page) -> Value {
+    guard client.markdown.contains(page) else { return .string(text) }
+    return .object(["kind": .string("markdown"), "value": .string(text)])
   }
 
   // MARK: While writing
@@ -88,11 +90,14 @@ extension LanguageServer {
       item["label"] = .string(completion.label)
       item["kind"] = .int(completion.kind.number)
       if !completion.detail.isEmpty { item["detail"] = .string(completion.detail) }
-      if !completion.documentation.isEmpty { item["documentation"] = Self.markdown(completion.documentation) }
+      if !completion.documentation.isEmpty { item["documentation"] = markup(completion.documentation, .completion) }
       let rank = String(min(max(completion.rank, 0), 9999) + 10_000).dropFirst()
       item["sortText"] = .string("\(rank) \(completion.label)")
       var edit = completion.edit
-      if client.takesSnippets, let selection = completion.selection {
+      if !client.takesSnippets {
+        // A client as simple as that may take a line break for a character, as Vim's completion does.
+        edit.text = String(edit.text.prefix { !$0.isNewline })
+      } else if let selection = completion.selection {
         edit.text = Self.snippet(edit.text, selection)
         item["insertTextFormat"] = .int(2)
       }
@@ -122,7 +127,7 @@ extension LanguageServer {
   private func hover(_ asked: Asked) -> Value {
     guard let hover = asked.service.hover(in: asked.source, at: asked.offset) else { return .null }
     return .object([
-      "contents": Self.markdown(hover.text), "range": asked.document.positions.value(of: hover.range),
+      "contents": markup(hover.text, .hover), "range": asked.document.positions.value(of: hover.range),
     ])
   }
 
@@ -137,7 +142,7 @@ extension LanguageServer {
         return .object(["label": label])
       }
       return Value.object([
-        "label": .string(form.text), "documentation": Self.markdown(form.summary), "parameters": .list(parameters),
+        "label": .string(form.text), "documentation": markup(form.summary, .signature), "parameters": .list(parameters),
       ])
     }
     return .object([
@@ -182,7 +187,7 @@ extension LanguageServer {
         hint["position"] = document.positions.position(of: note.offset).value
         hint["label"] = .string(note.text)
         hint["paddingLeft"] = .bool(true)
-        if !note.tooltip.isEmpty { hint["tooltip"] = Self.markdown(note.tooltip) }
+        if !note.tooltip.isEmpty { hint["tooltip"] = .string(note.tooltip) }
         return .map(hint)
       })
   }

@@ -14,6 +14,10 @@ struct ClientCapabilities {
   var registersWatchers = false
   var asksWhatIsRenamed = false
   var takesOffsetsInLabels = false
+  /// Where Markdown is shown as such.
+  var markdown: Set<Page> = []
+
+  enum Page { case completion, hover, signature }
 
   init() {}
 
@@ -30,6 +34,12 @@ struct ClientCapabilities {
     keepsData = has("textDocument", "publishDiagnostics", "dataSupport")
     registersWatchers = has("workspace", "didChangeWatchedFiles", "dynamicRegistration")
     asksWhatIsRenamed = has("textDocument", "rename", "prepareSupport")
+    func hasMarkdown(_ path: String...) -> Bool {
+      path.reduce(value["textDocument"]) { $0?[$1] }?.list?.contains(.string("markdown")) == true
+    }
+    if hasMarkdown("completion", "completionItem", "documentationFormat") { markdown.insert(.completion) }
+    if hasMarkdown("hover", "contentFormat") { markdown.insert(.hover) }
+    if hasMarkdown("signatureHelp", "signatureInformation", "documentationFormat") { markdown.insert(.signature) }
     takesOffsetsInLabels =
       has("textDocument", "signatureHelp", "signatureInformation", "parameterInformation", "labelOffsetSupport")
   }

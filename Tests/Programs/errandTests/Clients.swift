@@ -25,6 +25,9 @@ enum Clients {
   /// Debian's Python, which has Selenium.
   static let systemPython = "/usr/bin/python3"
 
+  /// Debian's Neovim, with what it needs to run a script.
+  static let neovim = (program: "/usr/bin/nvim", options: ["--headless", "--clean", "-S"])
+
   /// How long a script may take, in minutes; `make soak` sets it, because full counts take longer.
   static let minutes = ProcessInfo.processInfo.environment["ERRAND_CLIENT_MINUTES"].flatMap { Int($0) } ?? 12
 
@@ -34,7 +37,8 @@ enum Clients {
   /// the script ends what it started in sessions of their own. The output goes to a file: a pipe would be read until
   /// the last of those that hold it is gone, which may be a program that a script left behind.
   static func run(
-    _ script: String, _ arguments: [String], with python: String, environment: [String: String] = [:]
+    _ script: String, _ arguments: [String], with program: String, _ options: [String] = [],
+    environment: [String: String] = [:]
   ) async throws -> (code: Int32, output: String) {
     let file = FileManager.default.temporaryDirectory.appending(path: "errand-\(script)-\(UUID().uuidString).log")
     try Data().write(to: file)
@@ -44,7 +48,7 @@ enum Clients {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/timeout")
     let path = packageFolder.appending(path: "Tests/Clients/\(script)").path
-    process.arguments = ["--kill-after=20s", "\(minutes)m", python, path] + arguments
+    process.arguments = ["--kill-after=20s", "\(minutes)m", program] + options + [path] + arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     (process.standardOutput, process.standardError, process.standardInput) = (handle, handle, FileHandle.nullDevice)
     let ended = AsyncStream<Int32> { continuation in
