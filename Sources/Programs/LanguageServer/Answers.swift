@@ -95,8 +95,7 @@ extension LanguageServer {
       item["sortText"] = .string("\(rank) \(completion.label)")
       var edit = completion.edit
       if !client.takesSnippets {
-        // A client as simple as that may take a line break for a character, as Vim's completion does.
-        edit.text = String(edit.text.prefix { !$0.isNewline })
+        edit.text = completion.plainText
       } else if let selection = completion.selection {
         edit.text = Self.snippet(edit.text, selection)
         item["insertTextFormat"] = .int(2)
@@ -326,6 +325,16 @@ extension LanguageServer {
 extension String {
   fileprivate func hasPart(_ part: String) -> Bool {
     part.isEmpty || utf8.indices.contains { utf8[$0...].starts(with: part.utf8) }
+  }
+}
+
+extension Completion {
+  /// The text for a client that can only put it in as it is, with the cursor at its end: up to where the cursor belongs,
+  /// and one line, because such clients don't break lines.
+  fileprivate var plainText: String {
+    let text =
+      selection.map { String(decoding: Array(edit.text.utf8).prefix($0.lowerBound), as: UTF8.self) } ?? edit.text
+    return String(text.prefix { $0 != "\n" })
   }
 }
 
