@@ -4,8 +4,8 @@
 .PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak cluster-soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
-# What only the tests need: a browser, a database, an editor, and Python for clients that others wrote.
-TEST_PACKAGES := chromium chromium-driver neovim postgresql python3-selenium python3-venv
+# What only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
+TEST_PACKAGES := chromium chromium-driver fish neovim postgresql python3-selenium python3-venv zsh
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libpq-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
 # What is shipped. Benchmarks are built the same way, so that nothing is built twice.
 RELEASE := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -s

@@ -241,7 +241,7 @@ let package = Package(
             "ActionKit", "Agent", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions",
             "PluginList", "Recipes", "RunState",
           ]),
-        .tests(of: "CommandLineParser", "Basics", "ProcessTestKit"),
+        .tests(of: "CommandLineParser", "Basics"),
         .tests(of: "LanguageServer", "ActionKit", "Basics", "PluginList", "RecipeEditing", "Recipes"),
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",

@@ -1,5 +1,5 @@
-// A command line is described once, as a tree of commands; parsing, help pages, suggestions and the completion scripts
-// of three shells are all read from that description.
+// A command line is described once, as a tree of commands; parsing, help pages, suggestions and completion in
+// three shells are all read from that description.
 //
 // The grammar: `program [command…] [option…] [argument…]`, options and arguments in any order. An option is `--name`,
 // `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`, or several flags in one, `-qv`. After `--` everything is an
@@ -52,6 +52,8 @@ package struct Command: Sendable {
     case timestamp
     /// One of a few words.
     case choice([String])
+    /// The name of something that there is, or the beginning of one; any text is taken.
+    case name(Named)
     /// The path of a file; the shell completes it.
     case file
     /// The path of a folder; the shell completes it.

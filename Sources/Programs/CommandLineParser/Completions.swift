@@ -1,7 +1,14 @@
-// Completion scripts. All three work alike: a loop walks over the words before the cursor and keeps in `at` the command
-// that they lead to, as its words, each after a blank (" runs list", empty for the program); a table says for each
-// command and word where it leads, and which options swallow the word after them. A second table offers the words that
-// may follow. Values that are paths are left to the shell.
+// Completion scripts. A script has no words of its own: it hands what was typed to `program completions SHELL -- …`, and
+// puts the answer on the line. So all shells offer the same, and a script stays right when the program is replaced.
+//
+// The first line of an answer says what it is: `words`, each on a line of its own; `open`, the same, but none is the whole
+// of its argument, so that no blank follows; or `files` and `folders`, which the shell finds. zsh and fish show a summary
+// beside a word; it stands after a colon for zsh and after a tab for fish. Nothing in an answer is evaluated by a script:
+// names of runs and files are data, also when they look like commands. Words with control characters are left out.
+//
+// zsh and fish hand over the words of the line without their quotes, and put quotes around what they get. bash hands over the characters at which it breaks
+// words, and the line, which is split here: bash replaces only what stands after the last of these characters, or in an
+// open quote, and inserts as it is what it gets.
 
 /// A shell for which a completion script can be written.
 package enum Shell: String, CaseIterable, Sendable {
@@ -16,252 +23,183 @@ package enum Shell: String, CaseIterable, Sendable {
 extension Command {
   /// The script that completes this program's command line.
   package func completions(for shell: Shell) -> String {
-    let script = CompletionScript(program: name, routes: Route(self).all())
+    // Letters, digits and underscores.
+    let function = "_" + String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
+    let head = "# Completes \(name) in \(shell.rawValue); made by '\(name) completions \(shell.rawValue)'."
     return switch shell {
-    case .bash: script.bash
-    case .zsh: script.zsh
-    case .fish: script.fish
+    case .bash:
+      """
+      \(head)
+      \(function)() {
+        local kind=
+        COMPREPLY=()
+        { IFS= read -r kind; mapfile -t COMPREPLY; } < <(
+          command \(name) completions bash -- "$COMP_WORDBREAKS" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+        case $kind in
+          files) compopt -o default ;;
+          folders) compopt -o dirnames ;;
+          open) compopt -o nospace -o nosort ;;
+          words) compopt -o nosort ;;
+        esac 2>/dev/null
+      }
+      complete -F \(function) \(name)
+      """
+    case .zsh:
+      """
+      #compdef \(name)
+      \(head)
+      \(function)() {
+        local kind
+        local -a answer
+        answer=("${(@f)$(command \(name) completions zsh -- "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
+        kind=$answer[1]
+        shift answer
+        case $kind in
+          files) compset -P '--*='; _files ;;
+          folders) compset -P '--*='; _files -/ ;;
+          open) _describe -V word answer -S '' ;;
+          words) (( $#answer )) && _describe -V word answer ;;
+        esac
+      }
+      if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+        \(function) "$@"
+      else
+        compdef \(function) \(name)
+      fi
+      """
+    case .fish:
+      """
+      \(head)
+      function _\(function)
+        set -l words (commandline -opc)
+        set -e words[1]
+        set -l word (commandline -ct)
+        switch "$word"
+          case "'*" '"*'
+            set word (string sub -s 2 -- "$word")
+          case '*'
+            set word (string unescape -- "$word")
+        end
+        set -l answer (command \(name) completions fish -- $words "$word" 2>/dev/null)
+        set -l kind "$answer[1]"
+        set -e answer[1]
+        switch $kind
+          case files
+            __fish_complete_path "$word"
+          case folders
+            __fish_complete_directories "$word"
+          case '*'
+            printf '%s\\n' $answer
+        end
+      end
+      complete -c \(name) -f -k -a '(_\(function))'
+      """
     }
   }
 }
 
-private struct CompletionScript {
-  let program: String
-  let routes: [Route]
+/// What a script asks, and the form in which it gets the answer.
+package struct ShellCompletion: Sendable {
+  /// The words after the program's name, of which the last is the one at the cursor.
+  package let words: [String]
+  private let shell: Shell
+  private let line: BashLine?
 
-  /// The name of the program's function: letters, digits and underscores.
-  private var function: String {
-    "_" + String(program.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
+  /// - Parameter given: The words that the script hands over.
+  package init(_ shell: Shell, _ given: [String]) {
+    self.shell = shell
+    line = shell == .bash ? BashLine(given.last ?? "", breaks: given.dropLast().last ?? "") : nil
+    words = Array((line?.words ?? given).dropFirst(line == nil ? 0 : 1))
   }
 
-  // MARK: Bash
-
-  var bash: String {
-    """
-    # Completes \(program) in bash; made by '\(program) completions bash'.
-    \(function)() {
-      local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} at= index=1 words=
-      COMPREPLY=()
-      while (( index < COMP_CWORD )); do
-        case "$at ${COMP_WORDS[index]}" in
-    \(table(indent: 6, steps { "at=\(quoted($0))" }, skips: "(( index += 1 ))"))
-        esac
-        (( index += 1 ))
-      done
-      if (( COMP_CWORD > 1 )); then
-        case "$at $previous" in
-    \(table(indent: 6, values { bashValue($0) }))
-        esac
-      fi
-      case "$at" in
-    \(table(indent: 4, routes.map { route in
-      let paths = takesPaths(route) ? "; [[ $current == -* ]] || \(bashPaths("-f"))" : ""
-      return ([at(route)], "words=\(quoted(offers(route).map(\.name).joined(separator: " ")))\(paths)")
-    }))
-      esac
-      COMPREPLY+=($(compgen -W "$words" -- "$current"))
+  /// The answer, with a line break at its end.
+  ///
+  /// - Parameter listed: What the program lists for the name at the cursor.
+  package func answer(_ listed: [Candidate], at unfinished: UnfinishedLine) -> String {
+    let candidates = unfinished.offers + listed
+    let fitting = candidates.filter { $0.word.hasPrefix(unfinished.value) }
+    if fitting.isEmpty, let path = unfinished.path { return "\(path)\n" }
+    // zsh and fish may find more among all of them than those that begin so.
+    let shown = shell == .bash ? fitting : candidates
+    let kind = shown.contains { $0.isOpen } ? "open" : "words"
+    let lines = shown.compactMap { candidate -> String? in
+      let word = unfinished.lead + candidate.word
+      guard !word.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return nil }
+      switch shell {
+      case .bash: return line?.insertion(of: word)
+      case .zsh: return word.escaping(["\\", ":"]) + (candidate.summary.isEmpty ? "" : ":\(candidate.summary)")
+      case .fish: return word + (candidate.summary.isEmpty ? "" : "\t\(candidate.summary)")
+      }
     }
-    complete -F \(function) \(program)
-    """
+    return ([kind] + lines).map { "\($0)\n" }.joined()
   }
+}
 
-  private func bashValue(_ form: Command.Form) -> String {
-    switch form {
-    case .choice(let choices):
-      "COMPREPLY=($(compgen -W \(quoted(choices.joined(separator: " "))) -- \"$current\")); return"
-    case .file: "\(bashPaths("-f")); return"
-    case .folder: "\(bashPaths("-d")); return"
-    case .text, .int, .duration, .timestamp: "return"
-    }
-  }
+/// A command line as bash has it, up to the cursor.
+struct BashLine {
+  /// The words without their quotes; the last is the one at the cursor.
+  private(set) var words = [""]
+  /// The quote that is open at the cursor.
+  private var quote: Character?
+  /// How many characters of the last word stay on the line, before what is replaced.
+  private var kept = 0
 
-  /// Names with blanks stay whole, and folders get their slash.
-  private func bashPaths(_ kind: String) -> String {
-    "{ compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen \(kind) -- \"$current\"); }"
-  }
-
-  // MARK: Zsh
-
-  var zsh: String {
-    """
-    #compdef \(program)
-    # Completes \(program) in zsh; made by '\(program) completions zsh'.
-    \(function)() {
-      local at= index=2
-      local -a commands options
-      while (( index < CURRENT )); do
-        case "$at $words[index]" in
-    \(table(indent: 6, steps { "at=\(quoted($0))" }, skips: "(( index += 1 ))"))
-        esac
-        (( index += 1 ))
-      done
-      if (( CURRENT > 2 )); then
-        case "$at $words[CURRENT-1]" in
-    \(table(indent: 6, values { zshValue($0) }))
-        esac
-      fi
-      case "$at" in
-    \(table(indent: 4, routes.map { route in
-      let (commands, options) = (commandOffers(route), optionOffers(route))
-      let paths = takesPaths(route) ? "; [[ $PREFIX == -* ]] || _files" : ""
-      return ([at(route)], "commands=(\(zshList(commands))) options=(\(zshList(options)))\(paths)")
-    }))
-      esac
-      if [[ $PREFIX == -* ]]; then
-        _describe -o option options
-      else
-        (( $#commands )) && _describe command commands
-      fi
-      return 0
-    }
-    if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
-      \(function) "$@"
-    else
-      compdef \(function) \(program)
-    fi
-    """
-  }
-
-  private func zshValue(_ form: Command.Form) -> String {
-    switch form {
-    case .choice(let choices): "compadd -- \(choices.map(quoted).joined(separator: " ")); return"
-    case .file: "_files; return"
-    case .folder: "_files -/; return"
-    case .text, .int, .duration, .timestamp: "return"
-    }
-  }
-
-  private func zshList(_ offers: [Offer]) -> String {
-    offers.map { quoted("\($0.name.replacing(":", "\\:")):\($0.summary)") }.joined(separator: " ")
-  }
-
-  // MARK: Fish
-
-  var fish: String {
-    var lines = [
-      """
-      # Completes \(program) in fish; made by '\(program) completions fish'.
-      function _\(function)_at
-        set -l at
-        set -l words (commandline -opc)
-        set -e words[1]
-        while set -q words[1]
-          switch "$at $words[1]"
-      \(fishTable(indent: 6))
-          end
-          set -e words[1]
-        end
-        test "$at" = "$argv[1]"
-      end
-      complete -c \(program) -f
-      """
-    ]
-    for route in routes {
-      let start = "complete -c \(program) -n \(fishQuoted("_\(function)_at \(fishQuoted(at(route)))"))"
-      lines += commandOffers(route).map { "\(start) -a \($0.name) -d \(fishQuoted($0.summary))" }
-      if takesPaths(route) { lines.append("\(start) -F") }
-      lines += (route.options + [Command.help]).map { option in
-        var line = "\(start) -l \(option.name)" + (option.short.map { " -s \($0)" } ?? "")
-        switch option.value?.form {
-        case nil: break
-        case .choice(let choices): line += " -x -a \(fishQuoted(choices.joined(separator: " ")))"
-        case .file: line += " -r -F"
-        case .folder: line += " -x -a '(__fish_complete_directories)'"
-        case .text, .int, .duration, .timestamp: line += " -x"
+  init(_ text: String, breaks: String) {
+    var isWord = false
+    var isEscaped = false
+    for character in text {
+      if isEscaped {
+        isEscaped = false
+      } else if character == "\\", quote != "'" {
+        // Within double quotes some backslashes stand for themselves, which no name here needs.
+        isEscaped = true
+        continue
+      } else if let open = quote {
+        if character == open {
+          quote = nil
+          kept = words[words.count - 1].count
+          continue
         }
-        return line + " -d \(fishQuoted(option.summary))"
-      }
-    }
-    return lines.joined(separator: "\n")
-  }
-
-  private func fishTable(indent: Int) -> String {
-    let blanks = String(repeating: " ", count: indent)
-    let rows = steps { "set at \(fishQuoted($0))" } + [(skipping, "set -e words[1]")]
-    return rows.filter { !$0.0.isEmpty }
-      .map { "\(blanks)case \($0.0.map(fishQuoted).joined(separator: " "))\n\(blanks)  \($0.1)" }
-      .joined(separator: "\n")
-  }
-
-  // MARK: Tables
-
-  /// The words that may be at the cursor.
-  private struct Offer {
-    var name: String
-    var summary: String
-  }
-
-  private func at(_ route: Route) -> String { route.path.map { " " + $0 }.joined() }
-
-  private func commandOffers(_ route: Route) -> [Offer] {
-    route.command.subcommands.map { Offer(name: $0.name, summary: $0.summary) }
-  }
-
-  private func optionOffers(_ route: Route) -> [Offer] {
-    (route.options + [Command.help]).map { Offer(name: "--\($0.name)", summary: $0.summary) }
-  }
-
-  private func offers(_ route: Route) -> [Offer] { commandOffers(route) + optionOffers(route) }
-
-  private func takesPaths(_ route: Route) -> Bool {
-    route.command.arguments.contains { argument in
-      switch argument.form {
-      case .file, .folder: true
-      default: false
-      }
-    }
-  }
-
-  /// Rows that lead from one command to another.
-  private func steps(_ action: (String) -> String) -> [([String], String)] {
-    routes.dropFirst().map { ([at($0)], action(at($0))) }
-  }
-
-  /// The spellings of the options that have a value, each after its command.
-  private func spellings(_ option: Command.Option, _ route: Route) -> [String] {
-    (["--\(option.name)"] + (option.short.map { ["-\($0)"] } ?? [])).map { "\(at(route)) \($0)" }
-  }
-
-  private var skipping: [String] {
-    routes.flatMap { route in route.options.filter { $0.value != nil }.flatMap { spellings($0, route) } }
-  }
-
-  /// Rows that offer the values of options; a name means the same below the command that declares it.
-  private func values(_ action: (Command.Form) -> String) -> [([String], String)] {
-    var rows: [(names: [String], action: String)] = []
-    for route in routes {
-      for option in route.options {
-        guard let value = option.value else { continue }
-        let action = action(value.form)
-        if let row = rows.firstIndex(where: { $0.action == action }) {
-          rows[row].names += spellings(option, route)
-        } else {
-          rows.append((spellings(option, route), action))
+      } else if character == "'" || character == "\"" {
+        quote = character
+        isWord = true
+        kept = words[words.count - 1].count
+        continue
+      } else if character.isWhitespace {
+        if isWord {
+          words.append("")
+          kept = 0
         }
+        isWord = false
+        continue
+      } else if breaks.contains(character) {
+        kept = words[words.count - 1].count + 1
+      }
+      isWord = true
+      words[words.count - 1].append(character)
+    }
+  }
+
+  /// What stands for a word on the line, without what stays there; nil if it can't be written in the open quote.
+  func insertion(of word: String) -> String? {
+    let rest = String(word.dropFirst(kept))
+    switch quote {
+    case "'": return rest.reduce(into: "") { $0 += $1 == "'" ? "'\\''" : String($1) }
+    // The history would take the place of a `!`, which a backslash doesn't prevent without staying itself.
+    case "\"": return rest.contains("!") ? nil : rest.escaping(["\\", "\"", "$", "`"])
+    default:
+      let plain = Set("_./:=@%+,-")
+      return rest.reduce(into: "") { text, character in
+        let isPlain = character.isLetter || character.isNumber || plain.contains(character)
+        text += isPlain ? String(character) : "\\\(character)"
       }
     }
-    return rows.map { ($0.names, $0.action) }
-  }
-
-  /// The arms of a `case` in bash and zsh.
-  private func table(indent: Int, _ rows: [([String], String)], skips: String? = nil) -> String {
-    let blanks = String(repeating: " ", count: indent)
-    return (rows + (skips.map { [(skipping, $0)] } ?? []))
-      .filter { !$0.0.isEmpty }
-      .map { "\(blanks)\($0.0.map(quoted).joined(separator: " | "))) \($0.1) ;;" }
-      .joined(separator: "\n")
-  }
-
-  private func quoted(_ text: String) -> String { "'" + text.replacing("'", "'\\''") + "'" }
-
-  private func fishQuoted(_ text: String) -> String {
-    "'" + text.replacing("\\", "\\\\").replacing("'", "\\'") + "'"
   }
 }
 
 extension String {
-  /// The text with each occurrence of a character replaced.
-  fileprivate func replacing(_ character: Character, _ replacement: String) -> String {
-    reduce(into: "") { $0 += $1 == character ? replacement : String($1) }
+  /// The text with a backslash before some characters.
+  fileprivate func escaping(_ characters: Set<Character>) -> String {
+    reduce(into: "") { $0 += characters.contains($1) ? "\\\($1)" : String($1) }
   }
 }

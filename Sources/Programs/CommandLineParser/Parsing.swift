@@ -192,6 +192,7 @@ private struct Parser {
   private func check(_ text: String, _ form: Command.Form, for name: String) throws(UsageError) {
     switch form {
     case .text: break
+    case .name(let named) where !named.isPath: break
     case .int(let range):
       guard let number = Int(text) else { throw error("'\(name)' must be a whole number, but is '\(text)'") }
       guard range.contains(number) else {
@@ -211,7 +212,7 @@ private struct Parser {
         let hint = text.nearest(among: choices).map { "; did you mean '\($0)'?" } ?? ""
         throw error("'\(name)' must be \(list(choices)), but is '\(text)'\(hint)")
       }
-    case .file, .folder:
+    case .name, .file, .folder:
       guard !text.isEmpty else { throw error("'\(name)' must be a path, but is empty") }
     }
   }

@@ -14,7 +14,8 @@ let program = Command(
       "token-file", "FILE", "With --remote: a file with the token, which only you may read ($ERRAND_TOKEN_FILE).", .file
     ),
     .option(
-      "token-secret", "NAME", "With --remote: the secret that is the token, from the sources of errand.yaml.", .text),
+      "token-secret", "NAME", "With --remote: the secret that is the token, from the sources of errand.yaml.",
+      .name(.secret)),
     .flag("quiet", short: "q", "Prints only results and errors."),
     .flag("verbose", short: "v", "Prints more."),
     .flag("no-color", "Uses no colours."),
@@ -35,13 +36,14 @@ let program = Command(
 let inputOptions: [Command.Option] = [
   .option(
     "input", short: "i", "NAME=VALUE",
-    "An input: a value, JSON for lists and maps, @FILE for a file's text, @secret:NAME for a secret.", repeats: true),
+    "An input: a value, JSON for lists and maps, @FILE for a file's text, @secret:NAME for a secret.",
+    .name(.input), repeats: true),
   .option("inputs", "FILE", "Inputs from a JSON or YAML file.", .file),
 ]
 
 private let overrides = Command.Option.option(
   "set", "PATH=VALUE", "Overrides one setting, such as connections.markbook.baseURL=http://127.0.0.1:8081.",
-  repeats: true)
+  .name(.setting), repeats: true)
 
 let runKey = Command.Option.option(
   "key", "KEY", "Starts no second run of the recipe with the same key, and shows the run that has it.", .text)
@@ -49,7 +51,8 @@ let runKey = Command.Option.option(
 private let runCommand = Command(
   "run", "Runs a recipe and shows its progress.",
   arguments: [
-    .required("recipe", "The recipe's file; with --remote, the name of a recipe that is served there.", .file)
+    .required(
+      "recipe", "The recipe's file; with --remote, the name of a recipe that is served there.", .name(.recipeFile))
   ],
   options: inputOptions + [
     .flag("sandbox", "Runs against made-up services in this process, with a state that is thrown away."),
@@ -77,7 +80,10 @@ private let runCommand = Command(
 
 private let checkCommand = Command(
   "check", "Finds every fault in recipes without running them.",
-  arguments: [.repeated("recipe", "The recipes; those of the configured folders if none is given.", .file, atLeast: 0)],
+  arguments: [
+    .repeated(
+      "recipe", "The recipes; those of the configured folders if none is given.", .name(.recipeFile), atLeast: 0)
+  ],
   options: [
     .option("format", "FORMAT", "How faults are written.", .choice(["text", "json", "github", "sarif"]))
   ],
@@ -88,7 +94,10 @@ private let checkCommand = Command(
 
 private let lintCommand = Command(
   "lint", "Finds what could be simpler or safer in recipes that check: hints, and no errors.",
-  arguments: [.repeated("recipe", "The recipes; those of the configured folders if none is given.", .file, atLeast: 0)],
+  arguments: [
+    .repeated(
+      "recipe", "The recipes; those of the configured folders if none is given.", .name(.recipeFile), atLeast: 0)
+  ],
   options: [
     .option("format", "FORMAT", "How hints are written.", .choice(["text", "json", "github", "sarif"])),
     .flag("strict", "Exits with 1 if there is a hint."),
@@ -100,7 +109,7 @@ private let lintCommand = Command(
 
 private let planCommand = Command(
   "plan", "Shows what a run would change: reads for real, and writes nothing.",
-  arguments: [.required("recipe", "The recipe's file.", .file)],
+  arguments: [.required("recipe", "The recipe's file.", .name(.recipeFile))],
   options: inputOptions + [
     .flag("sandbox", "Plans against made-up services in this process."),
     overrides,
@@ -116,7 +125,9 @@ private let planCommand = Command(
 private let testCommand = Command(
   "test", "Tests recipes: in sandboxes, on a clock of their own, so that days pass in milliseconds.",
   arguments: [
-    .repeated("file", "The test files; those in the folder 'tests' of the recipes if none is given.", .file, atLeast: 0)
+    .repeated(
+      "file", "The test files; those in the folder 'tests' of the recipes if none is given.", .name(.testFile),
+      atLeast: 0)
   ],
   options: [
     .option("format", "FORMAT", "How outcomes are written.", .choice(["text", "json", "junit", "github"])),
@@ -151,7 +162,7 @@ private let serveCommand = Command(
 
 private let actionsCommand = Command(
   "actions", "Lists the actions, or shows one with its fields.",
-  arguments: [.optional("name", "A plugin, or an action such as markbook.getMarkbook.", .text)],
+  arguments: [.optional("name", "A plugin, or an action such as markbook.getMarkbook.", .name(.pluginOrAction))],
   options: [.flag("json", "Prints JSON, with JSON Schema for inputs.")],
   examples: [.init("actions markbook.putStudentResult", "Shows its inputs, outputs and an example.")])
 
@@ -166,7 +177,10 @@ private let evalCommand = Command(
 
 private let graphCommand = Command(
   "graph", "Draws a recipe's steps and the data between them, or their outcomes in a run.",
-  arguments: [.required("subject", "A recipe's file, or a run: its id, the beginning or end of it, or last.", .file)],
+  arguments: [
+    .required(
+      "subject", "A recipe's file, or a run: its id, the beginning or end of it, or last.", .name(.recipeFileOrRun))
+  ],
   options: [
     .option(
       "format", "FORMAT", "text (if left out), mermaid, dot for Graphviz, or svg, which Graphviz draws.",
@@ -188,7 +202,7 @@ private let newCommand = Command(
       ],
       options: [
         .option("from", "TEMPLATE", "The template to start from.", .choice(RecipeTemplates.all.map(\.name))),
-        .option("uses", "ACTION", "The action to start from, such as markbook.getMarkbook.", .text),
+        .option("uses", "ACTION", "The action to start from, such as markbook.getMarkbook.", .name(.action)),
         .option("cron", "TIMES", "With --uses: when it runs on its own, such as '30 17 * * FRI'.", .text),
         .option("from-crontab", "FILE", "A crontab, each line of which becomes a recipe; - for standard input.", .file),
         .flag(
@@ -203,7 +217,7 @@ private let newCommand = Command(
       ]),
     Command(
       "test", "Writes a test of a recipe that passes, to go on from.",
-      arguments: [.required("recipe", "The recipe's file.", .file)],
+      arguments: [.required("recipe", "The recipe's file.", .name(.recipeFile))],
       examples: [.init("new test recipes/weekly.yaml", "Writes recipes/tests/weekly.test.yaml.")]),
     Command(
       "shape", "Prints the types of samples of JSON, to put under 'shape' of a step.",
@@ -243,7 +257,7 @@ private let lspCommand = Command(
 
 private let sandboxCommand = Command(
   "sandbox", "Keeps a plugin's made-up service running, to try recipes and programs against.",
-  arguments: [.required("plugin", "The plugin.", .text)],
+  arguments: [.required("plugin", "The plugin.", .name(.plugin))],
   options: [.option("port", "PORT", "The port on 127.0.0.1; any free one if left out.", .int(0...65_535))],
   examples: [.init("sandbox markbook --port 8081", "Then run with --set connections.markbook.baseURL=….")])
 
@@ -263,7 +277,9 @@ private let tokenCommand = Command(
           "scope", "SCOPE", "What the token allows; repeat it for more scopes. Default: read.",
           .choice(TokenScope.allCases.map(\.rawValue)),
           repeats: true),
-        .option("recipe", "NAME", "Limits the token to this recipe; repeat it for more recipes.", .text, repeats: true),
+        .option(
+          "recipe", "NAME", "Limits the token to this recipe; repeat it for more recipes.", .name(.recipe),
+          repeats: true),
         .option("expires", "DURATION", "How long the token is valid, such as 90d. Default: for ever.", .text),
       ],
       examples: [
@@ -273,12 +289,12 @@ private let tokenCommand = Command(
     Command(
       "list", "Lists the tokens, with what they allow.", options: [.flag("json", "Prints JSON.")]),
     Command(
-      "revoke", "Revokes a token at once.", arguments: [.required("name", "The token's name.", .text)],
+      "revoke", "Revokes a token at once.", arguments: [.required("name", "The token's name.", .name(.token))],
       examples: [.init("token revoke phone", "The phone can no longer log in or use the API.")]),
   ])
 
 private let workerArgument = Command.Argument.required(
-  "worker", "The worker: its name, or its id if several have that name.", .text)
+  "worker", "The worker: its name, or its id if several have that name.", .name(.worker))
 
 private let workersCommand = Command(
   "workers", "Lists, drains and evicts the agents that share a state in PostgreSQL.",
@@ -309,7 +325,9 @@ private let secretsCommand = Command(
     Command(
       "check", "Shows which recipes need which secrets, where each comes from, and what is missing or faulty.",
       arguments: [
-        .repeated("recipe", "The recipes; those of the folders of errand.yaml if none is given.", .file, atLeast: 0)
+        .repeated(
+          "recipe", "The recipes; those of the folders of errand.yaml if none is given.", .name(.recipeFile), atLeast: 0
+        )
       ],
       options: [.flag("json", "Prints JSON.")],
       examples: [.init("secrets check", "Exits with 1 if a secret is missing or a source is faulty.")])
@@ -360,7 +378,10 @@ private let doctorCommand = Command(
 
 private let completionsCommand = Command(
   "completions", "Prints the completion script of a shell.",
-  arguments: [.required("shell", "bash, zsh or fish.", .choice(Shell.allCases.map(\.rawValue)))],
+  arguments: [
+    .required("shell", "bash, zsh or fish.", .choice(Shell.allCases.map(\.rawValue))),
+    .repeated("word", "What is typed so far, as the script hands it over: prints what may follow.", .text),
+  ],
   examples: [.init("completions bash", "Prints it; save it in ~/.local/share/bash-completion/completions/errand.")])
 
 private let manualCommand = Command(
@@ -374,7 +395,8 @@ private let manualCommand = Command(
 private let helpCommand = Command(
   "help", "Tells about a command, or about a key of a recipe, of a test or of errand.yaml, with an example.",
   arguments: [
-    .repeated("topic", "A command such as run, or a key such as retry; all topics if left out.", .text, atLeast: 0)
+    .repeated(
+      "topic", "A command such as run, or a key such as retry; all topics if left out.", .name(.topic), atLeast: 0)
   ],
   examples: [
     .init("help retry", "Shows what the key means, what it takes, and an example."),

@@ -3,8 +3,10 @@ import RunState
 
 // The commands that show and steer runs and schedules.
 
-private let runArgument = Command.Argument.required(
-  "run", "The run: its id, the beginning or end of it, a recipe's name, last or last:RECIPE.", .text)
+private func run(_ runs: Named.Runs = .all) -> Command.Argument {
+  .required(
+    "run", "The run: its id, the beginning or end of it, a recipe's name, last or last:RECIPE.", .name(.run(runs)))
+}
 private let json = Command.Option.flag("json", "Prints JSON.")
 private let finalJSON = Command.Option.flag("json", "Prints one JSON document when the run is over.")
 
@@ -15,12 +17,12 @@ let runsCommand = Command(
       "list", "Lists the open runs with what they wait for, and the latest finished ones.",
       options: [
         .option("limit", short: "n", "COUNT", "At most that many finished runs (20).", .int(1...10_000)),
-        .option("recipe", "NAME", "Only runs of that recipe.", .text),
+        .option("recipe", "NAME", "Only runs of that recipe.", .name(.recipe)),
         .option(
           "status", "STATUS", "Only runs with that status.", .choice(RunStatus.allCases.map(\.rawValue)), repeats: true),
         .option("since", "TIME", "Only runs created since then: 2026-11-20, '2026-11-20 17:30', 17:30 or 7d.", .text),
         .option("until", "TIME", "Only runs created before then.", .text),
-        .option("after", "RUN", "The next page: the finished runs after that one.", .text), json,
+        .option("after", "RUN", "The next page: the finished runs after that one.", .name(.run(.ended))), json,
       ],
       examples: [
         .init("runs list --status failed --since 7d", "Shows what went wrong in the last week."),
@@ -28,46 +30,53 @@ let runsCommand = Command(
       ]),
     Command(
       "start", "Starts a recipe that an agent serves, by its name.",
-      arguments: [.required("recipe", "The recipe's name.", .text)], options: inputOptions + [runKey],
+      arguments: [.required("recipe", "The recipe's name.", .name(.recipe))], options: inputOptions + [runKey],
       examples: [
         .init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent runs."),
         .init("runs start weekly-report -i week=46 --key week-46", "Starts one run, however often it is repeated."),
       ]),
     Command(
       "show", "Shows one run with its cause, steps, inputs and outputs, or the input and output of one step.",
-      arguments: [runArgument, .optional("step", "The step's path, such as put[3]/write.", .text)], options: [json],
+      arguments: [run(), .optional("step", "The step's path, such as put[3]/write.", .name(.step(.begun)))],
+      options: [json],
       examples: [
         .init("runs show last", "Shows the run that was started last."),
         .init("runs show last:weekly-report averages", "Shows what a step got and gave."),
       ]),
     Command(
       "delete", "Deletes a run that has ended, with its values and what its commands printed.",
-      arguments: [runArgument], examples: [.init("runs delete 8f3a21", "Leaves nothing of it in the state.")]),
+      arguments: [run(.ended)], examples: [.init("runs delete 8f3a21", "Leaves nothing of it in the state.")]),
     Command(
       "logs", "Shows the attempts of one run with their requests and what their programs printed.",
       arguments: [
-        runArgument,
-        .optional("step", "The step's path, such as backup or put[3]/write; all steps if left out.", .text),
+        run(),
+        .optional(
+          "step", "The step's path, such as backup or put[3]/write; all steps if left out.",
+          .name(.step(.begun))),
       ],
       options: [
         .flag("follow", "Shows what comes until the run ends; with --json each line as an object."), json,
       ],
       examples: [.init("runs logs last backup --follow", "Shows what the step 'backup' prints.")]),
-    Command("follow", "Follows a run that the folder's agent is running.", arguments: [runArgument]),
+    Command("follow", "Follows a run that the folder's agent is running.", arguments: [run(.open)]),
     Command(
       "resume", "Resumes an interrupted or paused run, or all interrupted runs.",
       arguments: [
-        .optional("run", "The run, as for show; all open runs that aren't paused if left out.", .text)
+        .optional(
+          "run", "The run, as for show; all open runs that aren't paused if left out.",
+          .name(.run(.resumable)))
       ],
       options: [finalJSON]),
     Command(
       "pause", "Pauses a run: no further step begins until it is resumed.",
-      arguments: [runArgument], options: [.option("reason", "TEXT", "The reason to record.", .text)],
+      arguments: [run(.open)], options: [.option("reason", "TEXT", "The reason to record.", .text)],
       examples: [.init("runs pause 0199a --reason 'The service is being moved.'", "Holds it until runs resume.")]),
     Command(
       "retry", "Retries a run that ended badly: a new run keeps what succeeded.",
       arguments: [
-        runArgument, .optional("step", "With --output: the step's path; not needed if only one is meant.", .text),
+        run(.endedBadly),
+        .optional(
+          "step", "With --output: the step's path; not needed if only one is meant.", .name(.step(.begun))),
       ],
       options: [
         finalJSON,
@@ -82,13 +91,14 @@ let runsCommand = Command(
       ]),
     Command(
       "cancel", "Ends a run: what is in flight finishes, then its finally steps run.",
-      arguments: [runArgument], options: [.option("reason", "TEXT", "The reason to record.", .text)]),
+      arguments: [run(.open)], options: [.option("reason", "TEXT", "The reason to record.", .text)]),
     Command(
       "resolve", "Records the outcome of uncertain steps, so that their run can resume.",
       arguments: [
-        runArgument,
+        run(.uncertain),
         .repeated(
-          "step", "The steps' paths, such as put[3]/write; put[*]/write names those of all items.", .text, atLeast: 1),
+          "step", "The steps' paths, such as put[3]/write; put[*]/write names those of all items.",
+          .name(.step(.uncertain)), atLeast: 1),
       ],
       options: [
         .flag("done", "They were done."),
@@ -108,8 +118,8 @@ let runsCommand = Command(
     Command(
       "signal", "Sends an event to a run that waits for it, or to the first run that takes it.",
       arguments: [
-        .required("run", "The run, as for show; or any.", .text),
-        .required("event", "The event's name, as recipes wait for it.", .text),
+        .required("run", "The run, as for show; or any.", .name(.run(.waiting))),
+        .required("event", "The event's name, as recipes wait for it.", .name(.event)),
       ],
       options: [
         .option("data", "JSON", "What the event carries: JSON, or @FILE.", .text),
@@ -127,7 +137,7 @@ private func deciding(_ name: String, _ summary: String) -> Command {
   Command(
     name, summary,
     arguments: [
-      runArgument, .optional("step", "The step that asks; not needed if only one does.", .text),
+      run(.asking), .optional("step", "The step that asks; not needed if only one does.", .name(.step(.asking))),
     ],
     options: [
       .option("by", "NAME", "Who decides ($USER, or the account's name).", .text),
@@ -136,10 +146,14 @@ private func deciding(_ name: String, _ summary: String) -> Command {
     examples: [.init("runs \(name) 0199a --comment 'As agreed on the phone.'", "Decides, and says why.")])
 }
 
-private let scheduleArgument = Command.Argument.required(
-  "schedule", "The recipe's name; with the entry's id after a slash if it has several.", .text)
+private func schedule(isPaused: Bool? = nil) -> Command.Argument {
+  .required(
+    "schedule", "The recipe's name; with the entry's id after a slash if it has several.",
+    .name(.schedule(isPaused: isPaused)))
+}
 private let anySchedule = Command.Argument.optional(
-  "schedule", "The recipe's name, with the entry's id after a slash if it has several; all if left out.", .text)
+  "schedule", "The recipe's name, with the entry's id after a slash if it has several; all if left out.",
+  .name(.schedule()))
 private let overlap = Command.Option.option(
   "overlap", "POLICY", "What to do while a run is open, instead of what the recipe says.",
   .choice(["skip", "bufferOne", "bufferAll", "cancelOther", "terminateOther", "allowAll"]))
@@ -163,23 +177,23 @@ let scheduleCommand = Command(
       examples: [.init("schedule log weekly-report --from 2026-11-01", "Shows the outcomes of this month's slots.")]),
     Command(
       "pause", "Pauses a schedule: it starts nothing until it is resumed; its slots are recorded as paused.",
-      arguments: [scheduleArgument], options: [.option("note", "TEXT", "The reason to record.", .text)],
+      arguments: [schedule(isPaused: false)], options: [.option("note", "TEXT", "The reason to record.", .text)],
       examples: [.init("schedule pause weekly-report --note 'Holidays.'", "Until schedule resume.")]),
-    Command("resume", "Lets a paused schedule start runs again.", arguments: [scheduleArgument]),
+    Command("resume", "Lets a paused schedule start runs again.", arguments: [schedule(isPaused: true)]),
     Command(
       "reset",
       "Decides the slots again that were decided while the clock was ahead; those that have a run don't start twice.",
-      arguments: [scheduleArgument],
+      arguments: [schedule()],
       examples: [.init("schedule reset weekly-report", "Where 'schedule list' says that nothing starts for some time.")]
     ),
     Command(
-      "trigger", "Starts a schedule's run now, out of turn.", arguments: [scheduleArgument],
+      "trigger", "Starts a schedule's run now, out of turn.", arguments: [schedule()],
       options: inputOptions + [overlap],
       examples: [
         .init("schedule trigger order-received -i number=17 -i total=9.5", "Gives what an event would have brought.")
       ]),
     Command(
-      "backfill", "Starts runs for past slots that have none.", arguments: [scheduleArgument],
+      "backfill", "Starts runs for past slots that have none.", arguments: [schedule()],
       options: [
         .option("from", "TIME", "The first instant: a date, a time of today, both, or RFC 3339.", .text),
         .option("to", "TIME", "The first instant that no longer counts.", .text), overlap,
@@ -192,7 +206,9 @@ let scheduleCommand = Command(
 
 let whyCommand = Command(
   "why", "Explains the state of a run, or why a schedule ran or didn't.",
-  arguments: [.required("subject", "A run, as for runs show; or a recipe or schedule by its name.", .text)],
+  arguments: [
+    .required("subject", "A run, as for runs show; or a recipe or schedule by its name.", .name(.runOrSchedule))
+  ],
   options: [
     .option("at", "TIME", "Of a recipe: when; a date, a time of today, both, or RFC 3339.", .text), json,
   ],

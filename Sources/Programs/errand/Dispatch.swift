@@ -57,10 +57,7 @@ struct Dispatch {
         let manual = parsed["page"].text.flatMap(Manual.init(rawValue:)) ?? .errand
         console.out(String(manual.text(catalog).dropLast()))
         return .done
-      default:
-        let shell = parsed["shell"].text.flatMap(Shell.init(rawValue:)) ?? .bash
-        console.out(program.completions(for: shell))
-        return .done
+      default: return await completions()
       }
     } catch {
       console.error("\(Style.red.applied(to: "error", console.colourError)): \(error.message)")

@@ -221,7 +221,7 @@ struct RunCommand: DispatchedCommand {
         let guess = path[2].nearest(among: schema?.fields.map(\.name) ?? []).map { "; did you mean '\($0)'?" } ?? ""
         throw RuntimeError(.usage, "--set: connection '\(path[1])' has no setting '\(path[2])'\(guess)")
       }
-      if field.isSecret {
+      if field.isSecretSetting {
         throw RuntimeError(
           .usage, "--set: '\(path[2])' is a secret, which the record of the run must not hold; set it in errand.yaml")
       }
@@ -233,7 +233,7 @@ struct RunCommand: DispatchedCommand {
 
 extension FieldSchema {
   /// Whether a value of this setting must not be kept.
-  fileprivate var isSecret: Bool {
+  var isSecretSetting: Bool {
     if case .unless = secrecy { true } else { type.isSecret }
   }
 }

@@ -123,6 +123,29 @@ package struct AgentAccess: Sendable {
     return try result.get()
   }
 
+  /// Asks what changes nothing, and leaves everything as it is: of the agent that holds the folder, or of this process,
+  /// which doesn't become the folder's agent; nil if there is no state yet, or its agent isn't reached at once.
+  package func looking<Output>(
+    _ body: (AgentRequests) async throws(RuntimeError) -> Output
+  ) async throws(RuntimeError) -> Output? {
+    let connection: AgentConnection
+    if FolderLock.isHeld(workspace.stateFolder) {
+      guard let client = try? await AgentClient.connect(workspace.stateFolder, identity: identity, clock: time) else {
+        return nil
+      }
+      connection = .client(client)
+    } else {
+      guard workspace.database != nil || Files.exists(workspace.stateFolder) else { return nil }
+      connection = try await readingConnection()
+    }
+    let result: Result<Output, RuntimeError>
+    do throws(RuntimeError) { result = .success(try await body(AgentRequests(connection: connection))) } catch {
+      result = .failure(error)
+    }
+    await connection.leave()
+    return try result.get()
+  }
+
   /// A connection for a command that only reads, on a read-only disk: writes stay in memory.
   private func readingConnection() async throws(RuntimeError) -> AgentConnection {
     let factory = factory()

@@ -1,60 +1,74 @@
-import ProcessTestKit
-import CommandLineParser
-import Foundation
 import Testing
 
+@testable import CommandLineParser
+
 @Suite struct CompletionsTests {
-  /// What a shell prints for a script.
-  private func output(of shell: String, _ arguments: [String], in folder: URL? = nil) throws -> String {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = [shell] + arguments
-    if let folder { process.currentDirectoryURL = folder }
-    let pipe = launchPipe()
-    (process.standardOutput, process.standardError) = (pipe, pipe)
-    try process.startAlone()
-    let bytes = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    return String(decoding: bytes, as: UTF8.self)
+  /// The answer to a script, of a program that lists nothing but some names.
+  private func answer(_ shell: Shell, _ given: [String], _ listed: [Candidate] = []) -> String {
+    let asked = ShellCompletion(shell, given)
+    return asked.answer(listed, at: UnfinishedLine(asked.words, of: program))
+      .split(separator: "\n", omittingEmptySubsequences: false).dropLast().joined(separator: " | ")
   }
 
   @Test(arguments: [
-    (["ru"], "run runs"), (["runs", ""], "list show --config --quiet --verbose --help"),
-    (["runs", "s"], "show"), (["run", "--f"], "--format"), (["run", "a.yaml", "--format", ""], "text json"),
-    (["run", "--format", "j"], "json"), (["--config", "runs", "se"], "serve"), (["run", "-i", ""], ""),
-    (["--config", "on"], "one.yaml"), (["run", "o"], "one.yaml"), (["check", "one.yaml", "two "], "two words.yaml"),
-    (["serve", "o"], ""),
+    (["ru"], "words | run | runs"), (["runs", "s"], "words | show"), (["runs", "list", "x", ""], "words | --config"),
+    (["runs", ""], "words | list | show"), (["--config", "runs", "se"], "words | serve"),
+    (["run", "--f"], "words | --format"), (["run", "a.yaml", "--format", ""], "words | text | json"),
+    (["run", "--format", "j"], "words | json"), (["run", "--format=j"], "words | json"),
+    (["run", "-i", ""], "words"), (["run", "-qi", ""], "words"), (["run", "--tries", ""], "words"),
+    (["run", ""], "files"), (["run", "-i", "a=1", "re"], "files"), (["run", "a.yaml", ""], "words | --input"),
+    (["check", "one.yaml", "tw"], "files"), (["--config", "on"], "files"), (["--config=on"], "files"),
+    (["run", "--", "--f"], "files"), (["serve", "o"], "words"), (["nonsense", "r"], "words"),
+    (["--nonsense", "se"], "words | serve"), (["runs", "sh", "--qui"], "words | --quiet"),
+    ([""], "words | run | check"),
   ])
-  func `completes in bash`(_ words: [String], _ offers: String) throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "errand-completions-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    for name in ["one.yaml", "two words.yaml"] { try Data().write(to: folder.appending(path: name)) }
-    let quoted = words.map { "'\($0)'" }.joined(separator: " ")
-    let script = """
-      \(program.completions(for: .bash))
-      COMP_WORDS=(errand \(quoted)) COMP_CWORD=\(words.count)
-      _errand
-      echo "${COMPREPLY[*]}"
-      """
-    #expect(try output(of: "bash", ["-c", script], in: folder) == offers + "\n")
+  func `offers what may follow`(_ words: [String], _ offers: String) {
+    let line = "errand " + words.joined(separator: " ")
+    #expect(answer(.bash, [" \"'=:", line]).hasPrefix(offers))
+    #expect(offers.contains(" | ") || answer(.bash, [" \"'=:", line]) == offers)
   }
 
-  @Test func `describes the words in zsh`() {
-    let script = program.completions(for: .zsh)
-    #expect(script.hasPrefix("#compdef errand\n"))
-    #expect(script.contains("\n      ' runs list') at=' runs list' ;;\n"))
-    #expect(script.contains("\n      ' run --format') compadd -- 'text' 'json'; return ;;\n"))
-    #expect(script.contains(#"'serve:Runs until it'\''s stopped.'"#))
-    #expect(script.contains("; [[ $PREFIX == -* ]] || _files ;;\n"))
-  }
-
-  @Test func `describes the words in fish`() {
-    let lines = program.completions(for: .fish).split(separator: "\n")
-    #expect(lines.contains(#"complete -c errand -n '__errand_at \'\'' -a serve -d 'Runs until it\'s stopped.'"#))
+  @Test func `options that were given are offered again only if they repeat`() {
     #expect(
-      lines.contains(
-        #"complete -c errand -n '__errand_at \' run\'' -l format -x -a 'text json' -d 'How the result is written.'"#))
-    #expect(lines.contains(#"complete -c errand -n '__errand_at \' check\'' -F"#))
+      answer(.fish, ["run", "--format", "text", "-i", "a=1", "--"])
+        == "words | --input\tSets an input. | --timeout\tHow long it may take. | --tries\tHow often it is tried."
+        + " | --at\tWhen it starts. | --config\tReads the configuration from this file. | --quiet\tSays less."
+        + " | --verbose\tSays more. | --help\tShows this page.")
+  }
+
+  @Test func `zsh and fish get all words, with what they are`() {
+    let listed = [Candidate("a:b\\c", "A: note."), Candidate("plain"), Candidate("two\nlines")]
+    #expect(answer(.zsh, ["runs", "show", "x"], listed) == #"words | a\:b\\c:A: note. | plain"#)
+    #expect(answer(.fish, ["runs", "show", "x"], listed) == "words | a:b\\c\tA: note. | plain")
+    #expect(answer(.fish, ["run", "-imo"], [Candidate("month=", "Which.", isOpen: true)]) == "open | -imonth=\tWhich.")
+  }
+
+  /// What bash puts in place of the end of the line, whose words it breaks at these characters.
+  @Test(arguments: [
+    ("errand run it", "it's $(x) a;b:c=d!", #"it\'s\ \$\(x\)\ a\;b:c=d\!"#),
+    ("errand run 'it", "it's $(x)", #"it'\''s $(x)"#),
+    (#"errand run "it"#, "it's $(x) `y` \"z\" \\", #"it's \$(x) \`y\` \"z\" \\"#),
+    (#"errand run "it"#, "it!", nil),
+    ("errand run it:s", "it:so", "so"), ("errand run it\\'s:o", "it's:one two", #"one\ two"#),
+    ("errand run -i a=", "a=b", "b"), ("errand run -i 'a=", "a=b c", "a=b c"), ("errand run -i a='b", "a=b c", "b c"),
+    ("errand run --input=a=", "a=b", "b"), ("errand run put\\[3", "put[3]/write", #"put\[3\]/write"#),
+  ])
+  func `inserts a word into a line of bash`(_ line: String, _ word: String, _ insertion: String?) {
+    let words = answer(.bash, [" \t\n\"'><=;|&(:", line], [Candidate(word)])
+    #expect(words == "words" + (insertion.map { " | \($0)" } ?? ""))
+  }
+
+  @Test(arguments: [
+    ("errand runs show ", ["runs", "show", ""]), ("errand  'a b'\"c\"\\ d", ["a bc d"]), ("e x '' y", ["x", "", "y"]),
+    ("errand", []), ("errand ", [""]), ("", []), ("errand a'b", ["ab"]), ("errand a\\", ["a"]),
+  ])
+  func `splits a line of bash`(_ line: String, _ words: [String]) {
+    #expect(ShellCompletion(.bash, ["", line]).words == words)
+  }
+
+  @Test(arguments: Shell.allCases) func `the script hands over what was typed`(_ shell: Shell) {
+    let script = program.completions(for: shell)
+    #expect(script.contains("command errand completions \(shell.rawValue) -- "))
+    #expect(!script.contains("eval "))
   }
 }

@@ -1,0 +1,42 @@
+/// What a word of a command line names, so that completion can list what there is.
+package enum Named: Hashable, Sendable {
+  /// A recipe's file, or a test's.
+  case recipeFile, testFile
+  /// A recipe by its name.
+  case recipe
+  /// A run, of those for which the command is.
+  case run(Runs)
+  /// A run, a recipe or a schedule.
+  case runOrSchedule
+  /// A recipe's file, or a run.
+  case recipeFileOrRun
+  /// A step of the run on the line, of those for which the command is.
+  case step(Steps)
+  /// A schedule, all or only those that are paused, or aren't.
+  case schedule(isPaused: Bool? = nil)
+  /// An input of the recipe on the line, with a value after `=`.
+  case input
+  /// A setting of a connection of the recipe on the line.
+  case setting
+  /// An event that the run on the line waits for.
+  case event
+  /// An action; a plugin or an action; a plugin.
+  case action, pluginOrAction, plugin
+  /// A secret, a worker, a token.
+  case secret, worker, token
+  /// Something that there is help about.
+  case topic
+
+  /// Runs for which a command is.
+  package enum Runs: Hashable, Sendable {
+    case all, open, ended, endedBadly, waiting, asking, uncertain, resumable
+  }
+
+  /// Steps for which a command is.
+  package enum Steps: Hashable, Sendable {
+    case begun, asking, uncertain
+  }
+
+  /// Whether the word may be any path.
+  package var isPath: Bool { [.recipeFile, .testFile, .recipeFileOrRun].contains(self) }
+}
