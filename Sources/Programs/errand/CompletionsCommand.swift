@@ -229,7 +229,9 @@ private struct Completion {
       case .uncertain: run.uncertainSteps
       }
     let named = line.values["step"] ?? []
-    return steps.prefix(Completion.most).filter { !named.contains($0.path) }
+    let left = steps.filter { !named.contains($0.path) }
+    let fitting = left.filter { $0.path.hasPrefix(line.value) }
+    return (fitting.isEmpty ? left : fitting).prefix(Completion.most)
       .map { Candidate($0.path, ($0.wait?.prompt ?? $0.status.rawValue).safe.clipped) }
   }
 
