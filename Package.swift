@@ -141,7 +141,7 @@ let package = Package(
         .tests(of: "Expressions", "ActionTestKit", "Basics", "ExpressionTestKit"),
         .tests(of: "Recipes", "ActionKit", "Basics", "MarkbookPlugin", "PostgresClient"),
         .tests(
-          of: "RecipeEditing", "ActionKit", "Basics", "Calendars", "Expressions", "PluginList", "Recipes", "YAMLReader"),
+          of: "RecipeEditing", "ActionKit", "Basics", "Expressions", "PluginList", "Recipes", "YAMLReader"),
       ]),
     // What runs recipes and keeps their state.
     floor(

@@ -53,11 +53,14 @@ public struct Diagnostic: Error, Sendable {
     public var title: String
     /// What is changed in the source of the fault's location; no two of them overlap.
     public var edits: [Edit]
+    /// Whether it puts in a value that only the author can choose, such as what stands for a missing one.
+    public var isTentative: Bool
 
     /// Creates a fix.
-    public init(_ title: String, _ edits: [Edit]) {
+    public init(_ title: String, _ edits: [Edit], isTentative: Bool = false) {
       self.title = title
       self.edits = edits
+      self.isTentative = isTentative
     }
   }
 
@@ -85,6 +88,12 @@ public struct Diagnostic: Error, Sendable {
   public var notes: [Note]
   /// How it can be mended, the likeliest way first; empty where only a person can tell.
   public var fixes: [Fix]
+
+  /// What its message suggests to write at its location, which becomes a fix once the text there is known.
+  package var suggestions: [Suggestion] = []
+
+  /// The fix that a tool may apply unasked: there is no other, and it chooses nothing for the author.
+  public var certainFix: Fix? { fixes.count == 1 && !fixes[0].isTentative ? fixes[0] : nil }
 
   /// Creates a diagnostic.
   public init(

@@ -28,10 +28,18 @@ public enum Files {
   public static func write(
     _ bytes: [UInt8], to path: String, mode: mode_t = 0o644, isDurable: Bool = true
   ) throws(FileError) {
+    try write(bytes, to: path, mode: mode, owner: nil, isDurable: isDurable)
+  }
+
+  private static func write(
+    _ bytes: [UInt8], to path: String, mode: mode_t, owner: (user: uid_t, group: gid_t)?, isDurable: Bool = true
+  ) throws(FileError) {
     let temporary = try Temporary(beside: path)
     if isDurable { Temporary.removeLeft(beside: path) }
     do throws(FileError) {
       try temporary.file.write(bytes, path)
+      // The owner first, because a change of it takes bits from the mode.
+      if let owner, fchown(temporary.file.number, owner.user, owner.group) != 0 { throw FileError(.write, path) }
       guard fchmod(temporary.file.number, mode) == 0, !isDurable || fsync(temporary.file.number) == 0 else {
         throw FileError(.write, path)
       }
@@ -41,6 +49,25 @@ public enum Files {
       throw error
     }
     if isDurable { try syncFolder(of: path) }
+  }
+
+  /// Replaces what a file holds in one step, if it is still what was read; when this returns, the bytes survive power
+  /// loss.
+  ///
+  /// The file keeps its mode and owner. Through a symbolic link the file is replaced that it leads to.
+  /// - Returns: Whether the file held the old bytes and now holds the new ones.
+  package static func replace(
+    _ old: [UInt8], with new: [UInt8], at path: String
+  ) throws(FileError) -> Bool {
+    guard let resolved = realpath(path, nil) else { throw FileError(.read, path) }
+    defer { free(resolved) }
+    let target = String(cString: resolved)
+    let file = try Descriptor.file(.read, target, O_RDONLY)
+    guard try file.readAll(target, limit: max(old.count + 1, 1 << 20)) == old else { return false }
+    var status = stat()
+    guard fstat(file.number, &status) == 0 else { throw FileError(.read, path) }
+    try write(new, to: target, mode: status.st_mode & 0o7777, owner: (status.st_uid, status.st_gid))
+    return true
   }
 
   /// Makes the names in a file's folder survive power loss, as is needed after a file was created, renamed or removed.

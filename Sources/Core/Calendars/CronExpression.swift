@@ -56,11 +56,15 @@ package struct CronExpression: Hashable, Sendable {
   /// Something wrong or doubtful in the text of an expression.
   package struct Fault: Hashable, Sendable {
     /// What is wrong and how to mend it: no full stop, lower case.
-    package var message: String
+    package var text: MessageText
     /// The part of the text, as UTF-8 offsets.
     package var range: Range<Int>
     /// A warning says that the expression probably means something else than its author thinks.
     package var severity: Diagnostic.Severity
+
+    package var message: String { text.text }
+    /// What to write for parts of the text.
+    package var suggestions: [Suggestion] { text.suggestions }
   }
 
   /// What the text says, unless a fault is an error; all faults at once.

@@ -87,7 +87,7 @@ struct CronParser {
       guard let fields = CronParser.shorthands[name] else {
         let guess = name.nearest(among: CronParser.shorthands.keys)
         let hint =
-          guess.map { "did you mean '\($0)'?" }
+          guess.map { MessageText("did you mean '\($0)'?", [.code($0, for: range)]) }
           ?? "there are \(CronParser.shorthands.keys.sorted().joined(separator: " "))"
         error("'\(word)' is unknown; \(hint)", range)
         return nil
@@ -198,7 +198,7 @@ struct CronParser {
     }
     let upper = word.uppercased()
     if let index = field.names.firstIndex(of: upper) { return index + field.firstNamed }
-    let hint: String
+    let hint: MessageText
     if range.isEmpty {
       error("a value is missing; write \(field.wanted)", range)
       return nil
@@ -217,7 +217,7 @@ struct CronParser {
         }
       hint = "'\(extra)' is not supported; \(replacement)"
     } else if let guess = word.nearest(among: field.names) ?? field.names.first(where: { upper.hasPrefix($0) }) {
-      hint = "did you mean '\(guess)'?"
+      hint = MessageText("did you mean '\(guess)'?", [.code(guess, for: range)])
     } else {
       hint = "write \(field.wanted)"
     }
@@ -293,11 +293,11 @@ struct CronParser {
       .map { $0.startIndex..<$0.endIndex }
   }
 
-  private mutating func error(_ message: String, _ range: Range<Int>) {
-    faults.append(.init(message: message, range: range, severity: .error))
+  private mutating func error(_ message: MessageText, _ range: Range<Int>) {
+    faults.append(.init(text: message, range: range, severity: .error))
   }
 
-  private mutating func warning(_ message: String, _ range: Range<Int>) {
-    faults.append(.init(message: message, range: range, severity: .warning))
+  private mutating func warning(_ message: MessageText, _ range: Range<Int>) {
+    faults.append(.init(text: message, range: range, severity: .warning))
   }
 }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import Glibc
 import Synchronization
 
@@ -16,12 +16,14 @@ package struct TimeZoneError: Error, Hashable {
 
   package let kind: Kind
   /// What is wrong and how to mend it: no full stop, lower case.
-  package let message: String
+  package let text: MessageText
 
-  init(_ kind: Kind, _ message: String) {
+  init(_ kind: Kind, _ text: MessageText) {
     self.kind = kind
-    self.message = message
+    self.text = text
   }
+
+  package var message: String { text.text }
 }
 
 /// Where the bytes of zone files come from.
@@ -119,7 +121,7 @@ package final class TimeZoneDatabase: Sendable {
     return TimeZoneError(
       .unknown,
       "'\(name.excerpt(64))' isn't a time zone; "
-        + (guess.map { "did you mean '\($0)'?" }
+        + (guess.map { .didYouMean($0) }
           ?? "write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"))
   }
 }

@@ -68,7 +68,7 @@ struct CutScalars {
     return nil
   }
 
-  private func fault(_ message: String, _ range: Range<Int>) -> Diagnostic {
+  private func fault(_ message: MessageText, _ range: Range<Int>) -> Diagnostic {
     Diagnostic(message, at: Diagnostic.Location(source, range))
   }
 

@@ -10,7 +10,7 @@ struct QuoteAdvice {
   }
 
   /// The advice where the value itself cannot be told.
-  let generalAdvice = "quote the whole value: `\"${{ … }}\"`"
+  let generalAdvice: MessageText = "quote the whole value: `\"${{ … }}\"`"
 
   /// Longer values make messages too long to read.
   private static let longestQuoted = 80
@@ -23,13 +23,13 @@ struct QuoteAdvice {
   init(_ source: Source) { self.source = source }
 
   /// The advice for the value that begins at an offset, if it is what its line holds.
-  func advice(at offset: Int) -> String {
+  func advice(at offset: Int) -> MessageText {
     let value = lineValue(at: offset)
     return value.range.lowerBound == offset ? advice(for: value.range) : generalAdvice
   }
 
   /// The advice for a value inside brackets or braces, which goes on to the comma or bracket outside of its own brackets.
-  func advice(inFlowAt offset: Int) -> String {
+  func advice(inFlowAt offset: Int) -> MessageText {
     var closers: [UInt8] = []
     var end = offset
     let lineEnd = source.lineEnd(after: offset, within: QuoteAdvice.farthest)
@@ -51,14 +51,17 @@ struct QuoteAdvice {
   }
 
   /// The advice to quote just these bytes.
-  func advice(for range: Range<Int>) -> String {
+  func advice(for range: Range<Int>) -> MessageText {
     guard !range.isEmpty, range.count <= QuoteAdvice.longestQuoted else { return generalAdvice }
-    let text = String(decoding: source.bytes[range], as: UTF8.self)
+    let quoted = QuoteAdvice.quoted(String(decoding: source.bytes[range], as: UTF8.self))
+    return MessageText(
+      "quote the whole value: `\(quoted)`", [.edits("write `\(quoted)`", [Diagnostic.Edit(range, quoted)])])
+  }
+
+  /// A text that stands on one line in quotes that need no escapes.
+  static func quoted(_ text: String) -> String {
     let needsSingle = text.utf8.contains { $0 == ASCII.quote || $0 == ASCII.backslash }
-    guard needsSingle else { return "quote the whole value: `\"\(text)\"`" }
-    var doubled = ""
-    for scalar in text.unicodeScalars { doubled += scalar == "'" ? "''" : String(scalar) }
-    return "quote the whole value: `'\(doubled)'`"
+    return needsSingle ? "'\(text.replacing("'", with: "''"))'" : "\"\(text)\""
   }
 
   /// What a line holds as its value.

@@ -43,17 +43,25 @@ struct SyntaxFault {
       return missingValue
     case "could not find expected ':'":
       if source.bytes[error.contextOffset...].first == ASCII.minus {
-        return fault("a space is missing after this `-`", error.contextOffset..<error.contextOffset + 1)
+        return fault(
+          MessageText("a space is missing after this `-`", [space(after: error.contextOffset)]),
+          error.contextOffset..<error.contextOffset + 1)
       }
       let line = error.contextOffset..<source.lineEnd(after: error.contextOffset)
       return fault(
         "a `:` is missing after this key; write `key: value`, or indent the line to continue the text above", line)
     case "found unexpected end of stream":
-      return fault("this quote is never closed", error.contextOffset..<min(error.contextOffset + 1, source.bytes.count))
+      return fault(
+        MessageText("this quote is never closed", closing(error.contextOffset)),
+        error.contextOffset..<min(error.contextOffset + 1, source.bytes.count))
     case "found unexpected document indicator":
       return fault("this line ends the document inside a quoted text; indent it", 3)
     case "found unknown escape character":
-      return fault("no escape begins like this in double quotes; write `\\\\` for a backslash, or use single quotes", 2)
+      let doubled = Diagnostic.Edit(error.offset..<error.offset, "\\")
+      return fault(
+        MessageText(
+          "no escape begins like this in double quotes; write `\\\\` for a backslash, or use single quotes",
+          [.edits("write `\\\\`", [doubled])]), 2)
     case "did not find expected hexdecimal number":
       return fault("hexadecimal digits are missing here: `\\x` takes 2, `\\u` 4, `\\U` 8", 0)
     case ScannerError.loneHalf:
@@ -100,7 +108,9 @@ extension SyntaxFault {
         "this line is indented more than the one above, so it continues its value; indent both alike",
         line..<error.offset)
     }
-    return fault("a space is missing after the `:` here", above)
+    let colon = source.bytes[above].firstIndex(of: ASCII.colon)
+    return fault(
+      MessageText("a space is missing after the `:` here", colon.map { [space(after: $0)] } ?? []), above)
   }
 
   private func directive(at offset: Int) -> Diagnostic {
@@ -112,7 +122,7 @@ extension SyntaxFault {
 
   private var tab: Diagnostic {
     isFirstOnLine
-      ? fault("a tab cannot indent; use spaces", 1)
+      ? fault(MessageText("a tab cannot indent; use spaces", [untabbed]), 1)
       : fault("a tab isn't allowed here; use a space, or \(valueAdvice)", 1)
   }
 
@@ -163,7 +173,9 @@ extension SyntaxFault {
 
   private var unopened: Diagnostic {
     let sign = Character(Unicode.Scalar(source.bytes[error.offset]))
-    return fault("this `\(sign)` closes nothing; remove it", 1)
+    let removal = Diagnostic.Edit(error.offset..<error.offset + 1, "")
+    return fault(
+      MessageText("this `\(sign)` closes nothing; remove it", [.edits("remove `\(sign)`", [removal])]), 1)
   }
 
   /// A quote inside a text in the same quotes, which ends it.
@@ -184,7 +196,7 @@ extension SyntaxFault {
       quote == ASCII.apostrophe
       ? "inside single quotes write `''` for one, or put the whole value in double quotes"
       : "inside double quotes write `\\\"` for one, or put the whole value in single quotes"
-    return fault("this quote ends the text; \(fix)", end..<end + 1)
+    return fault(MessageText("this quote ends the text; \(fix)", requoted(from: quote)), end..<end + 1)
   }
 
   /// A line that is no part of what stands above it.
@@ -214,7 +226,12 @@ extension SyntaxFault {
     let isNextKey = source.lineStart(before: error.offset) > error.contextOffset && value.hasKey
     if isAtEnd || isNextKey {
       let place = error.contextOffset..<min(error.contextOffset + 1, bytes.count)
-      return fault("this `\(opener)` is never closed; add `\(closer)`", place)
+      var end = isNextKey ? lineAbove?.upperBound ?? error.offset : error.offset
+      while end > place.upperBound, isBlankOrBreak(bytes[end - 1]) { end -= 1 }
+      let addition = Diagnostic.Edit(end..<end, String(closer))
+      return fault(
+        MessageText(
+          "this `\(opener)` is never closed; add `\(closer)`", [.edits("add `\(closer)`", [addition])]), place)
     }
     if bytes[error.offset] == ASCII.openBrace, error.offset > 0, bytes[error.offset - 1] == ASCII.dollar {
       let start = error.offset - 1
@@ -249,15 +266,60 @@ extension SyntaxFault {
 // MARK: Looking around
 
 extension SyntaxFault {
-  private func fault(_ message: String, _ range: Range<Int>) -> Diagnostic {
+  private func fault(_ message: MessageText, _ range: Range<Int>) -> Diagnostic {
     Diagnostic(message, at: Diagnostic.Location(source, range))
   }
 
-  private func fault(_ message: String, _ count: Int) -> Diagnostic {
+  private func fault(_ message: MessageText, _ count: Int) -> Diagnostic {
     fault(message, error.offset..<min(error.offset + count, source.bytes.count))
   }
 
-  private var valueAdvice: String { quoting.advice(at: error.offset) }
+  private var valueAdvice: MessageText { quoting.advice(at: error.offset) }
+
+  private func space(after offset: Int) -> Suggestion {
+    .edits("add a space", [Diagnostic.Edit(offset + 1..<offset + 1, " ")])
+  }
+
+  /// To close a quote at the end of its line.
+  private func closing(_ quote: Int) -> [Suggestion] {
+    guard quote < source.bytes.count else { return [] }
+    var end = source.lineEnd(after: quote)
+    while end > quote + 1, isBlank(source.bytes[end - 1]) { end -= 1 }
+    let sign = String(Unicode.Scalar(source.bytes[quote]))
+    return [.edits("add the closing quote", [Diagnostic.Edit(end..<end, sign)])]
+  }
+
+  /// To put a value that is in quotes of one kind into those of the other, where these need no escapes.
+  private func requoted(from quote: UInt8) -> [Suggestion] {
+    let bytes = source.bytes
+    let (first, last) = (value.range.lowerBound, value.range.upperBound - 1)
+    let other = quote == ASCII.quote ? ASCII.apostrophe : ASCII.quote
+    guard first < last, bytes[first] == quote, bytes[last] == quote,
+      !bytes[first + 1..<last].contains(where: { $0 == other || $0 == ASCII.backslash })
+    else { return [] }
+    let sign = String(Unicode.Scalar(other))
+    return [
+      .edits(
+        "put the whole value in \(other == ASCII.quote ? "double" : "single") quotes",
+        [Diagnostic.Edit(first..<first + 1, sign), Diagnostic.Edit(last..<last + 1, sign)])
+    ]
+  }
+
+  /// To indent this line and those after it, as far as they are indented by tabs, with two spaces for each.
+  private var untabbed: Suggestion {
+    let bytes = source.bytes
+    var edits: [Diagnostic.Edit] = []
+    var line = source.lineStart(before: error.offset)
+    while line < bytes.count {
+      let text = bytes[line...].firstIndex { !isBlank($0) } ?? bytes.count
+      guard let tab = bytes[line..<text].firstIndex(of: ASCII.tab) else { break }
+      let width = bytes[tab..<text].reduce(0) { $0 + ($1 == ASCII.tab ? 2 : 1) }
+      edits.append(Diagnostic.Edit(tab..<text, String(repeating: " ", count: width)))
+      guard let end = bytes[text...].firstIndex(of: ASCII.newline) else { break }
+      line = end + 1
+    }
+    return .edits("indent with spaces", edits)
+  }
 
   /// The byte at an offset, as messages show it.
   private func quoted(_ offset: Int) -> String {
@@ -309,7 +371,7 @@ extension SyntaxFault {
   }
 
   /// The advice for the entry, inside brackets, in which libyaml stopped.
-  private var entryAdvice: String {
+  private var entryAdvice: MessageText {
     // A comma or colon in quotes begins no entry.
     let quotes = source.bytes[entryStart..<error.offset].count { $0 == ASCII.apostrophe || $0 == ASCII.quote }
     return quotes.isMultiple(of: 2) ? quoting.advice(inFlowAt: entryStart) : quoting.generalAdvice

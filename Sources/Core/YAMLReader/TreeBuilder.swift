@@ -148,7 +148,7 @@ extension TreeBuilder {
     if event.style == .plain, !isOmitted {
       checkPlain(event)
       if isAwaitingKey, event.text.count == 2, event.text.elementsEqual("<<".utf8) {
-        let message = "`<<` merges nothing: YAML 1.2 has no merge keys; write the keys out, or quote it: `\"<<\"`"
+        let message: MessageText = "`<<` merges nothing: YAML 1.2 has no merge keys; write the keys out, or quote it: `\"<<\"`"
         fail(message, event.range)
         stack[stack.count - 1].key = .refused
         return
@@ -195,11 +195,16 @@ extension TreeBuilder {
     switch CoreSchema.resolve(event.text) {
     case .content(let content): return content
     case .intOverflow:
-      fail("this int does not fit into 64 bits; quote it if it is a text", event.range)
+      fail(quotable("this int does not fit into 64 bits; quote it if it is a text", event.range), event.range)
     case .doubleOverflow:
-      fail("this number is too large for a double; quote it if it is a text", event.range)
+      fail(quotable("this number is too large for a double; quote it if it is a text", event.range), event.range)
     }
     return .null
+  }
+
+  /// A message that advises to quote what is at a place.
+  private func quotable(_ message: String, _ range: Range<Int>) -> MessageText {
+    MessageText(message, quoting.advice(for: range).suggestions)
   }
 
   private mutating func refuse(_ properties: NodeProperties) -> Value.Content {
@@ -286,7 +291,7 @@ extension TreeBuilder {
       // Most maps have a few members.
       if stack[top].map.isEmpty { stack[top].map.reserveCapacity(4) }
       if let first = stack[top].map.insert(ValueMap.Member(key: key, value: value)) {
-        refuseDuplicate(of: stack[top].map.members[first].key, key)
+        refuseDuplicate(of: stack[top].map.members[first], ValueMap.Member(key: key, value: value))
       }
     }
   }
@@ -299,30 +304,62 @@ extension TreeBuilder {
       if range.lowerBound > 0, bytes[range.lowerBound] == ASCII.openBrace,
         bytes[range.lowerBound - 1] == ASCII.openBrace
       {
-        fail("`{{` begins a map inside a map; write an expression as `\"${{ … }}\"`", range)
+        fail(
+          MessageText(
+            "`{{` begins a map inside a map; write an expression as `\"${{ … }}\"`", asExpression(range)), range)
       } else {
         fail("\(value.kindName) cannot be a key; \(quoting.generalAdvice) if it is a text", range)
       }
     case .null where range.isEmpty:
       fail("a key is missing before this `:`", range)
     default:
-      fail("\(value.kindName) cannot be a key; quote it if it is a text", range)
+      fail(quotable("\(value.kindName) cannot be a key; quote it if it is a text", range), range)
     }
     return false
   }
 
-  private mutating func refuseDuplicate(of first: Value, _ second: Value) {
-    let name = String(decoding: source.bytes[keyRange(second)], as: UTF8.self)
-    let note = Diagnostic.Note("the first is here", at: Diagnostic.Location(source, keyRange(first)))
-    let message = "the key `\(name)` is in this map twice; remove or rename one"
-    add(Diagnostic(message, at: Diagnostic.Location(source, keyRange(second)), notes: [note]))
+  /// To write `{{ x }}`, of which the inner braces are given, as the expression that it was meant for.
+  private func asExpression(_ inner: Range<Int>) -> [Suggestion] {
+    let bytes = source.bytes
+    guard inner.count > 2, bytes[inner.upperBound...].first == ASCII.closeBrace, !bytes[inner].contains(where: isBreak)
+    else { return [] }
+    let text = QuoteAdvice.quoted("${\(String(decoding: bytes[inner], as: UTF8.self))}")
+    return [
+      .edits("write `\(text)`", [Diagnostic.Edit(inner.lowerBound - 1..<inner.upperBound + 1, text)])
+    ]
+  }
+
+  private mutating func refuseDuplicate(of first: ValueMap.Member, _ second: ValueMap.Member) {
+    let name = String(decoding: source.bytes[keyRange(second.key)], as: UTF8.self)
+    let note = Diagnostic.Note("the first is here", at: Diagnostic.Location(source, keyRange(first.key)))
+    func removal(_ what: String, _ member: ValueMap.Member) -> Suggestion? {
+      lines(of: member).map { .edits("remove \(what)", [Diagnostic.Edit($0, "")]) }
+    }
+    // Which of two is meant to stay, only their author knows.
+    let others = first.value == second.value ? nil : removal("the first one", first)
+    let message = MessageText(
+      "the key `\(name)` is in this map twice; remove or rename one",
+      [removal("this one", second), others].compactMap { $0 })
+    add(Diagnostic(message, at: Diagnostic.Location(source, keyRange(second.key)), notes: [note]))
+  }
+
+  /// The lines that a key with a scalar takes for itself.
+  private func lines(of member: ValueMap.Member) -> Range<Int>? {
+    let key = keyRange(member.key)
+    guard stack.last?.isFlow == false, let place = member.value.place.offset, let value = ranges.scalar(at: place),
+      place >= key.upperBound
+    else { return nil }
+    let start = source.lineStart(before: key.lowerBound)
+    guard source.bytes[start..<key.lowerBound].allSatisfy({ $0 == ASCII.space }) else { return nil }
+    let end = source.lineEnd(after: value.trimmed(in: source).upperBound)
+    return start..<(source.bytes[end...].firstIndex(of: ASCII.newline).map { $0 + 1 } ?? end)
   }
 
   private func keyRange(_ key: Value) -> Range<Int> {
     key.place.offset.flatMap { ranges.scalar(at: $0)?.trimmed(in: source) } ?? 0..<0
   }
 
-  private func advice(at offset: Int) -> String {
+  private func advice(at offset: Int) -> MessageText {
     stack.last?.isFlow == true ? quoting.advice(inFlowAt: offset) : quoting.advice(at: offset)
   }
 
@@ -409,16 +446,16 @@ extension TreeBuilder {
   }
 
   /// Reports a fault behind which reading on would cost too much or mean nothing.
-  private mutating func stop(_ message: String, _ range: Range<Int>) {
+  private mutating func stop(_ message: MessageText, _ range: Range<Int>) {
     fail(message, range)
     isFinished = true
   }
 
-  private mutating func fail(_ message: String, _ range: Range<Int>) {
+  private mutating func fail(_ message: MessageText, _ range: Range<Int>) {
     add(Diagnostic(message, at: Diagnostic.Location(source, range)))
   }
 
-  private mutating func warn(_ message: String, _ range: Range<Int>) {
+  private mutating func warn(_ message: MessageText, _ range: Range<Int>) {
     add(Diagnostic(message, at: Diagnostic.Location(source, range), severity: .warning))
   }
 

@@ -36,6 +36,9 @@ package struct YAMLDocument: Sendable {
     }
   }
 
+  /// Whether an offset is inside brackets or braces.
+  func isInFlow(_ offset: Int) -> Bool { ranges.isInFlow(offset, in: source) }
+
   /// Where a value stands, for a diagnostic.
   package func location(of value: Value) -> Diagnostic.Location { Diagnostic.Location(source, range(of: value)) }
 }
@@ -93,6 +96,12 @@ struct NodeRanges: Sendable {
 
   func containerEnd(at offset: Int) -> Int? {
     NodeRanges.find(offset, in: containers, by: \.start).map { Int($0.end) }
+  }
+
+  func isInFlow(_ offset: Int, in source: Source) -> Bool {
+    containers.contains {
+      $0.start < offset && offset < $0.end && "[{".utf8.contains(source.bytes[Int($0.start)])
+    }
   }
 
   private static func find<Node>(_ offset: Int, in nodes: [Node], by start: (Node) -> UInt32) -> Node? {

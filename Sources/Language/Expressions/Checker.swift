@@ -97,14 +97,14 @@ struct Checker {
 
   // MARK: Faults
 
-  mutating func fault(_ message: String, _ range: Range<Int>) {
+  mutating func fault(_ message: MessageText, _ range: Range<Int>) {
     faults.append(ExpressionFault(message, at: range))
   }
 
   /// Records a fault, or leaves it to the run where nothing is checked.
-  mutating func faulty(_ message: String, _ range: Range<Int>, type: ValueType = .dyn) -> Result {
+  mutating func faulty(_ message: MessageText, _ range: Range<Int>, type: ValueType = .dyn) -> Result {
     if isChecked { fault(message, range) }
-    return Result(FailureNode(message, range), type)
+    return Result(FailureNode(message.text, range), type)
   }
 
   /// The text of a part, for a message that shows how to write it.
@@ -243,7 +243,7 @@ struct Checker {
       fault("\(place) is a bool, and this is an optional one\(fix)", syntax.range)
     default:
       let text = source(syntax)
-      let fix =
+      let fix: MessageText =
         switch type {
         case .string: suggestion("\(text) != ''", for: syntax, "; compare it, as in")
         case .choice(let options):
@@ -311,7 +311,7 @@ struct Checker {
     }
     let node = ConditionalNode(test.node, one.node, other.node, syntax.range)
     guard let type = inference.join(one.type, other.type) else {
-      var message = "`? :` gives one type, and these are \(show(one.type)) and \(show(other.type))"
+      var message: MessageText = "`? :` gives one type, and these are \(show(one.type)) and \(show(other.type))"
       let hint = conversionHint(one.type, first, other.type, second, in: syntax)
       message += hint.isEmpty ? difference(one.type, other.type) : hint
       return isChecked ? faulty(message, syntax.range) : Result(node, .dyn)

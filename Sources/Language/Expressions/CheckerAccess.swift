@@ -49,7 +49,7 @@ extension Checker {
     Result(LiteralNode(Value(.type(name)), syntax.range), isChecked ? .type(type) : .dyn)
   }
 
-  private func unknownName(_ name: String, _ range: Range<Int>) -> String {
+  private func unknownName(_ name: String, _ range: Range<Int>) -> MessageText {
     if name == "now" { return "`now` is not available here" }
     if scope.functions.namespaces.contains(name) {
       return "`\(name)` holds functions, as in \(name).…(), and isn't a value"
@@ -65,7 +65,7 @@ extension Checker {
     }
     if let why = scope.absences[name] { return "there is no variable `\(name)`: \(why)" }
     if let near = name.nearest(among: locals.map(\.name) + scope.names) {
-      return "there is no variable `\(name)`; did you mean `\(near)`?"
+      return "there is no variable `\(name)`\(guess(near, for: range))"
     }
     let known = scope.names.filter { !$0.utf8.contains(ASCII.dot) }.sorted { $0.precedesByScalars($1) }
     let list = known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
@@ -253,7 +253,7 @@ extension Checker {
       return found
     case .object(let object):
       guard let field = object[name] else {
-        fault(unknownField(name, in: object, syntax), syntax.mark)
+        fault(unknownField(name, in: object, syntax.mark, syntax), syntax.mark)
         return Found(type: .dyn)
       }
       if isRead, field.isOptional, isSound { requirePresence(name, syntax, syntax.mark) }
@@ -338,7 +338,10 @@ extension Checker {
         + suggestion("\(text).orValue(…)", for: syntax, ", or write"), receiver.range)
   }
 
-  private func unknownField(_ name: String, in object: ObjectType, _ syntax: Syntax? = nil) -> String {
+  /// - Parameter mark: Where the name of the field stands, as a text if no selection is given.
+  private func unknownField(
+    _ name: String, in object: ObjectType, _ mark: Range<Int>, _ syntax: Syntax? = nil
+  ) -> MessageText {
     let whole = object.name.isEmpty ? "there is no field `\(name)` here" : "\(object.name) has no field `\(name)`"
     if let why = scope.absences["\(object.name).\(name)"] { return "\(whole): \(why)" }
     if let why = scope.absences["\(object.name).*"] {
@@ -351,15 +354,21 @@ extension Checker {
     if ["outputs", "output"].contains(name), case .select(let operand, _, _)? = syntax?.kind,
       case let step = source(operand), step.hasPrefix("steps.")
     {
-      return "\(whole): `\(step)` is the output itself; leave `.\(name)` out"
+      return MessageText(
+        "\(whole): `\(step)` is the output itself; leave `.\(name)` out",
+        [Suggestion("leave `.\(name)` out", .code("", operand.range.upperBound..<mark.upperBound))])
     }
-    if let near = name.nearest(among: object.fields.map(\.name)) { return "\(whole); did you mean `\(near)`?" }
+    if let near = name.nearest(among: object.fields.map(\.name)) {
+      let isWord = near.utf8.allSatisfy { isLetter($0) || isDigit($0) }
+      let quote = syntax == nil ? String(decoding: text[mark].prefix(1), as: UTF8.self) : isWord ? "" : "`"
+      return "\(whole)\(guess("\(quote)\(near)\(quote)", shownAs: near, for: mark))"
+    }
     guard !object.fields.isEmpty else { return "\(whole); it has no fields" }
     let names = object.fields.prefix(12).map(\.name).joined(separator: ", ")
     return "\(whole); it has \(names)\(object.fields.count > 12 ? ", …" : "")"
   }
 
-  private func mayBeAbsent(_ name: String, _ syntax: Syntax) -> String {
+  private func mayBeAbsent(_ name: String, _ syntax: Syntax) -> MessageText {
     let whole = source(syntax)
     guard case .select(let operand, _, _) = syntax.kind else {
       return "`\(name)` may be absent; ask with `has(…)` first"
@@ -369,7 +378,7 @@ extension Checker {
   }
 
   /// How to read the chain that something belongs to which may be absent, read as `start` gives it.
-  private func other(for start: String, _ syntax: Syntax) -> String {
+  private func other(for start: String, _ syntax: Syntax) -> MessageText {
     let chain = chain ?? syntax.range
     let rest = chain.upperBound > syntax.range.upperBound ? syntax.range.upperBound..<chain.upperBound : nil
     let optional = start + (rest.map { source($0) } ?? "")
@@ -387,11 +396,11 @@ extension Checker {
     return value.string.flatMap { Int($0) }
   }
 
-  private func noFields(_ name: String, _ type: ValueType, _ syntax: Syntax) -> String {
+  private func noFields(_ name: String, _ type: ValueType, _ syntax: Syntax) -> MessageText {
     guard case .select(let operand, _, _) = syntax.kind else { return "\(show(type)) has no fields" }
     let text = source(operand)
     let article = if case .list = type { "a list" } else { show(type) }
-    let none = "\(article) has no field `\(name)`"
+    let none: MessageText = "\(article) has no field `\(name)`"
     switch (type, name) {
     case (.list, "length"), (.list, "count"), (.list, "size"), (.string, "length"), (.string, "count"),
       (.string, "size"), (.bytes, "length"), (.bytes, "size"):
@@ -458,7 +467,7 @@ extension Checker {
       return found
     case .list(let element):
       if !inference.accepts(.int, key) {
-        let hint =
+        let hint: MessageText =
           switch key {
           case .double, .uint: suggestion("int(\(source(index)))", for: index)
           case .string where wholeNumber(index) != nil:
@@ -494,7 +503,7 @@ extension Checker {
         return Found(type: type, isNullAbsent: isSound)
       }
       guard let field = object[name] else {
-        fault(unknownField(name, in: object), index.range)
+        fault(unknownField(name, in: object, index.range), index.range)
         return Found(type: .dyn)
       }
       if isRead, field.isOptional, isSound { requirePresence(name, syntax, index.range) }

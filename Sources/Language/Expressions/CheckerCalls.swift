@@ -23,14 +23,15 @@ extension Checker {
       }
       if scope.functions.namespaces.contains(prefix), scope.slot(of: prefix) == nil {
         for argument in arguments { _ = check(argument) }
-        return faulty(unknownIn(prefix, name), syntax.mark)
+        return faulty(unknownIn(prefix, name, syntax.mark), syntax.mark)
       }
     }
     if case .name(let other, _) = receiver.kind, let namespace = namespace(meantBy: other) {
       for argument in arguments { _ = check(argument) }
       let message =
         scope.functions.functions(named: "\(namespace).\(name)").isEmpty
-        ? unknownIn(namespace, name) : "there is no variable `\(other)`; did you mean `\(namespace).\(name)(…)`?"
+        ? unknownIn(namespace, name, syntax.mark)
+        : "there is no variable `\(other)`\(guess(namespace, shownAs: "\(namespace).\(name)(…)", for: receiver.range))"
       return faulty(message, receiver.range)
     }
     return resolve(name, scope.functions.methods(named: name), receiver: receiver, arguments, syntax)
@@ -44,16 +45,16 @@ extension Checker {
     return name.lowercased().nearest(among: Array(scope.functions.namespaces))
   }
 
-  private func unknownIn(_ prefix: String, _ name: String) -> String {
+  private func unknownIn(_ prefix: String, _ name: String, _ mark: Range<Int>) -> MessageText {
     let full = "\(prefix).\(name)"
     let names = scope.functions.names(ofMethods: false).filter { $0.hasPrefix("\(prefix).") }
       .map { String($0.dropFirst(prefix.count + 1)) }
     let other = Checker.otherNames[name].flatMap { $0.split(separator: ".").last.map { String($0) } }
     let near = (names.first { $0 == other } ?? Checker.otherMath[full] ?? name.nearest(among: names)).map {
-      "; did you mean `\(prefix).\($0)`?"
+      guess($0, shownAs: "\(prefix).\($0)", for: mark)
     }
     let list = names.sorted { $0.precedesByScalars($1) }.joined(separator: ", ")
-    return "there is no function `\(full)`" + (near ?? "; `\(prefix)` has \(list)")
+    return "there is no function `\(full)`\(near ?? "; `\(prefix)` has \(list)")"
   }
 
   private mutating func resolve(
@@ -92,7 +93,7 @@ extension Checker {
     }
     let constants = nodes.map { ($0 as? LiteralNode)?.value }
     if isSound, let fault = form.typeCheck?(types.map { inference.finished($0) }) {
-      return faulty(fault.message, parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
+      return faulty(MessageText(fault.message), parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
     }
     if isSound, fitting.count == 1, let typed = form.resultType?(types.map { inference.applied($0) }, constants) {
       result = typed
@@ -100,7 +101,7 @@ extension Checker {
     if isSound, let check = form.literalCheck,
       let fault = choices(constants, results).flatMap({ examples($0, results, types) }).lazy.compactMap(check).first
     {
-      self.fault(fault.message, parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
+      self.fault(MessageText(fault.message), parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
       return Result(FailureNode(fault.message, syntax.range), result)
     }
     let node = node(for: form, name, fitting, nodes, constants, isExact: isExact, syntax)
@@ -274,7 +275,7 @@ extension Checker {
   private mutating func mismatchMessage(
     _ name: String, _ forms: [FunctionDeclaration], _ receiver: Syntax?, _ arguments: [Syntax], _ types: [ValueType],
     _ syntax: Syntax
-  ) -> String {
+  ) -> MessageText {
     let signatures = forms.prefix(4).map(\.signature).joined(separator: ", or ")
     let ofCount = forms.filter { $0.accepts(count: types.count) }
     if ofCount.isEmpty {
@@ -295,7 +296,7 @@ extension Checker {
         return "contains() belongs to texts" + suggestion("\(source(parts[1])) in \(text)", for: syntax)
       }
       let place = receiver != nil && index == 0 ? "\(name)() belongs to" : "\(name)() wants"
-      var hint = choices.count == 1 ? argumentHint(choices[0], types[index], parts[index], in: syntax) : ""
+      var hint: MessageText = choices.count == 1 ? argumentHint(choices[0], types[index], parts[index], in: syntax) : ""
       if name == "orValue", index == 1, case .optional(.optional(let inner)) = types[0],
         inference.accepts(inner, types[1])
       {
@@ -326,9 +327,9 @@ extension Checker {
   }
 
   /// How to make what is given what is wanted.
-  func argumentHint(_ wanted: ValueType, _ given: ValueType, _ syntax: Syntax, in whole: Syntax) -> String {
+  func argumentHint(_ wanted: ValueType, _ given: ValueType, _ syntax: Syntax, in whole: Syntax) -> MessageText {
     let text = source(syntax)
-    func suggest(_ code: String, _ lead: String = "; write") -> String {
+    func suggest(_ code: String, _ lead: String = "; write") -> MessageText {
       suggestion(code, for: syntax, lead, in: whole)
     }
     switch (inference.resolved(wanted), inference.resolved(given)) {
@@ -372,7 +373,7 @@ extension Checker {
     "json.loads": "parse",
   ]
 
-  private func unknownFunction(_ name: String, _ receiver: Syntax?, _ arguments: [Syntax], _ syntax: Syntax) -> String {
+  private func unknownFunction(_ name: String, _ receiver: Syntax?, _ arguments: [Syntax], _ syntax: Syntax) -> MessageText {
     let texts = arguments.map { source($0) }
     let given = texts.joined(separator: ", ")
     if let receiver {
@@ -384,7 +385,7 @@ extension Checker {
       if name == "has", arguments.count == 1, case .literal(let value) = arguments[0].kind, let field = value.string {
         return "has() isn't a method" + suggestion("has(\(text).\(field))", for: syntax)
       }
-      let none = "there is no method `\(name)`"
+      let none: MessageText = "there is no method `\(name)`"
       if let other = replacement(forMethod: name, on: text, with: texts) {
         return none + suggestion(other, for: syntax)
       }
@@ -397,7 +398,7 @@ extension Checker {
       }
       let macros = Parser.macroForms.keys
       let names = scope.functions.names(ofMethods: true)
-      let near = name.nearest(among: names + macros).map { "; did you mean `\($0)`?" } ?? ""
+      let near = name.nearest(among: names + macros).map { guess($0, for: syntax.mark) } ?? ""
       return "there is no method `\(name)`\(near)"
     }
     if name == "now" {
@@ -408,7 +409,7 @@ extension Checker {
       let rest = arguments.dropFirst().map { source($0) }.joined(separator: ", ")
       return "\(name)() is a method" + suggestion("\(source(first)).\(name)(\(rest))", for: syntax)
     }
-    let none = "there is no function `\(name)`"
+    let none: MessageText = "there is no function `\(name)`"
     if let other = replacement(forFunction: name) { return "\(none); \(other)" }
     if name == "concat" { return none + suggestion(texts.joined(separator: " + "), for: syntax) }
     if let form = Parser.macroForms[name] { return "\(name)() is written \(form)" }
@@ -419,12 +420,12 @@ extension Checker {
       let plain = suggestion("\(other)(\(given))", for: syntax)
       return none + orGuess(other, plain.isEmpty ? suggestion("\(other)([\(given)])", for: syntax) : plain)
     }
-    let near = name.nearest(among: scope.functions.names(ofMethods: false)).map { "; did you mean `\($0)`?" } ?? ""
+    let near = name.nearest(among: scope.functions.names(ofMethods: false)).map { guess($0, for: syntax.mark) } ?? ""
     return "there is no function `\(name)`\(near)"
   }
 
   /// A suggestion, or where there is none the name of what was probably meant.
-  private func orGuess(_ name: String, _ suggestion: String) -> String {
+  private func orGuess(_ name: String, _ suggestion: MessageText) -> MessageText {
     suggestion.isEmpty ? "; did you mean `\(name)`?" : suggestion
   }
 
@@ -439,7 +440,7 @@ extension Checker {
       for literal in literals {
         let text = literal.value.string ?? ""
         guard !options.contains(where: { $0.hasSameScalars(as: text) }) else { continue }
-        let near = text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
+        let near = text.nearest(among: options).map { guess(of: $0, for: literal.range) } ?? ""
         fault("'\(text)' is not \(wanted)\(near)", literal.range)
       }
       return
@@ -456,7 +457,7 @@ extension Checker {
       _ = expectBool(result, syntax, "what is wanted here")
       return
     }
-    var message = "\(show(wanted)) is expected here, but this is \(show(given))"
+    var message: MessageText = "\(show(wanted)) is expected here, but this is \(show(given))"
     message += argumentHint(wanted, given, syntax, in: syntax)
     if case (.object(let wanted), .object(let given)) = (wanted, given) {
       message = objectMessage(wanted, given) ?? message
@@ -474,7 +475,7 @@ extension Checker {
   }
 
   /// Which field makes one object not the other.
-  private mutating func objectMessage(_ wanted: ObjectType, _ given: ObjectType) -> String? {
+  private mutating func objectMessage(_ wanted: ObjectType, _ given: ObjectType) -> MessageText? {
     for field in given.fields where wanted[field.name] == nil {
       let near = field.name.nearest(among: wanted.fields.map(\.name)).map { "; did you mean `\($0)`?" } ?? ""
       return "the object expected here has no field `\(field.name)`\(near)"

@@ -109,8 +109,8 @@ extension Checker {
 
   private func arithmeticMessage(
     _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ types: (ValueType, ValueType), _ syntax: Syntax
-  ) -> String {
-    let head = "`\(symbol.rawValue)` does not take \(show(left.type)) and \(show(right.type))"
+  ) -> MessageText {
+    let head: MessageText = "`\(symbol.rawValue)` does not take \(show(left.type)) and \(show(right.type))"
     let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, in: syntax, joinedBy: symbol)
     if !hint.isEmpty { return head + hint }
     switch (symbol, types.0, types.1) {
@@ -149,7 +149,7 @@ extension Checker {
   /// Where one of two operands is an optional, how to read it with the other; else what tells their types apart.
   private func unwrapped(
     _ left: Operand, _ right: Operand, _ types: (ValueType, ValueType), in syntax: Syntax
-  ) -> String {
+  ) -> MessageText {
     switch types {
     case (.optional, .optional): difference(types.0, types.1)
     case (.optional, _): suggestion("\(receiver(left.syntax)).orValue(…)", for: left.syntax, in: syntax)
@@ -169,8 +169,8 @@ extension Checker {
   func conversionHint(
     _ leftType: ValueType, _ left: Syntax, _ rightType: ValueType, _ right: Syntax, in syntax: Syntax,
     joinedBy symbol: BinaryOperator? = nil
-  ) -> String {
-    func rewrite(_ one: String, _ other: String) -> String {
+  ) -> MessageText {
+    func rewrite(_ one: String, _ other: String) -> MessageText {
       if let symbol { return suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax) }
       return one == source(left)
         ? suggestion(other, for: right, in: syntax) : suggestion(one, for: left, in: syntax)
@@ -211,7 +211,7 @@ extension Checker {
   private func comparisonOfText(
     _ text: Syntax, _ type: ValueType, _ other: String, isLeft: Bool, in syntax: Syntax,
     _ symbol: BinaryOperator?
-  ) -> String {
+  ) -> MessageText {
     guard let symbol else { return "" }
     // No reading of a text fails that is compared with another.
     if symbol == .equal || symbol == .notEqual, isLiteralNumber(other) {
@@ -257,12 +257,12 @@ extension Checker {
 
   private func comparisonMessage(
     _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ one: ValueType, _ other: ValueType, _ syntax: Syntax
-  ) -> String {
-    let head = "`\(symbol.rawValue)` does not compare \(show(left.type)) with \(show(right.type))"
+  ) -> MessageText {
+    let head: MessageText = "`\(symbol.rawValue)` does not compare \(show(left.type)) with \(show(right.type))"
     let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, in: syntax, joinedBy: symbol)
     if !hint.isEmpty { return head + hint }
     let (first, second) = (source(left.syntax), source(right.syntax))
-    func suggest(_ one: String, _ other: String) -> String {
+    func suggest(_ one: String, _ other: String) -> MessageText {
       head + suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax)
     }
     switch (one, other) {
@@ -287,7 +287,7 @@ extension Checker {
   }
 
   /// In which field two types differ that messages show alike, as a clause that begins with a semicolon; else empty.
-  func difference(_ one: ValueType, _ other: ValueType) -> String {
+  func difference(_ one: ValueType, _ other: ValueType) -> MessageText {
     let types = (inference.finished(one), inference.finished(other))
     guard show(types.0) == show(types.1), let (path, left, right) = difference(types, at: "") else { return "" }
     return "; they differ in `\(path)`, which is \(left) in one and \(right) in the other"
@@ -356,13 +356,13 @@ extension Checker {
     }
   }
 
-  private func neverNull(_ operand: Operand, _ symbol: BinaryOperator, _ syntax: Syntax) -> String {
+  private func neverNull(_ operand: Operand, _ symbol: BinaryOperator, _ syntax: Syntax) -> MessageText {
     let text = source(operand.syntax)
     let not = symbol == .equal ? "!" : ""
     if case .optional = operand.type {
       return "an optional is not null" + suggestion("\(not)\(text).hasValue()", for: syntax)
     }
-    let head = "`\(text)` is \(show(operand.type)) and never null"
+    let head: MessageText = "`\(text)` is \(show(operand.type)) and never null"
     guard case .select(_, _, isOptional: false) = operand.syntax.kind else { return head }
     return head + suggestion("\(not)has(\(text))", for: syntax, "; whether it is there is asked with")
   }
@@ -372,8 +372,8 @@ extension Checker {
     guard case .choice(let options) = choice.type else { return }
     func look(_ value: Value, _ range: Range<Int>) {
       guard let text = value.string, !options.contains(where: { $0.hasSameScalars(as: text) }) else { return }
-      let near = text.nearest(among: options).map { "; did you mean '\($0)'?" }
-      let list = options.count > 8 ? "" : "; it is \(ValueType.choice(options))"
+      let near = text.nearest(among: options).map { guess(of: $0, for: range) }
+      let list: MessageText = options.count > 8 ? "" : "; it is \(ValueType.choice(options))"
       fault("`\(source(choice.syntax))` is never '\(text)'\(near ?? list)", range)
     }
     switch literal.syntax.kind {
@@ -425,7 +425,7 @@ extension Checker {
     }
   }
 
-  private func membershipHint(_ item: Operand, _ element: ValueType, _ syntax: Syntax) -> String {
+  private func membershipHint(_ item: Operand, _ element: ValueType, _ syntax: Syntax) -> MessageText {
     let function: String
     switch (item.type, element) {
     case (.int, .string), (.uint, .string), (.double, .string): function = "string"
@@ -447,7 +447,7 @@ extension Checker {
       folded.node = LiteralNode(try result.node.evaluate(&context), result.node.range)
       return folded
     } catch {
-      if !error.isLimit { fault(error.message, error.range ?? result.node.range) }
+      if !error.isLimit { fault(MessageText(error.message), error.range ?? result.node.range) }
       return result
     }
   }

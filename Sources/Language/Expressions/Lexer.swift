@@ -186,11 +186,12 @@ struct Lexer {
     while isLetter(byte()) || isDigit(byte()) { position += 1 }
     let word = string(start..<position)
     let unit = word.dropFirst(digits.count)
-    let hint =
+    func suggestion(_ code: String) -> [Suggestion] { [.code(code, for: start..<position)] }
+    let hint: MessageText =
       ["ns", "us", "ms", "s", "m", "h"].contains(unit)
-      ? "; a length of time is written duration('\(word)')"
+      ? MessageText("; a length of time is written duration('\(word)')", suggestion("duration('\(word)')"))
       : word.contains("_")
-        ? "; write its digits without `_`"
+        ? MessageText("; write its digits without `_`", suggestion(word.replacing("_", with: "")))
         : (unit == "d" ? "; a length of time is written in hours, duration('24h')" : "")
     faults.append(ExpressionFault("`\(word)` isn't a number\(hint)", at: start..<position))
     return .invalid
@@ -201,15 +202,22 @@ struct Lexer {
     position += 1
     while position < end, text[position] & 0xC0 == 0x80 { position += 1 }
     let symbol = string(start..<position)
-    let message =
+    func write(_ code: String) -> MessageText {
+      MessageText("write \(code) for `\(symbol)`", [.code(code, for: start..<position)])
+    }
+    let message: MessageText =
       switch symbol {
       case "“", "”", "„", "‘", "’", "«", "»": "`\(symbol)` is a typographic quote; write texts in ' or \""
       case "$" where byte() == ASCII.openBrace:
         "an expression holds no other `${{ … }}`; write what is inside it alone"
-      case "$": "`$` is not part of an expression; names are written without it"
-      case ";": "an expression has no `;`"
-      case "≤", "≥", "≠": "write \(symbol == "≤" ? "<=" : symbol == "≥" ? ">=" : "!=") for `\(symbol)`"
-      case "×": "write * for `×`"
+      case "$":
+        MessageText(
+          "`$` is not part of an expression; names are written without it",
+          [Suggestion("remove `$`", .code("", start..<position))])
+      case ";":
+        MessageText("an expression has no `;`", [Suggestion("remove `;`", .code("", start..<position))])
+      case "≤", "≥", "≠": write(symbol == "≤" ? "<=" : symbol == "≥" ? ">=" : "!=")
+      case "×": write("*")
       case "^": "there is no power operator; write x * x for a square"
       case "#": "`#` means nothing in an expression; a comment begins with `//`"
       case "~": "there is no `~`; write a.matches('…') for a pattern"

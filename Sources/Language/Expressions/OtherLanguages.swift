@@ -4,10 +4,13 @@ import Basics
 // show how CEL has it; nothing of this is accepted.
 
 /// What to write for a word that stands where an operator is wanted; nil if nothing is known of it.
-func replacement(forOperator word: String) -> String? {
-  switch word.lowercased() {
-  case "is", "equals", "eq": "write `==` for `\(word)`"
-  case "mod": "write `%` for `\(word)`"
+func replacement(forOperator word: String, at range: Range<Int>) -> MessageText? {
+  func write(_ code: String) -> MessageText {
+    MessageText("write `\(code)` for `\(word)`", [.code(code, for: range)])
+  }
+  return switch word.lowercased() {
+  case "is", "equals", "eq": write("==")
+  case "mod": write("%")
   case "then", "else", "when": "there is no `\(word)`; a choice is written condition ? value : otherwise"
   case "like": "there is no `\(word)`; write a.contains('…'), or a.matches('…') with a pattern"
   case "between": "there is no `\(word)`; a range is written low <= x && x <= high"

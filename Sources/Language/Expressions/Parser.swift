@@ -31,7 +31,7 @@ package struct Parser {
   static func parse(_ text: [UInt8], range: Range<Int>) -> (syntax: Syntax?, faults: [ExpressionFault]) {
     let size = text[range].reduce(0) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) }
     guard size <= sizeLimit else {
-      let message = "the expression has \(size) characters; \(sizeLimit) are the most"
+      let message: MessageText = "the expression has \(size) characters; \(sizeLimit) are the most"
       return (nil, [ExpressionFault(message, at: range)])
     }
     var parser = Parser(text, range: range)
@@ -77,13 +77,18 @@ package struct Parser {
   }
 
   mutating func fail(
-    _ message: String, at range: Range<Int>? = nil, fix: ExpressionFault.Fix? = nil
+    _ message: MessageText, at range: Range<Int>? = nil, fix: ExpressionFault.Fix? = nil
   ) -> Unreadable {
     note(message, at: range, fix: fix)
     return Unreadable()
   }
 
-  mutating func note(_ message: String, at range: Range<Int>? = nil, fix: ExpressionFault.Fix? = nil) {
+  /// How something is written here, for a part of the text; by default the word that was read.
+  func write(_ code: String, for part: Range<Int>? = nil) -> MessageText {
+    MessageText("write `\(code)`", [.code(code, for: part ?? token.range)])
+  }
+
+  mutating func note(_ message: MessageText, at range: Range<Int>? = nil, fix: ExpressionFault.Fix? = nil) {
     var fault = ExpressionFault(message, at: range ?? token.range)
     fault.fix = fix
     faults.append(fault)
@@ -111,7 +116,7 @@ package struct Parser {
     case .identifier where isWord("if"):
       return fail("there is no `if`; a choice is written condition ? value : otherwise")
     case .identifier:
-      if let message = replacement(forOperator: word) { return fail(message) }
+      if let message = replacement(forOperator: word, at: token.range) { return fail(message) }
       if let before = textByte(before: token.start), before == ASCII.apostrophe || before == ASCII.quote {
         return fail(
           "the text ends at the quote before `\(word)`; a quote within a text is written `\\'`, or put the text in "
@@ -119,7 +124,7 @@ package struct Parser {
       }
       return fail("an operator is missing before `\(word)`")
     case .double where lexer.text[token.start] == ASCII.dot:
-      return fail("an item is read with brackets; write `[\(word.dropFirst())]` for `\(word)`")
+      return fail("an item is read with brackets; \(write("[\(word.dropFirst())]")) for `\(word)`")
     case .string: return fail("an operator is missing before this text; texts are joined with `+`")
     case .arrow:
       return fail(
@@ -146,8 +151,11 @@ package struct Parser {
     }
     guard try consume(.colon) else {
       if mark.upperBound < lexer.text.count, lexer.text[mark.upperBound] == ASCII.dot {
+        let range = mark.lowerBound..<mark.upperBound + 1
         throw fail(
-          "there is no `?.`; a field that may be absent is read as a.?b", at: mark.lowerBound..<mark.upperBound + 1)
+          MessageText(
+            "there is no `?.`; a field that may be absent is read as a.?b",
+            [Suggestion("write `.?` for `?.`", .code(".?", range))]), at: range)
       }
       throw fail("`: value` is missing here, for when the condition of `?` does not hold")
     }
@@ -206,9 +214,9 @@ package struct Parser {
       if token.kind == .identifier, let form = replacement(forFilter: word) {
         throw fail("there are no filters after `|`; write \(form)", at: bar.lowerBound..<token.end)
       }
-      note("write `||` for `|`", at: bar)
+      note("\(write("||", for: bar)) for `|`", at: bar)
       return true
-    case .identifier where isWord("or") || isWord("OR"): note("write `||` for `\(word)`")
+    case .identifier where isWord("or") || isWord("OR"): note("\(write("||")) for `\(word)`")
     default: return false
     }
     try advance()
@@ -218,8 +226,8 @@ package struct Parser {
   mutating func takesAnd() throws(Unreadable) -> Bool {
     switch token.kind {
     case .and: break
-    case .singleAnd: note("write `&&` for `&`")
-    case .identifier where isWord("and") || isWord("AND"): note("write `&&` for `\(word)`")
+    case .singleAnd: note("\(write("&&")) for `&`")
+    case .identifier where isWord("and") || isWord("AND"): note("\(write("&&")) for `\(word)`")
     default: return false
     }
     try advance()
@@ -253,14 +261,14 @@ package struct Parser {
       // What follows without a gap is refused when it is read: `=<`, `=~`.
       let next = token.end < lexer.text.count ? lexer.text[token.end] : 0
       if next != ASCII.less, next != ASCII.tilde {
-        note("write `==` to compare; an expression assigns nothing")
+        note("\(write("==")) to compare; an expression assigns nothing")
       }
       return .equal
     case (0, .strictEqual):
-      note("write `==` for `===`")
+      note("\(write("==")) for `===`")
       return .equal
     case (0, .strictNotEqual):
-      note("write `!=` for `\(word)`")
+      note("\(write("!=")) for `\(word)`")
       return .notEqual
     case (0, .identifier) where isWord("in"): return .membership
     case (1, .plus): return .add
@@ -281,11 +289,12 @@ package struct Parser {
     case .identifier where isWord("not"):
       // `not` may be a name; it is the operator of other languages only when an operand follows.
       var ahead = lexer
-      switch ahead.next().kind {
+      let next = ahead.next()
+      switch next.kind {
       case .identifier, .not, .leftParenthesis: break
       default: return try postfix()
       }
-      note("write `!` for `not`")
+      note("\(write("!", for: start..<next.start)) for `not`")
       try advance()
       let operand = try unary()
       return try repeated(1, operand, start: start) { .not($0) }

@@ -1,3 +1,5 @@
+import Basics
+
 // The methods that are no functions but loops and bindings: `all`, `exists`, `map`, `cel.bind` and the like.
 extension Parser {
   /// The loop or binding that a method call of that name and number of arguments stands for, or nil if it is none.
@@ -6,7 +8,7 @@ extension Parser {
   ) throws(Unreadable) -> Syntax? {
     let count = arguments.count
     if let meant = Parser.otherNames[name], count == 2, case .name = arguments[0].kind {
-      note("there is no \(name)(); write `\(meant)`", at: mark)
+      note("there is no \(name)(); \(write(meant, for: mark))", at: mark)
       return try expandMethod(receiver, meant, arguments, range, mark: mark, over: depth)
     }
     func loop(_ kind: Syntax.Loop.Kind, names: Int, filtered: Bool = false) throws(Unreadable) -> Syntax? {

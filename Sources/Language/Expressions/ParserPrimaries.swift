@@ -39,7 +39,10 @@ extension Parser {
     case .identifier:
       let name = word
       if ["in", "true", "false", "null"].contains(name) {
-        throw fail("`\(name)` cannot be a field's name after a dot; write ['\(name)']")
+        let dot = operand.range.upperBound..<mark.upperBound
+        throw fail(
+          MessageText(
+            "`\(name)` cannot be a field's name after a dot; write ['\(name)']", [.code("['\(name)']", for: dot)]))
       }
       try advance()
       guard token.kind == .leftParenthesis else {
@@ -55,7 +58,11 @@ extension Parser {
       return node(.method(operand, name, arguments), start..<end, mark: mark, over: depth)
     default:
       if case .literal(let value) = operand.kind, let number = value.int {
-        throw fail("a double has digits after its point: \(number).0", at: start..<mark.lowerBound)
+        throw fail(
+          MessageText(
+            "a double has digits after its point: \(number).0",
+            [.code("0", for: operand.range.upperBound + 1..<operand.range.upperBound + 1)]),
+          at: start..<mark.lowerBound)
       }
       throw fail("the name of a field or a method is missing after the dot", at: mark)
     }
@@ -77,12 +84,15 @@ extension Parser {
   mutating func unclosed(_ bracket: String, _ open: Range<Int>) -> Unreadable {
     let closing = bracket == "(" ? ")" : bracket == "[" ? "]" : "}"
     if token.kind == .end {
-      return fail("this `\(bracket)` is never closed; `\(closing)` is missing", at: open)
+      var end = token.start
+      while end > open.upperBound, lexer.text[end - 1] <= ASCII.space { end -= 1 }
+      let fix = Suggestion("add `\(closing)` at the end", .code(closing, end..<end), isTentative: true)
+      return fail(MessageText("this `\(bracket)` is never closed; `\(closing)` is missing", [fix]), at: open)
     }
     switch token.kind {
     case .identifier:
-      if let message = replacement(forOperator: word) { return fail(message) }
-    case .arrow: return fail("write `,` for `=>`: a macro names its variable first, as in items.map(x, x + 1)")
+      if let message = replacement(forOperator: word, at: token.range) { return fail(message) }
+    case .arrow: return fail("\(write(",")) for `=>`: a macro names its variable first, as in items.map(x, x + 1)")
     case .colon where bracket == "[":
       return fail("a part of a text is read with a.substring(from, to), one of a list with a.slice(from, to)")
     default: break
@@ -112,10 +122,12 @@ extension Parser {
     case .minus, .int, .uint, .double, .string, .bytes: return try literal()
     case .end: throw fail("the expression ends where a value is expected")
     case .greater where textByte(before: start) == ASCII.minus:
+      let arrow = start - 1..<token.end
       throw fail(
-        "write `,` for `->`: a macro names its variable first, as in items.map(x, x + 1)", at: start - 1..<token.end)
+        "\(write(",", for: arrow)) for `->`: a macro names its variable first, as in items.map(x, x + 1)", at: arrow)
     case .less where textByte(before: start) == ASCII.equals:
-      throw fail("write `<=` for `=<`", at: start - 1..<token.end)
+      let sign = start - 1..<token.end
+      throw fail("\(write("<=", for: sign)) for `=<`", at: sign)
     case .slash where token.end < lexer.text.count && lexer.text[token.end] == ASCII.asterisk:
       throw fail("there is no `/*`; a comment begins with `//` and ends with the line", at: start..<token.end + 1)
     case .quotedIdentifier: throw fail("backticks are allowed only after a dot")
@@ -137,10 +149,10 @@ extension Parser {
     case "in": throw fail("a value is missing before `in`")
     case "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
       "namespace", "return", "var", "void", "while":
-      throw fail(replacement(forReserved: name))
+      throw fail(MessageText(replacement(forReserved: name)))
     case "True", "False", "None", "nil", "undefined", "NULL", "TRUE", "FALSE":
       let word = ["None": "null", "nil": "null", "undefined": "null"][name] ?? name.lowercased()
-      note("write `\(word)` for `\(name)`")
+      note("\(write(word)) for `\(name)`")
       try advance()
       return node(.literal(word == "null" ? .null : .bool(word == "true")), mark, over: 0)
     default: break
@@ -160,7 +172,13 @@ extension Parser {
           "has() takes a field: has(a.b)", at: arguments[0].range,
           fix: presence(of: arguments[0]).map { ExpressionFault.Fix(code: $0, range: start..<end) })
       }
-      if isOptional { throw fail("has() doesn't take `.?` on the last field; write has(a.b)", at: arguments[0].range) }
+      if isOptional {
+        let code = "has(\(lexer.string(operand.range)).\(field))"
+        throw fail(
+          MessageText(
+            "has() doesn't take `.?` on the last field; write has(a.b)", [.code(code, for: start..<end)]),
+          at: arguments[0].range)
+      }
       return node(.has(operand, field), start..<end, mark: arguments[0].mark, over: depth)
     }
     return node(.call(name, isRooted: isRooted, arguments), start..<end, mark: mark, over: depth)
@@ -248,7 +266,7 @@ extension Parser {
         let octets = try decodeTextLiteral(lexer.text, token.range, isBytes: isBytes)
         value = isBytes ? .bytes(octets) : .string(String(decoding: octets, as: UTF8.self))
       } catch {
-        throw fail(error.message, at: error.range)
+        throw fail(MessageText(error.message), at: error.range)
       }
     default: throw fail("a number is expected after `-`")
     }

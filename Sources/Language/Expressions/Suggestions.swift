@@ -12,27 +12,72 @@ extension Checker {
   private static let mostFaults = 20
   private static let longest = 8192
 
+  /// What may stand for the `…` of a suggestion for now: an empty value of the type that is wanted there.
+  private static let emptyValues = ["''", "0", "0.0", "false", "[]", "{}"]
+
   /// A clause that suggests to write something for a part; empty if that would be at fault as well.
   ///
   /// - Parameter whole: What must check with the suggestion in it, if that is more than the part.
   func suggestion(_ code: String, for part: Range<Int>, _ lead: String = "; write", in whole: Range<Int>? = nil)
-    -> String
+    -> MessageText
   {
-    isFix(code, for: part, in: whole ?? part) ? "\(lead) `\(code)`" : ""
+    let whole = whole ?? part
+    guard isFix(code, for: part, in: whole) else { return "" }
+    return MessageText("\(lead) `\(code)`", written(code, for: part, in: whole).map { [$0] } ?? [])
   }
 
-  func suggestion(_ code: String, for part: Syntax, _ lead: String = "; write", in whole: Syntax? = nil) -> String {
+  func suggestion(_ code: String, for part: Syntax, _ lead: String = "; write", in whole: Syntax? = nil) -> MessageText {
     suggestion(code, for: part.range, lead, in: whole?.range)
+  }
+
+  /// The question whether something else was meant by a part, which suggests to write it if it checks there.
+  func guess(_ code: String, shownAs shown: String? = nil, for part: Range<Int>, _ mark: String = "`") -> MessageText {
+    MessageText(
+      "; did you mean \(mark)\(shown ?? code)\(mark)?",
+      isFix(code, for: part, in: part) ? written(code, for: part, in: part).map { [$0] } ?? [] : [])
+  }
+
+  /// The question whether another text was meant by one that is written out.
+  func guess(of text: String, for part: Range<Int>) -> MessageText {
+    let quote = self.text[part].first == ASCII.quote ? "\"" : "'"
+    let isPlain = !text.utf8.contains { $0 == ASCII.apostrophe || $0 == ASCII.quote || $0 == ASCII.backslash }
+    return MessageText(
+      "; did you mean '\(text)'?", isPlain ? [.code("\(quote)\(text)\(quote)", for: part)] : [])
+  }
+
+  /// The code that a suggestion writes, which checks; nil if only its author can complete it.
+  private func written(_ code: String, for part: Range<Int>, in whole: Range<Int>) -> Suggestion? {
+    // The text of a long part is cut, so that the message can't be pasted.
+    guard code.contains("…") else { return .code(code, for: part) }
+    guard code.hasSuffix(".orValue(…)") else { return nil }
+    for value in Checker.emptyValues {
+      let complete = "\(code.dropLast(2))\(value))"
+      if !complete.contains("…"), isFix(complete, for: part, in: whole) {
+        return Suggestion(
+          "write `\(complete)`, with \(value) where it is absent", .code(complete, part), isTentative: true)
+      }
+    }
+    return nil
   }
 
   /// The faults of the parser, with the fixes that check.
   func suggesting(_ faults: [ExpressionFault]) -> [ExpressionFault] {
     faults.prefix(Checker.mostFaults).map { fault in
       var fault = fault
-      if let fix = fault.fix { fault.message += suggestion(fix.code, for: fix.range) }
+      let suggestions = fault.suggestions.filter {
+        guard case .code(let code, let part) = $0.content else { return true }
+        return isFix(code, for: part, in: part)
+      }
+      fault.text = MessageText(fault.message, suggestions)
+      if let fix = fault.fix { fault.text += suggestion(fix.code, for: fix.range) }
       fault.fix = nil
       return fault
-    } + faults.dropFirst(Checker.mostFaults)
+    }
+      + faults.dropFirst(Checker.mostFaults).map { fault in
+        var fault = fault
+        fault.text = MessageText(fault.message)
+        return fault
+      }
   }
 
   private func isFix(_ code: String, for part: Range<Int>, in whole: Range<Int>) -> Bool {

@@ -65,7 +65,8 @@ package struct Template: Sendable {
       return .success(Template(bytes, [.expression(start + 3..<close)]))
     case .success(let close):
       let message = "one expression is expected here, but something follows its `}}`; put all of it inside"
-      return .failure(ExpressionError([ExpressionFault(message, at: close + 2..<end)]))
+      let suggestions = expression(joining: text).map { [Suggestion.code($0, for: 0..<bytes.count)] } ?? []
+      return .failure(ExpressionError([ExpressionFault(MessageText(message, suggestions), at: close + 2..<end)]))
     }
   }
 
@@ -77,6 +78,17 @@ package struct Template: Sendable {
       start = close + 2
     }
     return nil
+  }
+
+  /// The expression that a text is with what stands inside its braces and between them in one.
+  private static func expression(joining text: String) -> String? {
+    guard case .success(let template) = parse(text) else { return nil }
+    return template.segments.map { segment in
+      switch segment {
+      case .text(let text): text
+      case .expression(let range): String(decoding: template.text[template.trimmed(range)], as: UTF8.self)
+      }
+    }.joined()
   }
 
   private static func opening(in text: [UInt8], from start: Int) -> Int? {
@@ -103,7 +115,11 @@ package struct Template: Sendable {
         return .success(token.start)
       case .end:
         if let fault = lexer.faults.last { return .failure(ExpressionError([fault])) }
-        let message = "this `${{` is never closed; `}}` is missing (a literal `${{` is written `${{ '${{' }}`)"
+        let isWhole = start == 3 && !text.contains(ASCII.newline)
+        let end = Suggestion("add `}}` at the end", .code(" }}", text.count..<text.count))
+        let message = MessageText(
+          "this `${{` is never closed; `}}` is missing (a literal `${{` is written `${{ '${{' }}`)",
+          isWhole ? [end] : [])
         return .failure(ExpressionError([ExpressionFault(message, at: start - 3..<start)]))
       default: break
       }
@@ -132,8 +148,9 @@ package struct Template: Sendable {
         switch CompiledExpression.compile(text, range, in: scope) {
         case .failure(let found): faults += found.list
         case .success(let program):
-          if let message = Template.notWritable(program.type, String(decoding: text[range], as: UTF8.self)) {
-            faults.append(ExpressionFault(message, at: trimmed(range)))
+          let place = trimmed(range)
+          if let message = Template.notWritable(program.type, String(decoding: text[range], as: UTF8.self), at: place) {
+            faults.append(ExpressionFault(message, at: place))
           }
           parts.append(.program(program))
         }
@@ -144,7 +161,7 @@ package struct Template: Sendable {
       var inference = Inference(isSound: true)
       if case .choice(let options) = expecting, case .text(let text)? = parts.first, parts.count == 1 {
         if !options.contains(where: { $0.hasSameScalars(as: text) }) {
-          let near = text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
+          let near = MessageText.didYouMean(text, among: options).map { "; \($0)" } ?? "" as MessageText
           faults.append(ExpressionFault("'\(text)' is not \(expecting)\(near)", at: 0..<self.text.count))
         }
       } else if !inference.accepts(expecting, template.type) {
@@ -167,23 +184,28 @@ package struct Template: Sendable {
   }
 
   /// Why a value of the type cannot be written into a text, or nil if it can.
-  private static func notWritable(_ type: ValueType, _ source: String) -> String? {
+  private static func notWritable(_ type: ValueType, _ source: String, at place: Range<Int>) -> MessageText? {
+    func write(_ code: String, _ lead: String) -> MessageText {
+      MessageText("\(lead) `\(code)`", code.contains("…") ? [] : [.code(code, for: place)])
+    }
     let source = source.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     switch type {
     case .int, .uint, .double, .bool, .string, .choice, .timestamp, .duration, .dyn: return nil
-    case .secret(let of): return notWritable(of, source)
+    case .secret(let of): return notWritable(of, source, at: place)
     case .list(.string), .list(.choice):
-      return "a list cannot be written into a text; join its items: `\(source.asReceiver).join(', ')`"
+      return "a list cannot be written into a text; \(write("\(source.asReceiver).join(', ')", "join its items:"))"
     case .list: return "a list cannot be written into a text; write one item, or its size with size(…)"
     case .optional(let wrapped):
-      let fix = notWritable(wrapped, source) == nil ? "; write `\(source.asReceiver).orValue(…)`" : ""
+      let fix: MessageText =
+        notWritable(wrapped, source, at: place) == nil
+        ? "; \(write("\(source.asReceiver).orValue(…)", "write"))" : ""
       return "an optional \(wrapped) cannot be written into a text\(fix)"
     case .wrapper: return "this may be null, which cannot be written into a text"
     case .null: return "null cannot be written into a text"
     case .object, .map: return "an object cannot be written into a text; write one of its fields"
     case .bytes: return "bytes cannot be written into a text; write `string(\(source))` or `base64.encode(\(source))`"
     case let type where type.mixedParts != nil:
-      return (type.mixedParts ?? []).lazy.compactMap { notWritable($0, source) }.first
+      return (type.mixedParts ?? []).lazy.compactMap { notWritable($0, source, at: place) }.first
     default: return "\(type) cannot be written into a text"
     }
   }

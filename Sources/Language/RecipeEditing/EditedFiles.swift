@@ -2,7 +2,7 @@ import ActionKit
 import Basics
 import Expressions
 import Glibc
-import Recipes
+package import Recipes
 import YAMLReader
 
 /// A file of the folder as one question sees it.
@@ -194,7 +194,7 @@ extension Source {
 
 extension CheckObserver.Text {
   /// The expressions in it, as far as they can be found.
-  var expressions: [Range<Int>] {
+  package var expressions: [Range<Int>] {
     let text = String(decoding: value, as: UTF8.self)
     guard case .success(let template) = isBare ? Template.parseExpression(text) : Template.parse(text) else {
       return []
@@ -207,7 +207,7 @@ extension CheckObserver.Text {
 }
 
 /// Whether a text stands anywhere in bytes.
-private func holds(_ bytes: [UInt8], _ text: String) -> Bool {
+func holds(_ bytes: [UInt8], _ text: String) -> Bool {
   let wanted = Array(text.utf8)
   guard let first = wanted.first else { return true }
   return bytes.withUnsafeBytes { bytes in

@@ -136,9 +136,9 @@ extension EditorService {
   func scope(at node: Int, in source: Source, at offset: Int, _ outline: TextOutline) -> CheckObserver.Text? {
     for probe in probes(at: node, in: source, at: offset, outline) {
       let whole = recovered(probe)
-      guard whole.bytes.holds(Self.hole) else { continue }
+      guard whole.holds(Self.hole) else { continue }
       let texts = observed(whole).texts.filter { $0.source === whole }
-      if let found = texts.first(where: { $0.value.holds(Self.hole) }) { return found }
+      if let found = texts.first(where: { $0.mayHold(Self.hole) }) { return found }
       // Where the value isn't evaluated, because the step is at fault, what stands before it tells the most.
       let place = outline.nodes[node].nameRange.lowerBound
       return texts.filter { ($0.range?.lowerBound ?? .max) < place }.max {
@@ -148,7 +148,7 @@ extension EditorService {
     return nil
   }
 
-  private static let hole = Array("hole__".utf8)
+  private static let hole = "hole__"
 
   /// The file with a whole expression in the place of the node's value; where brackets are open, also with all closed.
   private func probes(at node: Int, in source: Source, at offset: Int, _ outline: TextOutline) -> [Source] {
@@ -248,19 +248,6 @@ extension BidirectionalCollection<UInt8> {
     guard let before = dropLast(name.utf8.count).last else { return true }
     return before != ASCII.dot && before != ASCII.underscore && !ASCII.digits.contains(before)
       && !ASCII.lowercase.contains(before | 0x20)
-  }
-}
-
-extension [UInt8] {
-  /// Whether some bytes stand in these.
-  fileprivate func holds(_ part: [UInt8]) -> Bool {
-    guard let first = part.first, count >= part.count else { return false }
-    var start = startIndex
-    while let found = self[start...].firstIndex(of: first), found + part.count <= count {
-      if self[found..<found + part.count].elementsEqual(part) { return true }
-      start = found + 1
-    }
-    return false
   }
 }
 

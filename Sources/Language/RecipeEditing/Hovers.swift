@@ -1,7 +1,7 @@
 import ActionKit
 package import Basics
 import Expressions
-package import Recipes
+import Recipes
 
 // What is shown about a thing that is pointed at: what a key is for, what an action does, the type of a part of an
 // expression; and the function whose arguments are being written.
@@ -166,17 +166,6 @@ extension EditorService {
     guard !shown.isEmpty else { return nil }
     let active = forms.firstIndex { $0.parameters.count > call.argument || $0.isVariadic } ?? 0
     return SignatureHelp(forms: shown, active: active, argument: call.argument)
-  }
-}
-
-extension CheckObserver.Text {
-  /// Where its expressions stand in its value.
-  package var expressions: [Range<Int>] {
-    let text = String(decoding: value, as: UTF8.self)
-    guard case .success(let template) = isBare ? Template.parseExpression(text) : Template.parse(text) else {
-      return []
-    }
-    return template.segments.compactMap { if case .expression(let range) = $0 { range } else { nil } }
   }
 }
 

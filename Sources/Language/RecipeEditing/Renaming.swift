@@ -98,7 +98,7 @@ struct Renaming {
     case .output: return Names.isWellFormed(name) ? nil : Names.form
     default: break
     }
-    if let fault = Names.fault(in: name) { return fault }
+    if let fault = Names.fault(in: name) { return fault.text }
     let declaring = files.file(symbol.path)
     switch symbol.kind {
     case .step: return declaring?.step(name) == nil ? nil : "is the id of another step"

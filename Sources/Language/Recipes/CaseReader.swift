@@ -119,7 +119,7 @@ extension StepReader {
 
   private func taken(by subject: RecipeExpression, at value: Value) -> Taken? {
     let receiver = subject.text.asReceiver
-    let fault: String
+    let fault: MessageText
     switch subject.program.type {
     case .string: return .text
     case .int: return .int
@@ -127,14 +127,14 @@ extension StepReader {
     case .bool: fault = "a bool; use 'if' with 'else'"
     case .dyn: fault = "of no known type; write string(\(subject.text)) or int(\(subject.text))"
     case .double: fault = "a double; compare it under 'if', or write int(\(subject.text))"
-    case .optional(.int): fault = "may be absent; write \(receiver).orValue(0)"
+    case .optional(.int): fault = "may be absent; \(subject.write("\(receiver).orValue(0)"))"
     case .optional(let wrapped):
       let words: [String] = if case .choice(let words) = wrapped { words } else { [] }
-      fault = "may be absent; write \(receiver).orValue('\(words.first ?? "")')"
+      fault = "may be absent; \(subject.write("\(receiver).orValue('\(words.first ?? "")')"))"
     case let type where type.holdsSecret: fault = "a secret, and the chosen case is recorded"
     case let type: fault = "\(type.withArticle)"
     }
-    let verb = fault.hasPrefix("may ") ? "" : "is "
+    let verb = fault.text.hasPrefix("may ") ? "" : "is "
     findings.error("'switch' takes a string, an int or a choice, but this \(verb)\(fault)", at: value)
     return nil
   }
@@ -146,19 +146,22 @@ extension StepReader {
     case (.text, .string), (.int, .int): break
     case (.words(let words), .string(let text)):
       if words.contains(where: { $0.hasSameScalars(as: text) }) { break }
-      let guess = text.nearest(among: words).map { "; did you mean '\($0)'?" } ?? ""
+      let guess = MessageText.didYouMean(text, among: words).map { "; \($0)" } ?? "" as MessageText
       findings.error("the case '\(text)' never comes: 'switch' gives \(Taken.words(words).name)\(guess)", at: key)
     case (.int, .string(let text)) where Int(text) != nil:
       findings.error(
-        "the case \(written) is a string, but 'switch' gives an int; write \(text) without quotes", at: key)
+        MessageText(
+          "the case \(written) is a string, but 'switch' gives an int; write \(text) without quotes", [.verbatim(text)]),
+        at: key)
     case (.int, _):
       let isRange = key.string.map { $0.contains("..") || "<>=!".contains($0.first ?? " ") } ?? false
       let advice = isRange ? "; a condition goes under 'if', and what else there is under 'else'" : ""
       findings.error("the case \(written) never comes: 'switch' gives an int\(advice)", at: key)
     case (.text, _), (.words, _):
       findings.error(
-        "the case \(written) is \(key.kindName), but 'switch' gives \(taken?.name ?? ""); write it in quotes",
-        at: key)
+        MessageText(
+          "the case \(written) is \(key.kindName), but 'switch' gives \(taken?.name ?? ""); write it in quotes",
+          findings.spelling(of: key).map { [.verbatim("\"\($0)\"")] } ?? []), at: key)
     case (nil, _): break
     }
     if cases.contains(where: { $0.content.value?.isSameChoice(as: key) ?? false }) {
@@ -311,7 +314,8 @@ extension StepReader {
     } else if value.list == nil {
       findings.error(
         "'onError' takes 'continue', a list of steps that see 'error', or { steps, value }, but found \(value.written)"
-          + (["ignore", "skip", "null", "none", "pass"].contains(value.string) ? "; write onError: continue" : ""),
+          + (["ignore", "skip", "null", "none", "pass"].contains(value.string)
+            ? MessageText("; write onError: continue", [.verbatim("continue")]) : ""),
         at: value)
       return nil
     }
@@ -364,9 +368,9 @@ extension StepReader {
     }
     let narrowing = "to give less, put the step into 'steps' and name under 'outputs' what later steps read"
     if !missing.isEmpty {
+      let them = missing.count == 1 ? "it" : "them"
       findings.error(
-        "'value' needs \(missing.joined(separator: ", ")) too, because the step gives \(missing.count == 1 ? "it" : "them"); "
-          + narrowing, at: value)
+        "'value' needs \(missing.joined(separator: ", ")) too, because the step gives \(them); \(narrowing)", at: value)
     }
     if !ungivable.isEmpty {
       findings.error("'value' can't give \(ungivable.joined(separator: ", ")); \(narrowing)", at: value)

@@ -200,7 +200,7 @@ private struct ConfigurationReader {
     }
     guard let descriptor = catalog.plugin(plugin) else {
       let names = catalog.plugins.map(\.name)
-      let guess = plugin.nearest(among: names).map { "did you mean '\($0)'?" }
+      let guess = MessageText.didYouMean(plugin, among: names)
       findings.error(
         "no plugin is named '\(plugin)'; \(guess ?? "there are \(names.joined(separator: ", "))")",
         at: map["plugin"] ?? member.key)

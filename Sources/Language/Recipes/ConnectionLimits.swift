@@ -34,9 +34,15 @@ package struct ConnectionLimits: Sendable, Equatable {
     }
     switch (fields["requests"], fields["per"]) {
     case (let requests?, nil):
-      findings.error("'requests' needs 'per', the length of time that it counts in; write per: 1m", at: requests)
+      findings.error(
+        MessageText(
+          "'requests' needs 'per', the length of time that it counts in; write per: 1m",
+          fields.addition("per: 1m", after: "requests")), at: requests)
     case (nil, let per?):
-      findings.error("'per' needs 'requests', how many there may be in that time; write requests: 60", at: per)
+      findings.error(
+        MessageText(
+          "'per' needs 'requests', how many there may be in that time; write requests: 60",
+          fields.addition("requests: 60", after: "per")), at: per)
     case (nil, nil) where fields["maxParallel"] == nil && fields.strays.isEmpty:
       findings.error("'limits' is empty; write requests: 60 and per: 1m, or maxParallel: 4", at: value)
     default: break

@@ -81,7 +81,7 @@ struct DatabaseSettingsReader {
     } catch {
       // The line is shown.
       if text.mayHoldPassword || !text.contains("://") { findings.hide(value, isRefused: true) }
-      findings.error(error.message, at: value)
+      findings.error(MessageText(error.message), at: value)
       return nil
     }
   }

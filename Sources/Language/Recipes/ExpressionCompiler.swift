@@ -83,7 +83,8 @@ struct ExpressionCompiler {
     let bare = text.trimmed
     if bare.hasPrefix("{{"), bare.hasSuffix("}}") {
       let inner = String(bare.dropFirst(2).dropLast(2)).trimmed
-      findings.error("\(what) takes an expression without braces; write \(inner)", at: value)
+      let advice = MessageText("write \(inner)", [.code(inner, for: 0..<text.utf8.count)])
+      findings.error("\(what) takes an expression without braces; \(advice)", at: value)
       return nil
     }
     let compiled = Template.parseExpression(text).flatMap { $0.compile(in: expressions(scope), expecting: expecting) }
@@ -114,7 +115,7 @@ struct ExpressionCompiler {
   /// A text, in which no secret may be: it is shown or kept.
   func text(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
     guard value.string != nil else {
-      findings.error("\(what) \(value.isNoText)", at: value)
+      findings.error("\(what) \(value.isNoText(findings.spelling(of: value)))", at: value)
       return nil
     }
     var compilation = Compilation(compiler: self, scope: scope)
@@ -164,7 +165,7 @@ struct ExpressionCompiler {
     } spelling: {
       findings.spelling(of: $0)
     }
-    for fault in faults { findings.add(fault.diagnostic(in: findings.source, range: findings.range)) }
+    for fault in faults { findings.add(fault) }
     for field in schema.fields {
       for secret in field.secrets(in: value) where secret.string?.holdsExpression == false {
         findings.hide(secret)
@@ -199,9 +200,8 @@ struct ExpressionCompiler {
       guard let found = scope.foreignExpression(in: text, isScript: isScript) else { return }
       let written = String(decoding: Array(text.utf8)[found.range], as: UTF8.self)
       findings.add(
-        Diagnostic(
-          "'\(written)' is sent as it is written; \(found.hint)",
-          at: placing(of: value).location(found.range) ?? findings.location(of: value), severity: .warning))
+        "'\(written)' is sent as it is written; \(found.hint)",
+        at: placing(of: value).location(found.range) ?? findings.location(of: value), about: value, severity: .warning)
     case .list(let items): for item in items { warnOfForeignExpressions(in: item, scope, isScript: isScript) }
     case .map(let map):
       for member in map.members {
@@ -233,7 +233,7 @@ struct ExpressionCompiler {
     do throws(TimeZoneError) {
       return try TimeZoneDatabase.system.rules(named: name)
     } catch {
-      findings.error(error.message, at: value)
+      findings.error(error.text, at: value)
       return nil
     }
   }
@@ -244,8 +244,8 @@ struct ExpressionCompiler {
     let (expression, faults) = CronExpression.parse(text)
     for fault in faults {
       findings.add(
-        Diagnostic(
-          fault.message, at: placing.location(fault.range) ?? findings.location(of: value), severity: fault.severity))
+        MessageText(fault.message, fault.suggestions),
+        at: placing.location(fault.range) ?? findings.location(of: value), about: value, severity: fault.severity)
     }
     return expression
   }
@@ -262,9 +262,8 @@ struct ExpressionCompiler {
   ) {
     for (fault, location) in zip(faults.list, placing.locations(faults.list.map(\.range))) {
       findings.add(
-        Diagnostic(
-          fault.isAboutSecret ? fault.message + secretHint : fault.message,
-          at: location ?? findings.location(of: value), severity: fault.severity))
+        MessageText(fault.isAboutSecret ? fault.message + secretHint : fault.message, fault.suggestions),
+        at: location ?? findings.location(of: value), about: value, severity: fault.severity)
     }
   }
 

@@ -21,13 +21,43 @@ package final class Findings {
   var source: Source { document.source }
 
   /// Adds an error that marks a whole value.
-  func error(_ message: String, at value: Value, notes: [Diagnostic.Note] = []) {
-    list.append(Diagnostic(message, at: location(of: value), notes: notes))
+  func error(_ message: MessageText, at value: Value, notes: [Diagnostic.Note] = []) {
+    add(message, at: location(of: value), about: value, severity: .error, notes: notes)
   }
 
   /// Adds a warning that marks a whole value.
-  func warning(_ message: String, at value: Value) {
-    list.append(Diagnostic(message, at: location(of: value), severity: .warning))
+  func warning(_ message: MessageText, at value: Value) {
+    add(message, at: location(of: value), about: value, severity: .warning)
+  }
+
+  /// Adds what is at fault in a part of a scalar, with what the message suggests to write for it.
+  func add(
+    _ message: MessageText, at location: Diagnostic.Location?, about value: Value, severity: Diagnostic.Severity,
+    notes: [Diagnostic.Note] = []
+  ) {
+    add(Diagnostic(message, at: location, severity: severity, notes: notes), about: value)
+  }
+
+  /// Adds what is at fault with a scalar, with what its message suggests as changes of this text.
+  func add(_ diagnostic: Diagnostic, about value: Value) {
+    var diagnostic = diagnostic
+    if !diagnostic.suggestions.isEmpty {
+      let scalar = document.scalar(at: value.place)
+      diagnostic.fixes += diagnostic.suggestions.compactMap { document.fix($0, for: scalar, with: value) }
+      diagnostic.suggestions = []
+    }
+    list.append(diagnostic)
+  }
+
+  /// What puts another value in the place of one, as it is written.
+  func replacement(of value: Value, with text: String) -> [Suggestion] {
+    guard let range = location(of: value)?.range, !range.isEmpty else { return [] }
+    return [.edits("write \(text)", [Diagnostic.Edit(range, text)])]
+  }
+
+  /// Adds what a check of values found.
+  func add(_ fault: Fault) {
+    add(fault.diagnostic(in: source, range: range), about: Value(.null, at: fault.place))
   }
 
   func add(_ diagnostic: Diagnostic) { list.append(diagnostic) }
@@ -79,6 +109,8 @@ package final class Findings {
       var finding = finding
       finding.message = shownText(finding.message)
       finding.location = shownLocation(finding.location)
+      // Its bytes are those of the text as it is. What must not stand there is to be taken out first.
+      finding.fixes = []
       finding.notes = finding.notes.map { Diagnostic.Note(shownText($0.message), at: shownLocation($0.location)) }
       return finding
     }
@@ -130,7 +162,7 @@ package final class Findings {
   /// The text of a scalar that has to be one, or nil with an error.
   func text(_ value: Value, of what: String) -> String? {
     guard let text = value.string else {
-      error("\(what) \(value.isNoText)", at: value)
+      error("\(what) \(value.isNoText(spelling(of: value)))", at: value)
       return nil
     }
     if text.holdsExpression {
@@ -154,16 +186,23 @@ package final class Findings {
     if let flag = value.bool { return flag }
     if let text = value.string, document.scalar(at: value.place)?.style == .plain, looksLikeYAML11Bool(text) {
       let isTrue = ["y", "yes", "on"].contains(text.lowercased())
-      error("\(what) takes a bool; YAML 1.2 reads '\(text)' as a string: write \(isTrue)", at: value)
+      let advice = MessageText("write \(isTrue)", [.verbatim("\(isTrue)")])
+      error("\(what) takes a bool; YAML 1.2 reads '\(text)' as a string: \(advice)", at: value)
     } else {
-      error("\(what) takes a bool (true or false), but found \(value.kindName)", at: value)
+      let bare = value.string.flatMap { ["true", "false"].contains($0.lowercased()) ? $0.lowercased() : nil }
+      error(
+        MessageText(
+          "\(what) takes a bool (true or false), but found \(value.kindName)", bare.map { [.verbatim($0)] } ?? []),
+        at: value)
     }
     return nil
   }
 
   func int(_ value: Value, of what: String, in range: ClosedRange<Int>) -> Int? {
     guard let number = value.int else {
-      error("\(what) takes an int, but found \(value.kindName)", at: value)
+      let bare = value.string.flatMap { Int($0) }.map { "\($0)" }
+      error(
+        MessageText("\(what) takes an int, but found \(value.kindName)", bare.map { [.verbatim($0)] } ?? []), at: value)
       return nil
     }
     guard range.contains(number) else {
@@ -197,8 +236,10 @@ package final class Findings {
   func duration(_ value: Value, of what: String, atLeast least: TimeSpan = .zero) -> TimeSpan? {
     guard let text = value.string, let span = TimeSpan(text) else {
       let hint =
-        value.int.map { "; say the unit: \($0)s, \($0)m or \($0)h" }
-        ?? value.string.flatMap(Findings.duration(inWords:)).map { "; write \($0)" } ?? ""
+        value.int.map { count in
+          MessageText(
+            "; say the unit: \(count)s, \(count)m or \(count)h", ["s", "m", "h"].map { .verbatim("\(count)\($0)") })
+        } ?? value.string.flatMap(Findings.duration(inWords:)).map { MessageText("; write \($0)", [.verbatim($0)]) } ?? ""
       error("\(what) takes a duration such as 90s, 5m, 1h30m, 2d, but found \(value.written)\(hint)", at: value)
       return nil
     }
@@ -216,8 +257,8 @@ package final class Findings {
     let words = Word.allCases.map(\.rawValue)
     let text = value.string ?? ""
     if let word = Word(rawValue: text) { return word }
-    if let guess = text.nearest(among: words) {
-      error("\(what) cannot be '\(text)'; did you mean '\(guess)'?", at: value)
+    if let guess = MessageText.didYouMean(text, among: words) {
+      error("\(what) cannot be '\(text)'; \(guess)", at: value)
     } else {
       error("\(what) must be one of \(words.joined(separator: ", ")), but found \(value.written)", at: value)
     }
@@ -236,9 +277,14 @@ extension Value {
   }
 
   /// That the value is no text and what to do, as the end of a sentence that begins with its place.
-  var isNoText: String {
+  ///
+  /// - Parameter spelling: How it is written in the file.
+  func isNoText(_ spelling: String?) -> MessageText {
     switch content {
-    case .int, .double, .bool: "takes a string, but found \(kindName); write it in quotes if it is meant as text"
+    case .int, .double, .bool:
+      MessageText(
+        "takes a string, but found \(kindName); write it in quotes if it is meant as text",
+        spelling.map { [.verbatim("\"\($0)\"")] } ?? [])
     default: "takes a string, but found \(kindName)"
     }
   }
@@ -267,10 +313,10 @@ struct Fields {
   /// - Parameter form: How a value that is no mapping is written as one.
   init?(
     _ value: Value, of what: String, _ keys: KeySet, _ findings: Findings, hint: String? = nil,
-    others: OtherNotations = .none, advice: (String) -> String? = { _ in nil }, form: String? = nil
+    others: OtherNotations = .none, advice: (ValueMap.Member) -> MessageText? = { _ in nil }, form: MessageText? = nil
   ) {
     guard let map = value.map else {
-      let form = form.map { "; write \($0)" } ?? ""
+      let form = form.map { "; write \($0)" } ?? "" as MessageText
       findings.error("\(what) takes a mapping, but found \(value.kindName)\(form)", at: value)
       return nil
     }
@@ -283,10 +329,13 @@ struct Fields {
       let name = member.name ?? member.key.plainText
       if !names.contains(where: { $0.hasSameScalars(as: name) }) {
         // Those of other notations say what is meant, though they resemble it in nothing.
-        let known = advice(name) ?? (others.keys[name] == nil ? others.advice(name, member.value) : nil)
+        let known =
+          advice(member)
+          ?? (others.keys[name] == nil ? others.advice(name, member.value).map { MessageText($0) } : nil)
         let guess = known == nil ? others.keys[name] ?? name.nearest(among: names) : nil
         let end =
-          known ?? guess.map { "did you mean '\($0)'?" } ?? hint ?? "it takes \(names.joined(separator: ", "))"
+          known ?? guess.map { .didYouMean($0) } ?? hint.map { MessageText($0) }
+          ?? "it takes \(names.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)
         guard let guess, map[guess] == nil else {
           strays.append(member)
@@ -309,6 +358,12 @@ struct Fields {
   /// The value of a name.
   subscript(name: String) -> Value? { member(name)?.value }
 
+  /// To add a key with a value after another, as a choice that its author may have to change.
+  func addition(_ text: String, after name: String) -> [Suggestion] {
+    guard let edits = member(name).flatMap({ findings.document.adding(text, after: $0) }) else { return [] }
+    return [Suggestion("add \(text)", .edits(edits), isTentative: true)]
+  }
+
   /// The value of a name, or nil with an error that it is missing.
   func require(_ name: String, _ why: String) -> Value? {
     let value = self[name]
@@ -319,7 +374,7 @@ struct Fields {
   /// The members among those of which there must be exactly one: that one first, then what is too many.
   ///
   /// - Parameter advice: What an error says where there is none of them, given a key that goes with some of them.
-  func kinds(_ advice: (Key) -> String? = { _ in nil }) -> [ValueMap.Member] {
+  func kinds(_ advice: (Key) -> MessageText? = { _ in nil }) -> [ValueMap.Member] {
     let words = keys.kinds
     let found = members.filter { member in words.contains { $0.hasSameScalars(as: member.name ?? "") } }
     if found.isEmpty, strays.isEmpty, !empty.contains(where: words.contains) {

@@ -11,7 +11,7 @@ extension Scope {
   /// The first part of a text that is an expression elsewhere, as a range of its UTF-8, and what it is here.
   ///
   /// - Parameter isScript: Whether a shell expands the text.
-  func foreignExpression(in text: String, isScript: Bool) -> (range: Range<Int>, hint: String)? {
+  func foreignExpression(in text: String, isScript: Bool) -> (range: Range<Int>, hint: MessageText)? {
     let bytes = Array(text.utf8)
     var start = bytes.startIndex
     while start < bytes.endIndex {
@@ -38,11 +38,14 @@ extension Scope {
       let range = start - opening.utf8.count..<end.startIndex + closing.utf8.count
       guard end.starts(with: closing.utf8) else { continue }
       let isBareKnown = opening == "{{" || !isScript && (name == "now" || opening == "${" && blanks > 0)
-      if isKnown(name, isBareKnown: isBareKnown) { return (range, "an expression is written ${{ \(name) }}") }
+      func write(_ path: String) -> MessageText {
+        MessageText("an expression is written ${{ \(path) }}", [.code("${{ \(path) }}", for: range)])
+      }
+      if isKnown(name, isBareKnown: isBareKnown) { return (range, write(name)) }
       guard !isScript else { continue }
       let input = opening == "{{" ? name : name.lowercased()
       if opening == "{{" || name == name.uppercased(), isKnown("inputs.\(input)", isBareKnown: false) {
-        return (range, "an expression is written ${{ inputs.\(input) }}")
+        return (range, write("inputs.\(input)"))
       }
       if opening != "{{", shellVariables.contains(name) { return (range, "variables of a shell aren't expanded here") }
     }

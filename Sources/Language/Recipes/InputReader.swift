@@ -119,7 +119,7 @@ struct InputReader {
     let schema = ObjectSchema(fields: [declaration])
     let given = Value.object([key: value])
     let faults = schema.check(given, as: "input", spelling: findings.spelling)
-    for fault in faults { findings.add(fault.diagnostic(in: findings.source, range: findings.range)) }
+    for fault in faults { findings.add(fault) }
     return faults.isEmpty ? schema.restored(given)[key] : nil
   }
 }

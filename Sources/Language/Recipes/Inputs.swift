@@ -70,11 +70,11 @@ extension Recipe.Input {
       guard let input = inputs.first(where: { $0.name.hasSameScalars(as: name) }) else {
         let names = inputs.map(\.name)
         let guess = name.nearest(among: names)
-        let known = names.isEmpty ? "it takes none" : "it takes \(names.joined(separator: ", "))"
+        let known: MessageText = names.isEmpty ? "it takes none" : "it takes \(names.joined(separator: ", "))"
         // The input that was probably meant is not missing as well.
         if let guess { named.insert(guess) }
         faults.append(
-          (name, Diagnostic("\(what) has no input '\(name)'; \(guess.map { "did you mean '\($0)'?" } ?? known)")))
+          (name, Diagnostic("\(what) has no input '\(name)'; \(guess.map { .didYouMean($0) } ?? known)" as MessageText)))
         continue
       }
       named.insert(name)
@@ -125,7 +125,8 @@ extension Recipe.Input {
     let faults = schema.check(given, as: "inputs").filter { $0.severity == .error }
     guard faults.isEmpty else {
       return .failure(
-        Diagnostics(faults.map { fault in source.map { fault.diagnostic(in: $0) } ?? Diagnostic(fault.message) }))
+        Diagnostics(faults.map { fault in 
+          source.map { fault.diagnostic(in: $0) } ?? Diagnostic(MessageText(fault.message, fault.suggestions)) }))
     }
     return .success(schema.restored(given)[name] ?? value)
   }
@@ -165,7 +166,7 @@ extension Findings {
       fault.location =
         start.flatMap(range).map { Diagnostic.Location(source, $0) } ?? fault.location
         ?? location(of: places[name] ?? key)
-      add(fault)
+      add(fault, about: Value(.null, at: Place(offset: fault.location?.range.lowerBound ?? -1)))
     }
     return given
   }

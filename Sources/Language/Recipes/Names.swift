@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 /// The rule for names of inputs, steps, branches and variables.
 ///
@@ -46,8 +46,10 @@ package enum Names {
   }
 
   /// What is wrong with a name, as the end of a sentence that begins with it; nil if nothing is.
-  package static func fault(in name: String) -> String? {
-    if !isWellFormed(name) { return joined(name).map { "\(form); write '\($0)'" } ?? form }
+  package static func fault(in name: String) -> MessageText? {
+    if !isWellFormed(name) {
+      return joined(name).map { MessageText("\(form); write '\($0)'", [.text($0)]) } ?? MessageText(form)
+    }
     if reserved.contains(name) { return "has a meaning of its own in recipes; choose another name" }
     if words.contains(name) { return "is a word of the expression language; choose another name" }
     if types.contains(name) { return "is a type of the expression language; choose another name" }

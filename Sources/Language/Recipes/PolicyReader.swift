@@ -8,7 +8,10 @@ struct PolicyReader {
 
   /// Reads `{maxAttempts, initial, factor, maxInterval, jitter, on, if}`.
   func retry(_ value: Value, scope: Scope) -> RetryPolicy? {
-    let form = value.int.map { "retry: { maxAttempts: \($0) }, where the first try counts" }
+    let form = value.int.map { count in
+      MessageText(
+        "retry: { maxAttempts: \(count) }, where the first try counts", [.verbatim("{ maxAttempts: \(count) }")])
+    }
     guard let fields = Fields(value, of: "'retry'", .retry, findings, form: form) else { return nil }
     var policy = RetryPolicy(scopeSize: scope.size)
     if let count = fields.int("maxAttempts") { policy.schedule.maxAttempts = count }
@@ -57,7 +60,10 @@ struct PolicyReader {
 
   /// Reads `{name, limit, onLimit}`.
   func concurrency(_ value: Value) -> Recipe.ConcurrencyGroup? {
-    let form = value.string.map { "concurrencyGroup: { name: \(JSON.quoted($0)) }" }
+    let form = value.string.map { name in
+      let form = "{ name: \(JSON.quoted(name)) }"
+      return MessageText("concurrencyGroup: \(form)", [.verbatim(form)])
+    }
     guard let fields = Fields(value, of: "'concurrencyGroup'", .concurrencyGroup, findings, form: form) else {
       return nil
     }

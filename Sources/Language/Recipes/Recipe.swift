@@ -69,9 +69,6 @@ extension Recipe {
       }
   }
 
-  /// A path that a file names, from the folder of that file, without `.` and `..` where they can be taken away.
-  package static func path(_ path: String, besides file: String) -> String { RecipeCalls.resolve(path, besides: file) }
-
   /// This recipe and all that it calls, each file once.
   package var all: [Recipe] {
     var found: [Recipe] = []

@@ -38,6 +38,16 @@ package struct RecipeExpression: Sendable {
       .split { $0 == " " || $0 == "\n" || $0 == "\t" }.joined(separator: " ")
   }
 
+  /// The clause that something else is to be written for the whole expression.
+  func write(_ code: String, _ mark: String = "") -> MessageText {
+    let written = location.map { $0.source.bytes[$0.range] } ?? []
+    // The blanks within the braces are a part of it.
+    func blank(_ byte: UInt8?) -> String { byte.map { $0 <= ASCII.space } ?? false ? " " : "" }
+    let whole = "\(blank(written.first))\(code)\(blank(written.last))"
+    return MessageText(
+      "write \(mark)\(code)\(mark)", [Suggestion("write `\(code)`", .code(whole, program.range))])
+  }
+
   /// What stands on both sides of the comparison that makes it false, where neither the text nor a name tells it.
   package func sides(in environment: [Value]) -> [String] {
     let (left, right) = program.sides(environment)

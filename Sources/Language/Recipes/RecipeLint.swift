@@ -52,8 +52,18 @@ private struct Linter {
     if let block = recipe.finally { lint(block, root["finally"], Surroundings()) }
   }
 
-  private mutating func hint(_ message: String, at value: Value) {
-    hints.append(Diagnostic(message, at: document.location(of: value), severity: .hint))
+  private mutating func hint(_ message: MessageText, at value: Value) {
+    var hint = Diagnostic(message, at: document.location(of: value), severity: .hint)
+    let scalar = document.scalar(at: value.place)
+    hint.fixes += hint.suggestions.compactMap { document.fix($0, for: scalar, with: value) }
+    hint.suggestions = []
+    hints.append(hint)
+  }
+
+  /// Words that advise to take a key of a map away, which suggest that.
+  private func removing(_ name: String, of map: Value, _ words: String) -> MessageText {
+    let edits = map.map?.members.first { $0.name == name }.flatMap { document.removing($0) }
+    return MessageText(words, edits.map { [.edits("remove '\(name)'", $0)] } ?? [])
   }
 
   // MARK: The top level
@@ -116,7 +126,8 @@ private struct Linter {
     case .bindings(let names):
       lintNames(names, value["let"], later)
       if let id = value["id"] {
-        hint("a 'let' step gives no value that an id could name, so nothing reads the id; take it away", at: id)
+        let advice = removing("id", of: value, "take it away")
+        hint("a 'let' step gives no value that an id could name, so nothing reads the id; \(advice)", at: id)
       }
     case .action(let call): lintAction(call, step, value, around)
     case .wait(.event(let name, _, _, _)):
@@ -190,7 +201,8 @@ private struct Linter {
       words.allSatisfy({ word in cases.list.contains { $0.value?.string?.hasSameScalars(as: word) ?? false } }),
       let key = value.key("default")
     {
-      hint("'default' never comes, because each value has a case; take it away", at: key)
+      let advice = removing("default", of: value, "take it away")
+      hint("'default' never comes, because each value has a case; \(advice)", at: key)
     }
     if case .cases(let cases) = step.kind, !cases.isSwitch {
       guard let truth = cases.subject.constant?.bool, let key = value.key("if") else { return }
@@ -203,7 +215,7 @@ private struct Linter {
     }
     hint(
       truth
-        ? "the condition is always true; leave 'if' out"
+        ? "the condition is always true; \(removing("if", of: value, "leave 'if' out"))"
         : "the condition is never true, so the step never runs; take the step away, or mend the condition", at: key)
   }
 
@@ -251,7 +263,7 @@ private struct Linter {
   private mutating func lintAction(_ call: ActionCall, _ step: Step, _ value: Value, _ around: Surroundings) {
     guard let uses = value["uses"] else { return }
     if let name = uses.string, !name.hasSameScalars(as: call.action.id) {
-      hint("'\(name)' is called '\(call.action.id)' now; write that", at: uses)
+      hint(MessageText("'\(name)' is called '\(call.action.id)' now; write that", [.text(call.action.id)]), at: uses)
     }
     if let every = step.repetition?.every, every < .seconds(1), call.action.effect != .pure,
       let key = value.key("repeat")

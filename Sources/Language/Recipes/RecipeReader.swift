@@ -123,13 +123,22 @@ final class RecipeCalls {
     } catch {
       let stem = path.split(separator: "/").last.flatMap { $0.lastIndex(of: ".") }.map { String(path[..<$0]) } ?? path
       let other = [stem, path].map { "\($0).yaml" }.first { (try? environment.read($0)) != nil }
-      findings.error("\(error)\(other.map { "; did you mean '\($0)'?" } ?? "")", at: value)
+      let guess = other.map { other in
+        MessageText("; did you mean '\(other)'?", [.text(value.string.map { meant(by: $0, for: path, other) } ?? other)])
+      }
+      findings.error("\(error)\(guess ?? "")", at: value)
       return nil
     }
     let (recipe, diagnostics) = read(source)
     diagnosticsOfCalled += diagnostics
     known[path] = recipe
     return recipe
+  }
+
+  /// The text of a path to another file in the folder of the one that it leads to.
+  private func meant(by text: String, for path: String, _ other: String) -> String {
+    let folder = text.lastIndex(of: "/").map { String(text[...$0]) } ?? ""
+    return folder + (other.split(separator: "/").last ?? "")
   }
 
   /// The type of what a recipe gives that is named like its file and stands beside the one being read; anything if

@@ -154,7 +154,7 @@ struct RecipeTestReader {
   private func action(_ value: Value, inputs: [Value]) -> RecipeTest.Action? {
     if let word = value.string {
       guard RecipeTestReader.bare.contains(where: { $0.hasSameScalars(as: word) }) else {
-        let guess = word.nearest(among: RecipeTestReader.words).map { "did you mean '\($0)'?" }
+        let guess = MessageText.didYouMean(word, among: RecipeTestReader.words)
         let needsMore = RecipeTestReader.words.contains { $0.hasSameScalars(as: word) }
         findings.error(
           needsMore
@@ -248,7 +248,7 @@ struct RecipeTestReader {
     guard let path = findings.text(place, of: "'path'") else { return nil }
     switch FilePattern.read(path) {
     case .failure(let fault):
-      findings.error(fault.message, at: place)
+      findings.error(MessageText(fault.message), at: place)
       return nil
     case .success(let pattern):
       guard !FilePattern.isOpen(pattern.text) else {
@@ -301,8 +301,8 @@ struct RecipeTestReader {
     return map.members.flatMap { member -> [RecipeTest.SandboxCall] in
       let name = member.key.plainText
       guard plugins.contains(where: { $0.hasSameScalars(as: name) }) else {
-        let guess = name.nearest(among: plugins).map { "did you mean '\($0)'?" }
-        let known = plugins.isEmpty ? "it uses none" : "it uses \(plugins.joined(separator: ", "))"
+        let guess = MessageText.didYouMean(name, among: plugins)
+        let known: MessageText = plugins.isEmpty ? "it uses none" : "it uses \(plugins.joined(separator: ", "))"
         findings.error("the recipe uses no plugin '\(name)'; \(guess ?? known)", at: member.key)
         return []
       }
@@ -396,7 +396,7 @@ struct RecipeTestReader {
   private func word(_ value: Value, of what: String, among words: [String]) -> String? {
     guard let text = findings.text(value, of: what) else { return nil }
     if words.contains(where: { $0.hasSameScalars(as: text) }) { return text }
-    let guess = text.nearest(among: words).map { "did you mean '\($0)'?" }
+    let guess = MessageText.didYouMean(text, among: words)
     findings.error(
       "\(what) cannot be '\(text)'; \(guess ?? "it is one of \(words.joined(separator: ", "))")", at: value)
     return nil
@@ -414,8 +414,8 @@ struct RecipeTestReader {
 
   private func isKnown(_ name: String, among names: [String], _ what: String, at key: Value) -> Bool {
     if names.contains(where: { $0.hasSameScalars(as: name) }) { return true }
-    let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
-    let known = names.isEmpty ? "it has none" : "there are \(names.joined(separator: ", "))"
+    let guess = MessageText.didYouMean(name, among: names)
+    let known: MessageText = names.isEmpty ? "it has none" : "there are \(names.joined(separator: ", "))"
     findings.error("\(what) '\(name)'; \(guess ?? known)", at: key)
     return false
   }
@@ -434,7 +434,13 @@ struct RecipeTestReader {
     for part in path.split(separator: "/") {
       let name = String(part.prefix { !"[~!".contains($0) })
       if known.contains(where: { $0.hasSameScalars(as: name) }) { continue }
-      let guess = name.nearest(among: known.filter { !$0.hasPrefix("#") }).map { "; did you mean '\($0)'?" } ?? ""
+      let guess =
+        name.nearest(among: known.filter { !$0.hasPrefix("#") }).map { guess in
+          let meant = path.split(separator: "/", omittingEmptySubsequences: false).map {
+            $0 == part ? guess + part.dropFirst(name.count) : String($0)
+          }
+          return MessageText("; did you mean '\(guess)'?", [.text(meant.joined(separator: "/"))])
+        } ?? "" as MessageText
       findings.error("the recipe has no step '\(name)'\(guess)", at: value)
       return false
     }

@@ -47,9 +47,11 @@ struct RepetitionReader {
     let keys = member.value.map?.members.map(\.key.plainText) ?? []
     let isDeclared = keys.allSatisfy { ["type", "first"].contains($0) } || isType(member.value["type"])
     if let text = member.value.string, isType(member.value) {
-      let first = text.trimmed.hasSuffix("?") ? "" : ", first: …"
+      let isOptional = text.trimmed.hasSuffix("?")
+      let form = "{ type: \(JSON.quoted(text))\(isOptional ? "" : ", first: …") }"
       findings.error(
-        "'\(text)' is a text here; for a type write { type: \(JSON.quoted(text))\(first) }", at: member.value)
+        MessageText(
+          "'\(text)' is a text here; for a type write \(form)", isOptional ? [.verbatim(form)] : []), at: member.value)
       return nil
     }
     guard !keys.isEmpty, isDeclared else { return inferred(name, member.value, in: scope) }
@@ -69,9 +71,9 @@ struct RepetitionReader {
       if isOptional || !fields.strays.isEmpty {
         return type.map { CarriedValue(name: name, first: .absent($0), isOptional: isOptional, type: $0) }
       }
+      let form = JSON.quoted((written.string ?? "string") + "?")
       findings.error(
-        "'\(name)' has no first value; add 'first', or write a type that ends in '?', such as "
-          + JSON.quoted((written.string ?? "string") + "?"), at: member.key)
+        "'\(name)' has no first value; add 'first', or write a type that ends in '?', such as \(form)", at: member.key)
       return nil
     }
     guard let type else {
@@ -184,10 +186,9 @@ struct RepetitionReader {
   }
 
   /// What is wrong with a value that is known; nil if it fits.
-  private func faults(of value: Value, _ name: String, _ schema: ObjectSchema, as key: String) -> [Diagnostic]? {
+  private func faults(of value: Value, _ name: String, _ schema: ObjectSchema, as key: String) -> [Fault]? {
     let faults = schema.check(.object([name: value]), as: key, spelling: findings.spelling)
-    guard faults.contains(where: { $0.severity == .error }) else { return nil }
-    return faults.map { $0.diagnostic(in: findings.source, range: findings.range) }
+    return faults.contains { $0.severity == .error } ? faults : nil
   }
 
   private func refuseSecret(_ what: String, at value: Value) {
@@ -206,7 +207,7 @@ struct RepetitionReader {
   func repetition(
     _ value: Value, _ carried: [CarriedValue], output: ValueType, scope: Scope
   ) -> (repetition: Repetition?, type: ValueType) {
-    let form = value.int.map { "forEach: lists.range(\($0))" }
+    let form = value.int.map { "forEach: lists.range(\($0))" as MessageText }
     guard let fields = Fields(value, of: "'repeat'", .repetition, findings, others: .repetition, form: form) else {
       return (nil, .dyn)
     }
@@ -280,8 +281,8 @@ struct RepetitionReader {
     return map.members.compactMap { member in
       let name = member.key.plainText
       guard names.contains(where: { $0.hasSameScalars(as: name) }) else {
-        let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
-        let list = names.isEmpty ? "add 'carry' with its first value" : "'carry' has \(names.joined(separator: ", "))"
+        let guess = MessageText.didYouMean(name, among: names)
+        let list: MessageText = names.isEmpty ? "add 'carry' with its first value" : "'carry' has \(names.joined(separator: ", "))"
         findings.error("'carry' has no '\(name)'; \(guess ?? list)", at: member.key)
         _ = compiler.template(member.value, of: "'\(name)'", in: scope)
         return nil
@@ -291,7 +292,10 @@ struct RepetitionReader {
         return nil
       }
       if let text = member.value.string, text.mentions(names + ["result"]) {
-        findings.error("'\(text)' is a text here; an expression is written \"${{ \(text) }}\"", at: member.value)
+        let written = "\"${{ \(text) }}\""
+        findings.error(
+          MessageText("'\(text)' is a text here; an expression is written \(written)", [.text("${{ \(text) }}")]),
+          at: member.value)
         return nil
       }
       return template(member.value, name, value.type, isOptional: value.isOptional, as: "next", in: scope).map {
@@ -313,17 +317,20 @@ struct RepetitionReader {
     let type = expression.program.type
     // What YAML reads as a number has no text of its own.
     let text = expression.text
-    let fault: String
+    let fault: MessageText
     switch type {
     case .dyn: return (expression, .dyn)
     case _ where type.holdsSecret:
       fault = "'collect' holds a secret, but what is gathered is kept with the run; leave the secret out"
     case .list(let element): return (expression, element)
     case .optional(.list):
-      fault = "'collect' takes a list, but this may be absent; write `\(expression.text.asReceiver).orValue([])`"
+      let whole = expression.write("\(expression.text.asReceiver).orValue([])", "`")
+      fault = "'collect' takes a list, but this may be absent; \(whole)"
     default:
       let item = text.isEmpty ? value.plainText : text
-      fault = "'collect' takes a list, but this is \(type.withArticle); put it into one: [\(item)]"
+      fault = MessageText(
+        "'collect' takes a list, but this is \(type.withArticle); put it into one: [\(item)]",
+        expression.write("[\(item)]").suggestions)
     }
     findings.error(fault, at: value)
     return (nil, .dyn)

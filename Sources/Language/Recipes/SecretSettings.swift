@@ -45,8 +45,8 @@ struct SecretSettingsReader {
     if let value = fields["commands"] {
       guard let map = value.map else {
         findings.error(
-          "'commands' takes a mapping from names of secrets to commands such as [pass, show, school], but found "
-            + value.written, at: value)
+          "'commands' takes a mapping from names of secrets to commands such as [pass, show, school], but found \(value.written)",
+          at: value)
         return
       }
       for member in map.members { read(command: member, into: &settings) }
@@ -69,8 +69,8 @@ struct SecretSettingsReader {
     guard let list = words.list, !list.isEmpty else {
       // As a text it would have to be taken apart, as only a shell does.
       findings.error(
-        "the command of '\(name)' is a list of its program and each argument, such as [pass, show, school], but found "
-          + words.shown, at: words)
+        "the command of '\(name)' is a list of its program and each argument, such as [pass, show, school], but found \(words.shown)",
+        at: words)
       return
     }
     let texts = list.compactMap { findings.text($0, of: "a word of the command") }

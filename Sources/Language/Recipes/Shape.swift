@@ -189,8 +189,8 @@ struct ShapeReader {
   func read(_ value: Value, output: ValueType) -> (shape: Shape?, type: ValueType) {
     guard value.map?.isEmpty == false else {
       findings.error(
-        "'shape' takes a mapping from fields of the output to types, such as { body: { id: int } }, but found "
-          + value.shown, at: value)
+        "'shape' takes a mapping from fields of the output to types, such as { body: { id: int } }, but found \(value.shown)",
+        at: value)
       return (nil, .dyn)
     }
     guard output.isOpen else {
@@ -206,7 +206,7 @@ struct ShapeReader {
 
   private func part(_ type: FieldType, of output: ValueType, _ value: Value, _ path: String) -> (Shape.Part, ValueType)
   {
-    func fault(_ message: String) -> (Shape.Part, ValueType) {
+    func fault(_ message: MessageText) -> (Shape.Part, ValueType) {
       // A type at fault is one error.
       if !findings.hasError(at: value) { findings.error(message, at: value) }
       return (.open(.dyn), .dyn)
@@ -252,10 +252,10 @@ struct ShapeReader {
         let nested = parts.count > 1 && names.contains(String(parts[0])) && !parts.contains("")
         let nesting = parts.dropFirst().reversed().reduce(field.type.name) { "{ \($1): \($0) }" }
         let guess = field.name.nearest(among: names)
-        let advice =
+        let advice: MessageText =
           nested
           ? "write \(parts[0]): \(nesting)"
-          : guess.map { "did you mean '\($0)'?" }
+          : guess.map { .didYouMean($0) }
             ?? (names.count == 1
               ? "its open field is \(names[0]): write \(names[0]): { \(field.name): … }"
               : "its open fields are \(names.joined(separator: ", "))")

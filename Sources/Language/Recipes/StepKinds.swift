@@ -31,7 +31,7 @@ extension StepReader {
       for refusal in refusals {
         // Findings end without a full stop.
         let message = refusal.message.hasSuffix(".") ? String(refusal.message.dropLast()) : refusal.message
-        findings.error(message, at: refusal.value.place == .none ? with : refusal.value)
+        findings.error(MessageText(message), at: refusal.value.place == .none ? with : refusal.value)
       }
     }
     var key: ValueTemplate?
@@ -90,7 +90,7 @@ extension StepReader {
     let plugin = environment.catalog.plugin(String(name.prefix { $0 != "." }))
     let guess =
       (environment.catalog.actionIDs.first { $0.hasSuffix(".\(name)") } ?? environment.catalog.nearestAction(to: name))
-      .map { "did you mean '\($0)'?" }
+      .map { MessageText.didYouMean($0) }
       ?? plugin.map { "'\($0.name)' has \($0.actions.map(\.id).joined(separator: ", "))" }
       ?? (name.contains("/") ? "actions of other systems aren't there; 'errand actions' lists ours" : nil)
     findings.error("no action is named '\(name)'; \(guess ?? "'errand actions' lists them all")", at: value)
@@ -105,8 +105,8 @@ extension StepReader {
         "connection '\(name)' is one of plugin '\(plugin)', but '\(action.id)' is of '\(action.plugin)'", at: value)
     } else if known[name] == nil {
       let fitting = known.filter { $0.value.hasSameScalars(as: action.plugin) }.map(\.key).sorted()
-      let guess = name.nearest(among: fitting).map { "did you mean '\($0)'?" }
-      let list = fitting.isEmpty ? "it has none of '\(action.plugin)'" : "it has \(fitting.joined(separator: ", "))"
+      let guess = MessageText.didYouMean(name, among: fitting)
+      let list: MessageText = fitting.isEmpty ? "it has none of '\(action.plugin)'" : "it has \(fitting.joined(separator: ", "))"
       findings.error("errand.yaml has no connection '\(name)'; \(guess ?? list)", at: value)
     }
     return name
@@ -221,8 +221,9 @@ extension StepReader {
         )
       }
       if let instant = value.string.flatMap(Timestamp.init(written:)) {
+        let form = "{ \(StepReader.until(instant)) }"
         findings.error(
-          "'wait' takes a duration; to wait for an instant, write { \(StepReader.until(instant)) }", at: value)
+          MessageText("'wait' takes a duration; to wait for an instant, write \(form)", [.verbatim(form)]), at: value)
         return (nil, nothing)
       }
       return (findings.duration(value, of: "'wait'").map { .wait(.span($0)) }, nothing)
@@ -235,7 +236,10 @@ extension StepReader {
         if let member = fields.member(key) { findings.error("'\(key)' goes with 'event'", at: member.key) }
       }
       if let instant = kind.value.string.flatMap(Timestamp.init(written:)) {
-        findings.error("'until' takes an expression; write \(StepReader.until(instant))", at: kind.value)
+        findings.error(
+          MessageText(
+            "'until' takes an expression; write \(StepReader.until(instant))", [.text("timestamp('\(instant)')")]),
+          at: kind.value)
         return (nil, nothing)
       }
       let instant = compiler.expression(kind.value, of: "'until'", in: scope, expecting: .timestamp)
@@ -255,7 +259,10 @@ extension StepReader {
   private static func until(_ instant: Timestamp) -> String { "until: \"timestamp('\(instant)')\"" }
 
   func approval(_ value: Value, scope: Scope, timeout: inout TimeLimits?) -> (Step.Kind?, ValueType) {
-    let form = value.string.map { "approve: { prompt: \(JSON.quoted($0)) }" }
+    let form = value.string.map { prompt in
+      let form = "{ prompt: \(JSON.quoted(prompt)) }"
+      return MessageText("approve: \(form)", [.verbatim(form)])
+    }
     guard let fields = Fields(value, of: "'approve'", .approval, findings, form: form) else { return (nil, .dyn) }
     let prompt = fields.require("prompt", "the question that the person is asked").flatMap {
       compiler.text($0, of: "'prompt'", in: scope)

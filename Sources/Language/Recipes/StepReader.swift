@@ -1,6 +1,7 @@
 import ActionKit
 import Basics
 import Expressions
+import YAMLReader
 
 /// Reads steps and checks them in the order in which they run, each in the scope that the ones before it made.
 ///
@@ -75,9 +76,12 @@ struct StepReader {
   private static let loopKeys = KeySet.step.names(with: loop)
 
   /// What to do with an unknown key of a step, if the step itself tells.
-  private func advice(onKey name: String, of step: Value) -> String? {
+  private func advice(on member: ValueMap.Member, of step: Value) -> MessageText? {
+    let name = member.name ?? ""
     if let id = step["uses"]?.string, environment.catalog.action(id)?.input.field(named: name) != nil {
-      return "it is an input of '\(id)': put it under 'with'"
+      let move = step.map.flatMap { findings.document.moving(member, under: "with", of: $0) }
+      return MessageText(
+        "it is an input of '\(id)': put it under 'with'", move.map { [.edits("put it under 'with'", $0)] } ?? [])
     }
     if step["switch"] != nil, step["cases"]?.isNull != false,
       KeySet.step.names.allSatisfy({ name.nearest(among: [$0]) == nil })
@@ -88,7 +92,7 @@ struct StepReader {
   }
 
   /// What to do with a key in a step that does nothing.
-  private static func advice(onLone key: Key) -> String? {
+  private static func advice(onLone key: Key) -> MessageText? {
     switch key.name {
     case "else": "'else' goes into the step before, beside its 'if' and 'steps', and takes no dash"
     case "cases", "default": "'\(key.name)' needs 'switch' beside it, such as switch: inputs.colour"
@@ -102,13 +106,14 @@ struct StepReader {
     _ value: Value, number: Int, in scope: inout Scope, over: OverPaths
   ) -> Step? {
     if let text = value.string, environment.catalog.action(text) != nil {
-      findings.error("a step is a mapping; write uses: \(text)", at: value)
+      findings.error(
+        MessageText("a step is a mapping; write uses: \(text)", [.verbatim("uses: \(text)")]), at: value)
       return nil
     }
     guard
       let fields = Fields(
         value, of: "a step", .step, findings, hint: StepReader.hint, others: .step,
-        advice: { advice(onKey: $0, of: value) })
+        advice: { advice(on: $0, of: value) })
     else {
       return nil
     }
@@ -228,7 +233,8 @@ struct StepReader {
         continue
       }
       if key.name == "default", words[0] == "steps", fields["if"] != nil {
-        findings.error("'default' goes with 'switch'; beside 'if' write 'else'", at: member.key)
+        findings.error(
+          MessageText("'default' goes with 'switch'; beside 'if' write 'else'", [.text("else")]), at: member.key)
         continue
       }
       if words[0] == "switch", StepReader.notBesideCases.contains(key.name) {
@@ -276,7 +282,11 @@ struct StepReader {
       return nil
     }
     if value.list != nil {
-      let list = findings.expression(ofPlainList: value).map { "; write \"${{ \($0) }}\"" } ?? ""
+      let list =
+        findings.expression(ofPlainList: value).map { items in
+          let text = "\"${{ \(items) }}\""
+          return MessageText("; write \(text)", findings.replacement(of: value, with: text))
+        } ?? "" as MessageText
       findings.error("'forEach' takes an expression that gives a list, but found a list\(list)", at: value)
     }
     let items = value.list == nil ? compiler.expression(value, of: "'forEach'", in: scope) : nil
@@ -307,14 +317,18 @@ struct StepReader {
     guard let items else { return .dyn }
     let type = items.program.type
     let receiver = items.text.asReceiver
-    let fault: String
+    let fault: MessageText
     switch type {
     case .dyn: return .dyn
     case _ where type.holdsSecret:
       fault = "'forEach' goes through secrets, but its list is kept with the run; name them in 'with'"
     case .list(let element): return element
-    case .map: fault = "'forEach' takes a list, but this is a map; go through its keys, as in `\(receiver).map(k, k)`"
-    case .optional(.list): fault = "'forEach' takes a list, but this may be absent; write `\(receiver).orValue([])`"
+    case .map:
+      fault = MessageText(
+        "'forEach' takes a list, but this is a map; go through its keys, as in `\(receiver).map(k, k)`",
+        items.write("\(receiver).map(k, k)").suggestions)
+    case .optional(.list):
+      fault = "'forEach' takes a list, but this may be absent; \(items.write("\(receiver).orValue([])", "`"))"
     default: fault = "'forEach' takes a list, but this is \(type.withArticle)"
     }
     findings.error(fault, at: value)

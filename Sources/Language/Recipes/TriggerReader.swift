@@ -20,8 +20,8 @@ struct TriggerReader {
     guard let value else { return [] }
     guard let items = value.list else {
       findings.error(
-        "'on' takes a list of entries, such as - cron: \"30 17 * * FRI\", but found \(value.written)"
-          + findings.otherNotation(ofTriggers: value), at: value)
+        "'on' takes a list of entries, such as - cron: \"30 17 * * FRI\", but found \(value.written)\(findings.otherNotation(ofTriggers: value))",
+        at: value)
       return []
     }
     var places: [String: Value] = [:]
@@ -119,7 +119,9 @@ struct TriggerReader {
 
   /// How events or files are gathered; something stands for what is at fault, so that `inputs` are read as they are meant.
   private func batch(_ value: Value) -> Trigger.Batch {
-    let form = value.string.flatMap { TimeSpan($0) }.map { "batch: { for: \($0.spelled) }" }
+    let form = value.string.flatMap { TimeSpan($0) }.map { span in
+      MessageText("batch: { for: \(span.spelled) }", [.verbatim("{ for: \(span.spelled) }")])
+    }
     let fields = Fields(value, of: "'batch'", .batch, findings, others: .batch, form: form)
     let span = fields?.require("for", "how long events are gathered, such as 10m").flatMap { _ in
       fields?.duration("for")
@@ -196,7 +198,7 @@ struct TriggerReader {
     guard let text = findings.text(value, of: what) else { return nil }
     switch FilePattern.read(text) {
     case .failure(let fault):
-      findings.error(fault.message, at: value)
+      findings.error(MessageText(fault.message), at: value)
       return nil
     case .success(let pattern):
       if !pattern.folder.isEmpty, environment.hasFolder(pattern.folder) == false {
@@ -307,7 +309,11 @@ struct TriggerReader {
       // Something else stands for it, so that the other fields are read too.
       texts.append(isField ? text : fallback)
       if let field = fields[name], !isField {
-        let list = items.map { "; write \(JSON.quoted($0.map(\.plainText).joined(separator: ",")))" } ?? ""
+        let list =
+          items.map { items in
+            let text = JSON.quoted(items.map(\.plainText).joined(separator: ","))
+            return MessageText("; write \(text)", findings.replacement(of: field, with: text))
+          } ?? "" as MessageText
         findings.error("'\(name)' takes one field of a cron expression, without blanks\(list)", at: field)
         isWhole = false
       }
@@ -323,10 +329,13 @@ struct TriggerReader {
       let start = index.map { end - texts[$0].utf8.count } ?? 0
       let name = index.flatMap { fault.range.lowerBound >= start ? parts[$0].0 : nil }
       let place = name.flatMap { fields[$0] } ?? value
+      let suggestions = fault.suggestions.compactMap { suggestion -> Suggestion? in
+        guard name != nil, case .code(let code, let part) = suggestion.content, part.lowerBound >= start else { return nil }
+        return .code(code, for: part.lowerBound - start..<part.upperBound - start)
+      }
       findings.add(
-        Diagnostic(
-          name.map { "'\($0)': \(fault.message)" } ?? fault.message, at: findings.location(of: place),
-          severity: fault.severity))
+        MessageText(name.map { "'\($0)': \(fault.message)" } ?? fault.message, suggestions),
+        at: findings.location(of: place), about: place, severity: fault.severity)
     }
     return isWhole ? expression.map { .calendar($0) } : nil
   }

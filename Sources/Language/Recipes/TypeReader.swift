@@ -56,7 +56,7 @@ struct TypeReader {
       return (.object(ObjectSchema(fields: fields)), false)
     case .int, .double, .bool:
       findings.error(
-        "'\(value.plainText)' isn't a type; did you mean '\(value.kindName.split(separator: " ").last ?? "")'?",
+        "'\(value.plainText)' isn't a type; \(MessageText.didYouMean(String(value.kindName.split(separator: " ").last ?? "")))",
         at: value)
       return depth > 0 ? (.dyn, false) : nil
     default:
@@ -68,17 +68,19 @@ struct TypeReader {
   // MARK: What is meant
 
   /// What to write instead of a text that isn't a type.
-  private func advice(on text: Substring, isOptional: Bool, _ depth: Int) -> String {
-    if parse(text, depth: 0) != nil { return "\(absence); write '\(text)'" }
+  private func advice(on text: Substring, isOptional: Bool, _ depth: Int) -> MessageText {
+    if parse(text, depth: 0) != nil { return MessageText("\(absence); write '\(text)'", [.text(String(text))]) }
     if text.hasPrefix("{") { return "a mapping is written without quotes, such as { name: string }" }
     if text.contains("{") {
       return "a list of objects is written as a list without quotes, such as [{ name: string, note: string? }]"
     }
     let meant = TypeReader.meant(by: text, depth: 0) ?? ""
     let bare = meant.hasSuffix("?") ? String(meant.dropLast()) : meant
-    guard parse(bare[...], depth: 0) != nil else { return text.inside("choice")?.objectionAsChoices ?? TypeReader.list }
+    guard parse(bare[...], depth: 0) != nil else {
+      return MessageText(text.inside("choice")?.objectionAsChoices ?? TypeReader.list)
+    }
     let mark = depth > 0 && (isOptional || meant.hasSuffix("?")) ? "?" : ""
-    return "did you mean '\(bare)\(mark)'?"
+    return .didYouMean(bare + mark)
   }
 
   /// The type that a text of another language stands for.

@@ -74,8 +74,8 @@ extension TriggerReader {
     }
     if isSound, text.utf8.count <= 200 { return text }
     findings.error(
-      "'path' takes parts of letters, digits, - . _ and ~ with / between them, such as shop/paid, but found "
-        + value.written, at: value)
+      "'path' takes parts of letters, digits, - . _ and ~ with / between them, such as shop/paid, but found \(value.written)",
+      at: value)
     return nil
   }
 

@@ -8,6 +8,8 @@ public struct Fault: Hashable, Sendable {
   public var message: String
   /// Where the value or key at fault begins.
   public var place: Place
+  /// What to write at the place instead.
+  package var suggestions: [Suggestion] = []
 
   /// Creates a fault.
   public init(_ message: String, at place: Place = .none, severity: Diagnostic.Severity = .error) {
@@ -16,10 +18,15 @@ public struct Fault: Hashable, Sendable {
     self.place = place
   }
 
+  package init(_ text: MessageText, at place: Place, severity: Diagnostic.Severity = .error) {
+    self.init(text.text, at: place, severity: severity)
+    suggestions = text.suggestions
+  }
+
   /// The fault in its text; `range` tells the bytes of the key or value that begins at a place.
   public func diagnostic(in source: Source, range: (Place) -> Range<Int>? = { _ in nil }) -> Diagnostic {
     let location = place.offset.map { Diagnostic.Location(source, range(place) ?? $0..<$0) }
-    return Diagnostic(message, at: location, severity: severity)
+    return Diagnostic(MessageText(message, suggestions), at: location, severity: severity)
   }
 }
 

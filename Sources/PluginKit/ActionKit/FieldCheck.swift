@@ -46,7 +46,9 @@ private struct FieldCheck {
     self.spelling = spelling
   }
 
-  private mutating func fault(_ message: String, at value: Value) { faults.append(Fault(message, at: value.place)) }
+  private mutating func fault(_ message: MessageText, at value: Value) {
+    faults.append(Fault(message, at: value.place))
+  }
 
   private mutating func check(_ value: Value, _ schema: ObjectSchema, _ path: String) {
     guard let map = value.map else {
@@ -81,10 +83,10 @@ private struct FieldCheck {
       let names = schema.fields.map(\.name)
       let list = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
       let bodies = ["json", "text", "form"]
-      let body =
+      let body: MessageText? =
         ["body", "data", "payload", "content"].contains(name) && bodies.allSatisfy(names.contains)
         ? "write json: for a value, text: for a text, or form: for a web form" : nil
-      let hint = body ?? name.nearest(among: names).map { "did you mean '\($0)'?" } ?? list
+      let hint = body ?? .didYouMean(name, among: names) ?? MessageText(list)
       return fault("'\(path)' has no field '\(name)'; \(hint)", at: member.key)
     }
     if !field.name.hasSameScalars(as: name) {
@@ -92,7 +94,9 @@ private struct FieldCheck {
         return fault("'\(path)' has both '\(field.name)' and its former name '\(name)'", at: member.key)
       }
       faults.append(
-        Fault("'\(path.dot(name))' is now called '\(field.name)'", at: member.key.place, severity: .warning))
+        Fault(
+          MessageText("'\(path.dot(name))' is now called '\(field.name)'", [.text(field.name)]), at: member.key.place,
+          severity: .warning))
     }
     if let deprecation = field.deprecation {
       faults.append(
@@ -166,32 +170,37 @@ private struct FieldCheck {
   }
 
   /// The probable slip behind a value of the wrong type.
-  private func hint(_ value: Value, _ type: FieldType) -> String {
+  private func hint(_ value: Value, _ type: FieldType) -> MessageText {
+    func clause(_ words: String, _ texts: [String]) -> MessageText {
+      MessageText("; \(words)", texts.map { .verbatim($0) })
+    }
     switch (type, value.content) {
     case (.string, .int), (.string, .double), (.string, .bool):
-      let written = spelling(value)
-      return "; write it in quotes\(written.map { ", \"\($0)\"," } ?? "") if it is meant as text"
+      let written = spelling(value).map { "\"\($0)\"" }
+      return clause(
+        "write it in quotes\(written.map { ", \($0)," } ?? "") if it is meant as text", written.map { [$0] } ?? [])
     case (.choice(let options), .string(let text)):
-      return text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
-    case (.choice, .int), (.choice, .double), (.choice, .bool):
-      return "; write it in quotes if it is meant as text"
+      return MessageText.didYouMean(text, among: options).map { "; \($0)" } ?? ""
+    case (.choice(let options), .int), (.choice(let options), .double), (.choice(let options), .bool):
+      let written = spelling(value).flatMap { options.contains($0) ? ["\"\($0)\""] : nil }
+      return clause("write it in quotes if it is meant as text", written ?? [])
     case (.bool, .string(let text)):
       switch text.lowercased() {
-      case "true", "false": return "; write \(text.lowercased()), without quotes"
-      case "yes", "on", "y": return "; YAML reads '\(text)' as text, write true"
-      case "no", "off", "n": return "; YAML reads '\(text)' as text, write false"
+      case "true", "false": return clause("write \(text.lowercased()), without quotes", [text.lowercased()])
+      case "yes", "on", "y": return clause("YAML reads '\(text)' as text, write true", ["true"])
+      case "no", "off", "n": return clause("YAML reads '\(text)' as text, write false", ["false"])
       default: return ""
       }
     case (.int, .string(let text)):
-      return Int(text).map { "; write it without quotes, \($0)" } ?? ""
+      return Int(text).map { clause("write it without quotes, \($0)", ["\($0)"]) } ?? ""
     case (.double, .string(let text)):
-      return Double(text).map { $0.isFinite ? "; write it without quotes, \(text)" : "" } ?? ""
+      return Double(text).map { $0.isFinite ? clause("write it without quotes, \(text)", [text]) : "" } ?? ""
     case (.int, .double(let number)):
-      return Int(exactly: number).map { "; write \($0)" } ?? ""
+      return Int(exactly: number).map { clause("write \($0)", ["\($0)"]) } ?? ""
     case (.duration, .int(let number)):
-      return "; say the unit, such as \(number)s"
+      return clause("say the unit, such as \(number)s", ["s", "m", "h", "d"].map { "\(number)\($0)" })
     case (.list, _) where type.element.holds(type.element.restored(value)):
-      return "; write it as a list, [\(value.written)]"
+      return clause("write it as a list, [\(value.written)]", spelling(value).map { ["[\($0)]"] } ?? [])
     default: return ""
     }
   }

@@ -9,7 +9,10 @@ import SecretSources
 extension Dispatch {
   /// `errand check`: shows every fault of every recipe.
   func checkRecipes() async throws(RuntimeError) -> ExitCode {
-    try await examineRecipes("no faults") { checked, secrets, workspace in
+    if parsed["dry-run"].isGiven, !parsed["fix"].isGiven {
+      throw RuntimeError(.usage, "--dry-run needs --fix")
+    }
+    return try await examineRecipes("no faults", mends: parsed["fix"].isGiven) { checked, secrets, workspace in
       guard let recipe = checked.recipe else { return checked.diagnostics }
       return checked.diagnostics + (await missingSecrets(of: recipe, in: secrets, workspace))
     }.failure ?? .done
@@ -17,19 +20,22 @@ extension Dispatch {
 
   /// Shows what is found in the recipes that the command line names.
   ///
+  /// - Parameter mends: Whether the fixes that leave no doubt are applied first.
   /// - Returns: All that was found, and the exit code if there is an error among it.
   func examineRecipes(
-    _ nothing: String, _ findings: (CheckedRecipe, SecretSources, Workspace) async -> [Diagnostic]
+    _ nothing: String, mends: Bool = false,
+    _ findings: (CheckedRecipe, SecretSources, Workspace) async -> [Diagnostic]
   ) async throws(RuntimeError) -> (found: Diagnostics, failure: ExitCode?) {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
     let paths = try workspace.recipeFiles(of: given, hasTests: true)
     let secrets = workspace.secretSources()
-    var found: [Diagnostic] = []
+    let (mended, problems) = mends ? mend(paths, workspace) : ([:], [])
+    var found = problems
     var recipes: [Recipe?] = []
     var isMissing = false
     for path in paths {
-      let environment = workspace.environmentOfChecks(of: path)
+      let environment = workspace.environmentOfChecks(of: path, with: mended)
       do throws(FileError) {
         let source = try environment.read(path)
         if RecipeTestFile.isName(path) {
@@ -51,6 +57,7 @@ extension Dispatch {
     if given.isEmpty || given.contains(where: Workspace.isFolder), let fault = workspace.failureRecipeFault {
       found.append(fault)
     }
+    if mends { for index in found.indices { found[index].explainUnappliedFixes() } }
     let faults = Diagnostics(found)
     show(faults, of: paths.count { !RecipeTestFile.isName($0) }, nothing)
     return (faults, !faults.hasErrors ? nil : isMissing && paths.count == 1 ? .noInput : .invalid)
@@ -59,7 +66,7 @@ extension Dispatch {
   /// Writes the faults or hints of recipes in the requested format.
   private func show(_ faults: Diagnostics, of count: Int, _ nothing: String) {
     switch parsed["format"].text ?? "text" {
-    case "json": console.out(JSON.shown(.list(faults.list.map(\.entry)), .pretty))
+    case "json": console.out(JSON.shown(.list(faults.list.map(\.entryWithFixes)), .pretty))
     case "sarif": console.out(JSON.shown(sarif(faults.list), .pretty))
     case "github": for fault in faults.list { console.out(fault.githubCommand) }
     default:
@@ -106,6 +113,7 @@ extension Dispatch {
             ])
           ])
         ])
+        if !fault.fixes.isEmpty { result["fixes"] = .list(fault.fixes.map { $0.sarif(in: location.source) }) }
       }
       return .map(result)
     }
@@ -115,6 +123,7 @@ extension Dispatch {
       "runs": .list([
         .object([
           "tool": .object(["driver": .object(["name": .string("errand"), "version": .string(version)])]),
+          "columnKind": .string("unicodeCodePoints"),
           "results": .list(results),
         ])
       ]),
@@ -124,8 +133,16 @@ extension Dispatch {
 
 extension Workspace {
   /// What recipes are checked against, with the settings of the connections here and what they refuse.
-  func environmentOfChecks(of recipe: String) -> RecipeEnvironment {
+  ///
+  /// - Parameter texts: Texts of files that count more than what is on disk.
+  func environmentOfChecks(of recipe: String, with texts: [String: Source] = [:]) -> RecipeEnvironment {
     var environment = environment
+    if !texts.isEmpty {
+      environment.read = { [read = environment.read] path throws(FileError) in
+        if let text = texts[path] { return text }
+        return try read(path)
+      }
+    }
     if configurationPath != nil { environment.settings = configuration.settings }
     environment.refusals = refusals(in: recipe, at: SystemTime())
     return environment

@@ -85,10 +85,13 @@ private let checkCommand = Command(
       "recipe", "The recipes; those of the configured folders if none is given.", .name(.recipeFile), atLeast: 0)
   ],
   options: [
-    .option("format", "FORMAT", "How faults are written.", .choice(["text", "json", "github", "sarif"]))
+    .option("format", "FORMAT", "How faults are written.", .choice(["text", "json", "github", "sarif"])),
+    .flag("fix", "Applies the fixes that leave no doubt, and shows them as a diff."),
+    .flag("dry-run", "With --fix, shows the diff and changes no file."),
   ],
   examples: [
     .init("check recipes/weekly.yaml", "Checks one recipe."),
+    .init("check --fix --dry-run", "Shows what can be mended without asking."),
     .init("check --format github", "Marks the faults in a pull request."),
   ])
 

@@ -1,0 +1,121 @@
+/// The text of a message together with what it suggests to write.
+///
+/// A suggestion is declared once: its words become a part of the text, and what it writes goes along to where the
+/// message gets its place and the suggestion becomes a `Diagnostic.Fix`.
+package struct MessageText: Hashable, Sendable {
+  /// The words.
+  package private(set) var text: String
+  /// What the words suggest, the likeliest first.
+  package private(set) var suggestions: [Suggestion]
+
+  package init(_ text: String, _ suggestions: [Suggestion] = []) {
+    self.text = text
+    self.suggestions = suggestions
+  }
+
+  package var isEmpty: Bool { text.isEmpty }
+
+  package static func + (left: MessageText, right: MessageText) -> MessageText {
+    MessageText(left.text + right.text, left.suggestions + right.suggestions)
+  }
+
+  package static func += (left: inout MessageText, right: MessageText) { left = left + right }
+
+  /// The question whether a name was meant, which suggests to write that name.
+  package static func didYouMean(_ name: String) -> MessageText {
+    MessageText("did you mean '\(name)'?", [.text(name)])
+  }
+
+  /// The question whether the nearest of some names was meant; nil if none is near.
+  package static func didYouMean(_ name: String, among names: some Sequence<String>) -> MessageText? {
+    name.nearest(among: names).map { didYouMean($0) }
+  }
+}
+
+/// What a message suggests to write.
+package struct Suggestion: Hashable, Sendable {
+  package enum Content: Hashable, Sendable {
+    /// A text in the place of the scalar that the message is about, in the quotes that it needs.
+    case text(String)
+    /// What stands in the place of that scalar, as it is.
+    case verbatim(String)
+    /// Code in the place of a part of the expression that the message is about.
+    case code(String, Range<Int>)
+    /// Changes of the file.
+    case edits([Diagnostic.Edit])
+  }
+
+  /// What to do, as an order.
+  package let title: String
+  package let content: Content
+  /// Whether it puts in a value that only the author can choose.
+  package let isTentative: Bool
+
+  package init(_ title: String, _ content: Content, isTentative: Bool = false) {
+    self.title = title
+    self.content = content
+    self.isTentative = isTentative
+  }
+
+  package static func text(_ text: String) -> Suggestion { Suggestion("write '\(text)'", .text(text)) }
+
+  package static func verbatim(_ text: String) -> Suggestion { Suggestion("write \(text)", .verbatim(text)) }
+
+  package static func code(_ code: String, for part: Range<Int>) -> Suggestion {
+    Suggestion("write `\(code)`", .code(code, part))
+  }
+
+  package static func edits(_ title: String, _ edits: [Diagnostic.Edit]) -> Suggestion {
+    Suggestion(title, .edits(edits))
+  }
+}
+
+extension Diagnostic {
+  /// Creates a diagnostic whose fixes are the changes of the file that its message suggests.
+  package init(
+    _ text: MessageText, at location: Location? = nil, severity: Severity = .error, notes: [Note] = []
+  ) {
+    self.init(text.text, at: location, severity: severity, notes: notes)
+    for suggestion in text.suggestions {
+      if case .edits(let edits) = suggestion.content {
+        fixes.append(Fix(suggestion.title, edits, isTentative: suggestion.isTentative))
+      } else {
+        suggestions.append(suggestion)
+      }
+    }
+  }
+}
+
+extension MessageText: ExpressibleByStringInterpolation {
+  package struct StringInterpolation: StringInterpolationProtocol {
+    fileprivate var text: DefaultStringInterpolation
+    fileprivate var suggestions: [Suggestion] = []
+
+    package init(literalCapacity: Int, interpolationCount: Int) {
+      text = DefaultStringInterpolation(literalCapacity: literalCapacity, interpolationCount: interpolationCount)
+    }
+
+    package mutating func appendLiteral(_ literal: String) { text.appendLiteral(literal) }
+
+    package mutating func appendInterpolation(_ part: MessageText) {
+      text.appendInterpolation(part.text)
+      suggestions += part.suggestions
+    }
+
+    package mutating func appendInterpolation(_ value: some CustomStringConvertible) {
+      text.appendInterpolation("\(value)")
+    }
+  }
+
+  package init(stringLiteral text: String) { self.init(text) }
+
+  package init(stringInterpolation parts: StringInterpolation) {
+    self.init(String(stringInterpolation: parts.text), parts.suggestions)
+  }
+}
+
+extension DefaultStringInterpolation {
+  /// A plain text would lose the suggestions.
+  @available(*, unavailable, message: "make the text a MessageText, which keeps the suggestions")
+  package mutating func appendInterpolation(_ part: MessageText) {}
+}

@@ -1,0 +1,101 @@
+import Basics
+
+/// The lines in which two texts differ, in the unified format of POSIX diff, with three lines around them.
+struct UnifiedDiff {
+  /// A line, with its break; the last may have none.
+  private struct Line {
+    /// `-`, `+` or a blank.
+    let sign: Character
+    let bytes: ArraySlice<UInt8>
+  }
+
+  private static let context = 3
+
+  private let path: String
+  private var lines: [Line] = []
+
+  init(_ old: [UInt8], _ new: [UInt8], path: String) {
+    self.path = path
+    let (oldLines, newLines) = (UnifiedDiff.lines(of: old), UnifiedDiff.lines(of: new))
+    let difference = newLines.difference(from: oldLines)
+    var removed: Set<Int> = []
+    var added: Set<Int> = []
+    for change in difference {
+      switch change {
+      case .remove(let offset, _, _): removed.insert(offset)
+      case .insert(let offset, _, _): added.insert(offset)
+      }
+    }
+    var (left, right) = (0, 0)
+    while left < oldLines.count || right < newLines.count {
+      if left < oldLines.count, removed.contains(left) {
+        lines.append(Line(sign: "-", bytes: oldLines[left]))
+        left += 1
+      } else if right < newLines.count, added.contains(right) {
+        lines.append(Line(sign: "+", bytes: newLines[right]))
+        right += 1
+      } else {
+        guard left < oldLines.count, right < newLines.count else { break }
+        lines.append(Line(sign: " ", bytes: oldLines[left]))
+        (left, right) = (left + 1, right + 1)
+      }
+    }
+  }
+
+  private static func lines(of text: [UInt8]) -> [ArraySlice<UInt8>] {
+    var lines: [ArraySlice<UInt8>] = []
+    var start = 0
+    while start < text.count {
+      let end = text[start...].firstIndex(of: ASCII.newline).map { $0 + 1 } ?? text.count
+      lines.append(text[start..<end])
+      start = end
+    }
+    return lines
+  }
+
+  /// The difference without a line break at its end; empty if there is none.
+  func rendered(colour: Bool) -> String {
+    let changes = lines.indices.filter { lines[$0].sign != " " }
+    guard let first = changes.first else { return "" }
+    var hunks: [Range<Int>] = []
+    var start = max(0, first - UnifiedDiff.context)
+    var end = first
+    for change in changes {
+      if change - end > 2 * UnifiedDiff.context {
+        hunks.append(start..<min(lines.count, end + 1 + UnifiedDiff.context))
+        start = change - UnifiedDiff.context
+      }
+      end = change
+    }
+    hunks.append(start..<min(lines.count, end + 1 + UnifiedDiff.context))
+    var text = [Style.bold.applied(to: "--- \(path.safe)", colour), Style.bold.applied(to: "+++ \(path.safe)", colour)]
+    for hunk in hunks { text += rendered(hunk, colour: colour) }
+    return text.joined(separator: "\n")
+  }
+
+  private func rendered(_ hunk: Range<Int>, colour: Bool) -> [String] {
+    func place(_ sign: Character) -> String {
+      let before = lines[..<hunk.lowerBound].count { $0.sign == " " || $0.sign == sign }
+      let count = lines[hunk].count { $0.sign == " " || $0.sign == sign }
+      return "\(count == 0 ? before : before + 1)" + (count == 1 ? "" : ",\(count)")
+    }
+    var text = ["@@ -\(place("-")) +\(place("+")) @@"]
+    for line in lines[hunk] {
+      let isEnded = line.bytes.last == ASCII.newline
+      let bytes = isEnded ? line.bytes.dropLast() : line.bytes
+      let isCut = bytes.last == ASCII.carriageReturn
+      var shown = "\(line.sign)"
+      for scalar in String(decoding: isCut ? bytes.dropLast() : bytes, as: UTF8.self).unicodeScalars {
+        shown.unicodeScalars.append(contentsOf: scalar == "\t" ? "\t".unicodeScalars : String(scalar).safe.unicodeScalars)
+      }
+      switch line.sign {
+      case "-": shown = Style.red.applied(to: shown, colour)
+      case "+": shown = Style.green.applied(to: shown, colour)
+      default: break
+      }
+      text.append(isCut ? shown + "\r" : shown)
+      if !isEnded { text.append("\\ No newline at end of file") }
+    }
+    return text
+  }
+}

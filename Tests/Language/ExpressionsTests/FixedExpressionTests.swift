@@ -1,0 +1,40 @@
+import Basics
+import Expressions
+import Foundation
+import Testing
+
+/// What tools apply to expressions: each suggestion does away with its fault, and brings no other.
+@Suite struct FixedExpressionTests {
+  private static func faults(_ text: String) -> [ExpressionFault] {
+    switch CompiledExpression.compile(text, in: CheckerTests.scope) {
+    case .success: []
+    case .failure(let faults): faults.list
+    }
+  }
+
+  private static func fixed(_ text: String, _ suggestion: Suggestion) -> String? {
+    guard case .code(let code, let part) = suggestion.content else { return nil }
+    return String(decoding: [Diagnostic.Edit(part, code)].applied(to: Array(text.utf8)), as: UTF8.self)
+  }
+
+  @Test func `every fix of the table of faults is one`() throws {
+    let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Snapshots/Checked.txt")
+    let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+    var count = 0
+    for line in lines where !line.hasPrefix("    ") {
+      let text = String(line)
+      let before = Self.faults(text)
+      for fault in before {
+        for suggestion in fault.suggestions {
+          count += 1
+          let after = Self.fixed(text, suggestion) ?? text
+          let left = Self.faults(after).map(\.message)
+          let isGone = left.count { $0 == fault.message } < before.count { $0.message == fault.message }
+          let new = left.filter { message in !before.contains { $0.message == message } }
+          #expect(isGone && new.isEmpty, "\(text)\n  \(fault.message)\n  \(suggestion)\n  \(after)\n  \(new)")
+        }
+      }
+    }
+    print("FIXES expressions \(count)")
+  }
+}
