@@ -21,6 +21,9 @@ package struct MessageText: Hashable, Sendable {
 
   package static func += (left: inout MessageText, right: MessageText) { left = left + right }
 
+  /// The same words without what they suggest, if that would be at fault as well.
+  package func unless(_ isAtFault: Bool) -> MessageText { isAtFault ? MessageText(text) : self }
+
   /// The question whether a name was meant, which suggests to write that name.
   package static func didYouMean(_ name: String) -> MessageText {
     MessageText("did you mean '\(name)'?", [.text(name)])

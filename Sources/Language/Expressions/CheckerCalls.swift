@@ -23,14 +23,14 @@ extension Checker {
       }
       if scope.functions.namespaces.contains(prefix), scope.slot(of: prefix) == nil {
         for argument in arguments { _ = check(argument) }
-        return faulty(unknownIn(prefix, name, syntax.mark), syntax.mark)
+        return faulty(unknownIn(prefix, name, receiver, syntax), syntax.mark)
       }
     }
     if case .name(let other, _) = receiver.kind, let namespace = namespace(meantBy: other) {
       for argument in arguments { _ = check(argument) }
       let message =
         scope.functions.functions(named: "\(namespace).\(name)").isEmpty
-        ? unknownIn(namespace, name, syntax.mark)
+        ? unknownIn(namespace, name, receiver, syntax)
         : "there is no variable `\(other)`\(guess(namespace, shownAs: "\(namespace).\(name)(…)", for: receiver.range))"
       return faulty(message, receiver.range)
     }
@@ -45,13 +45,14 @@ extension Checker {
     return name.lowercased().nearest(among: Array(scope.functions.namespaces))
   }
 
-  private func unknownIn(_ prefix: String, _ name: String, _ mark: Range<Int>) -> MessageText {
+  private func unknownIn(_ prefix: String, _ name: String, _ receiver: Syntax, _ syntax: Syntax) -> MessageText {
+    let part = receiver.range.lowerBound..<syntax.mark.upperBound
     let full = "\(prefix).\(name)"
     let names = scope.functions.names(ofMethods: false).filter { $0.hasPrefix("\(prefix).") }
       .map { String($0.dropFirst(prefix.count + 1)) }
     let other = Checker.otherNames[name].flatMap { $0.split(separator: ".").last.map { String($0) } }
     let near = (names.first { $0 == other } ?? Checker.otherMath[full] ?? name.nearest(among: names)).map {
-      guess($0, shownAs: "\(prefix).\($0)", for: mark)
+      guess("\(prefix).\($0)", for: part, in: syntax.range)
     }
     let list = names.sorted { $0.precedesByScalars($1) }.joined(separator: ", ")
     return "there is no function `\(full)`\(near ?? "; `\(prefix)` has \(list)")"
@@ -398,7 +399,7 @@ extension Checker {
       }
       let macros = Parser.macroForms.keys
       let names = scope.functions.names(ofMethods: true)
-      let near = name.nearest(among: names + macros).map { guess($0, for: syntax.mark) } ?? ""
+      let near = name.nearest(among: names + macros).map { guess($0, for: syntax.mark, in: syntax.range) } ?? ""
       return "there is no method `\(name)`\(near)"
     }
     if name == "now" {
@@ -420,7 +421,9 @@ extension Checker {
       let plain = suggestion("\(other)(\(given))", for: syntax)
       return none + orGuess(other, plain.isEmpty ? suggestion("\(other)([\(given)])", for: syntax) : plain)
     }
-    let near = name.nearest(among: scope.functions.names(ofMethods: false)).map { guess($0, for: syntax.mark) } ?? ""
+    let near = name.nearest(among: scope.functions.names(ofMethods: false)).map {
+      guess($0, for: syntax.mark, in: syntax.range)
+    } ?? ""
     return "there is no function `\(name)`\(near)"
   }
 

@@ -31,10 +31,13 @@ extension Checker {
   }
 
   /// The question whether something else was meant by a part, which suggests to write it if it checks there.
-  func guess(_ code: String, shownAs shown: String? = nil, for part: Range<Int>, _ mark: String = "`") -> MessageText {
-    MessageText(
-      "; did you mean \(mark)\(shown ?? code)\(mark)?",
-      isFix(code, for: part, in: part) ? written(code, for: part, in: part).map { [$0] } ?? [] : [])
+  ///
+  /// - Parameter whole: What must check with it, if that is more than the part.
+  func guess(
+    _ code: String, shownAs shown: String? = nil, for part: Range<Int>, in whole: Range<Int>? = nil
+  ) -> MessageText {
+    let isRight = isFix(code, for: part, in: whole ?? part)
+    return MessageText("; did you mean `\(shown ?? code)`?", isRight ? [.code(code, for: part)] : [])
   }
 
   /// The question whether another text was meant by one that is written out.

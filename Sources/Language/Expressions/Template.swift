@@ -83,12 +83,14 @@ package struct Template: Sendable {
   /// The expression that a text is with what stands inside its braces and between them in one.
   private static func expression(joining text: String) -> String? {
     guard case .success(let template) = parse(text) else { return nil }
-    return template.segments.map { segment in
+    let joined = template.segments.map { segment in
       switch segment {
       case .text(let text): text
       case .expression(let range): String(decoding: template.text[template.trimmed(range)], as: UTF8.self)
       }
     }.joined()
+    let bytes = Array(joined.utf8)
+    return Parser.parse(bytes, range: 0..<bytes.count).faults.isEmpty ? joined : nil
   }
 
   private static func opening(in text: [UInt8], from start: Int) -> Int? {

@@ -108,6 +108,15 @@ extension StepReader {
     /// Whether a choice has a word.
     func has(_ word: String) -> Bool { if case .words(let words) = self { words.contains(word) } else { false } }
 
+    /// Whether a text may be the case's value.
+    func takes(_ text: String) -> Bool {
+      switch self {
+      case .text: true
+      case .int: false
+      case .words(let words): words.contains(text)
+      }
+    }
+
     var name: String {
       switch self {
       case .text: "a string"
@@ -158,10 +167,11 @@ extension StepReader {
       let advice = isRange ? "; a condition goes under 'if', and what else there is under 'else'" : ""
       findings.error("the case \(written) never comes: 'switch' gives an int\(advice)", at: key)
     case (.text, _), (.words, _):
+      let spelling = findings.spelling(of: key).flatMap { taken?.takes($0) == true ? "\"\($0)\"" : nil }
       findings.error(
         MessageText(
           "the case \(written) is \(key.kindName), but 'switch' gives \(taken?.name ?? ""); write it in quotes",
-          findings.spelling(of: key).map { [.verbatim("\"\($0)\"")] } ?? []), at: key)
+          spelling.map { [.verbatim($0)] } ?? []), at: key)
     case (nil, _): break
     }
     if cases.contains(where: { $0.content.value?.isSameChoice(as: key) ?? false }) {

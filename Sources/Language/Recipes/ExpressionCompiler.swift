@@ -229,7 +229,7 @@ struct ExpressionCompiler {
   }
 
   func zone(_ value: Value, of what: String) -> TimeZoneRules? {
-    guard let name = findings.text(value, of: what) else { return nil }
+    guard let name = findings.text(value, of: what, isFree: false) else { return nil }
     do throws(TimeZoneError) {
       return try TimeZoneDatabase.system.rules(named: name)
     } catch {
@@ -239,7 +239,7 @@ struct ExpressionCompiler {
   }
 
   func cron(_ value: Value) -> CronExpression? {
-    guard let text = findings.text(value, of: "'cron'") else { return nil }
+    guard let text = findings.text(value, of: "'cron'", isFree: false) else { return nil }
     let placing = placing(of: value)
     let (expression, faults) = CronExpression.parse(text)
     for fault in faults {

@@ -160,9 +160,11 @@ package final class Findings {
   }
 
   /// The text of a scalar that has to be one, or nil with an error.
-  func text(_ value: Value, of what: String) -> String? {
+  ///
+  /// - Parameter isFree: Whether any text will do, so that a number may be meant as one.
+  func text(_ value: Value, of what: String, isFree: Bool = true) -> String? {
     guard let text = value.string else {
-      error("\(what) \(value.isNoText(spelling(of: value)))", at: value)
+      error("\(what) \(value.isNoText(spelling(of: value)).unless(!isFree))", at: value)
       return nil
     }
     if text.holdsExpression {
@@ -174,7 +176,7 @@ package final class Findings {
 
   /// A name by the rule for inputs, steps and variables, or nil with an error.
   func name(_ value: Value, of what: String) -> String? {
-    guard let text = text(value, of: what) else { return nil }
+    guard let text = text(value, of: what, isFree: false) else { return nil }
     if let fault = Names.fault(in: text) {
       error("\(what) '\(text)' \(fault)", at: value)
       return nil
@@ -334,7 +336,7 @@ struct Fields {
           ?? (others.keys[name] == nil ? others.advice(name, member.value).map { MessageText($0) } : nil)
         let guess = known == nil ? others.keys[name] ?? name.nearest(among: names) : nil
         let end =
-          known ?? guess.map { .didYouMean($0) } ?? hint.map { MessageText($0) }
+          known ?? guess.map { .didYouMean($0).unless(map[$0] != nil) } ?? hint.map { MessageText($0) }
           ?? "it takes \(names.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)
         guard let guess, map[guess] == nil else {

@@ -74,7 +74,7 @@ extension Recipe.Input {
         // The input that was probably meant is not missing as well.
         if let guess { named.insert(guess) }
         faults.append(
-          (name, Diagnostic("\(what) has no input '\(name)'; \(guess.map { .didYouMean($0) } ?? known)" as MessageText)))
+          (name, Diagnostic("\(what) has no input '\(name)'; \(guess.map { guess in .didYouMean(guess).unless(given.contains { $0.name == guess }) } ?? known)" as MessageText)))
         continue
       }
       named.insert(name)

@@ -9,7 +9,7 @@ extension StepReader {
   func action(
     _ value: Value, _ fields: Fields, retry: inout RetryPolicy?, scope: Scope
   ) -> (Step.Kind?, ValueType) {
-    guard let name = findings.text(value, of: "'uses'"), let known = knownAction(name, at: value) else {
+    guard let name = findings.text(value, of: "'uses'", isFree: false), let known = knownAction(name, at: value) else {
       // What is wrong inside it can be told without knowing the action.
       if let with = fields["with"] { _ = compiler.template(with, of: "'with'", in: scope) }
       if let value = fields["shape"] { _ = TypeReader(findings: findings).read(value, of: "'shape'") }
@@ -98,7 +98,7 @@ extension StepReader {
   }
 
   private func connection(_ value: Value, of action: ActionDescriptor) -> String? {
-    guard let name = findings.text(value, of: "'connection'") else { return nil }
+    guard let name = findings.text(value, of: "'connection'", isFree: false) else { return nil }
     guard let known = environment.connections else { return name }
     if let plugin = known[name], !plugin.hasSameScalars(as: action.plugin) {
       findings.error(

@@ -86,7 +86,8 @@ private struct FieldCheck {
       let body: MessageText? =
         ["body", "data", "payload", "content"].contains(name) && bodies.allSatisfy(names.contains)
         ? "write json: for a value, text: for a text, or form: for a web form" : nil
-      let hint = body ?? .didYouMean(name, among: names) ?? MessageText(list)
+      let guess = name.nearest(among: names)
+      let hint = body ?? guess.map { .didYouMean($0).unless(map.has($0)) } ?? MessageText(list)
       return fault("'\(path)' has no field '\(name)'; \(hint)", at: member.key)
     }
     if !field.name.hasSameScalars(as: name) {
