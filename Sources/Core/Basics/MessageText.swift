@@ -25,13 +25,17 @@ package struct MessageText: Hashable, Sendable {
   package func unless(_ isAtFault: Bool) -> MessageText { isAtFault ? MessageText(text) : self }
 
   /// The question whether a name was meant, which suggests to write that name.
-  package static func didYouMean(_ name: String) -> MessageText {
-    MessageText("did you mean '\(name)'?", [.text(name)])
+  ///
+  /// - Parameter word: What stands there, if the name is only the nearest to it and may be another.
+  package static func didYouMean(_ name: String, by word: String? = nil) -> MessageText {
+    MessageText(
+      "did you mean '\(name)'?",
+      [Suggestion("write '\(name)'", .text(name), isTentative: word?.isSurelyMeant(as: name) == false)])
   }
 
   /// The question whether the nearest of some names was meant; nil if none is near.
-  package static func didYouMean(_ name: String, among names: some Sequence<String>) -> MessageText? {
-    name.nearest(among: names).map { didYouMean($0) }
+  package static func didYouMean(_ word: String, among names: some Sequence<String>) -> MessageText? {
+    word.nearest(among: names).map { didYouMean($0, by: word) }
   }
 }
 

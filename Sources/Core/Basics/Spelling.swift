@@ -26,6 +26,17 @@ extension String {
   }
 }
 
+extension String {
+  /// Whether the nearest of some names is so near that hardly anything else was meant, rather than only likely.
+  ///
+  /// Other capitals are no slip. A name of three scalars forgives one, and of ten or more one for each five.
+  package func isSurelyMeant(as name: String) -> Bool {
+    let (left, right) = (Array(lowercased().unicodeScalars), Array(name.lowercased().unicodeScalars))
+    let forgiven = left.count < 3 ? 0 : max(1, left.count / 5)
+    return slips(from: left, to: right, atMost: forgiven) != nil
+  }
+}
+
 /// The number of slips between two names, or nil if it exceeds the limit.
 private func slips(from left: [Unicode.Scalar], to right: [Unicode.Scalar], atMost limit: Int) -> Int? {
   guard abs(left.count - right.count) <= limit else { return nil }

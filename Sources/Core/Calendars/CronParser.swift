@@ -143,7 +143,9 @@ struct CronParser {
         let last = ends.count == 2 ? value(of: field, in: ends[1]) : first
       else { return 0 }
       guard first <= last else {
-        error("the range '\(string(base))' runs backwards; write '\(unwrapped(field, ends, first, last))'", base)
+        let list = unwrapped(field, ends, first, last)
+        error(
+          MessageText("the range '\(string(base))' runs backwards; write '\(list)'", [.code(list, for: base)]), base)
         return 0
       }
       low = first

@@ -121,7 +121,7 @@ package final class TimeZoneDatabase: Sendable {
     return TimeZoneError(
       .unknown,
       "'\(name.excerpt(64))' isn't a time zone; "
-        + (guess.map { .didYouMean($0) }
+        + (guess.map { .didYouMean($0, by: $0.lowercased().hasSuffix("/" + city) ? nil : name) }
           ?? "write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"))
   }
 }

@@ -101,6 +101,11 @@ extension Source {
     return next
   }
 
+  /// Where a comment begins on a line, if one does behind a blank.
+  func comment(in line: Range<Int>) -> Int? {
+    line.first { bytes[$0] == ASCII.hash && $0 > line.lowerBound && isBlank(bytes[$0 - 1]) }
+  }
+
   /// Where the line begins that holds an offset; a byte order mark is no part of the first.
   func lineStart(before offset: Int) -> Int {
     var start = min(offset, bytes.count)

@@ -13,11 +13,31 @@ extension YAMLDocument {
   }
 
   /// The changes that take a member out of a map that has others.
-  package func removing(_ member: ValueMap.Member) -> [Diagnostic.Edit]? {
-    guard let place = Member(member, self),
-      let range = isInFlow(place.key.lowerBound) ? place.rangeInFlow : place.lines
-    else { return nil }
-    return [Diagnostic.Edit(range, "")]
+  package func removing(_ member: ValueMap.Member, from map: ValueMap) -> [Diagnostic.Edit]? {
+    guard let place = Member(member, self) else { return nil }
+    if let range = isInFlow(place.key.lowerBound) ? place.rangeInFlow : place.lines {
+      return [Diagnostic.Edit(range, "")]
+    }
+    // The first one behind a dash.
+    let next = map.members.lazy.compactMap { self.range(of: $0.key).lowerBound }.filter { $0 >= place.end }.min()
+    guard !isInFlow(place.key.lowerBound), let next, source.bytes[place.end..<next].allSatisfy(isBlankOrBreak) else {
+      return nil
+    }
+    return [Diagnostic.Edit(place.key.lowerBound..<next, "")]
+  }
+
+  /// The changes that make a map the only item of a list.
+  package func listing(_ value: Value) -> [Diagnostic.Edit]? {
+    let range = range(of: value)
+    guard let map = value.map, !map.isEmpty else { return nil }
+    if "{".utf8.contains(source.bytes[range.lowerBound]) {
+      return [
+        Diagnostic.Edit(range.lowerBound..<range.lowerBound, "["),
+        Diagnostic.Edit(range.upperBound..<range.upperBound, "]"),
+      ]
+    }
+    let start = range.lowerBound
+    return [Diagnostic.Edit(start..<start, "- ")] + shifting(range, by: 2)
   }
 
   /// The changes that put a member of a map into the map under another key of it, which is added where it is missing.

@@ -52,10 +52,10 @@ struct QuoteAdvice {
 
   /// The advice to quote just these bytes.
   func advice(for range: Range<Int>) -> MessageText {
-    guard !range.isEmpty, range.count <= QuoteAdvice.longestQuoted else { return generalAdvice }
+    guard !range.isEmpty, range.count < QuoteAdvice.farthest else { return generalAdvice }
     let quoted = QuoteAdvice.quoted(String(decoding: source.bytes[range], as: UTF8.self))
-    return MessageText(
-      "quote the whole value: `\(quoted)`", [.edits("write `\(quoted)`", [Diagnostic.Edit(range, quoted)])])
+    let text = range.count > QuoteAdvice.longestQuoted ? generalAdvice.text : "quote the whole value: `\(quoted)`"
+    return MessageText(text, [.edits("quote the whole value", [Diagnostic.Edit(range, quoted)])])
   }
 
   /// A text that stands on one line in quotes that need no escapes.

@@ -39,7 +39,8 @@ extension YAMLDocument {
     let moved = Diagnostic.Edit(
       place.lowerBound - scalar.range.lowerBound..<place.upperBound - scalar.range.lowerBound, text)
     let written = String(decoding: [moved].applied(to: Array(source.bytes[scalar.range])), as: UTF8.self)
-    let meant = String(decoding: value[..<part.lowerBound] + Array(text.utf8) + value[part.upperBound...], as: UTF8.self)
+    let meant = String(
+      decoding: value[..<part.lowerBound] + Array(text.utf8) + value[part.upperBound...], as: UTF8.self)
     if reads(written, at: scalar, as: meant) { return edit }
     let quoted = QuoteAdvice.quoted(written)
     return reads(quoted, at: scalar, as: meant) ? Diagnostic.Edit(scalar.range, quoted) : nil
@@ -59,7 +60,8 @@ extension YAMLDocument {
 
   /// The change that puts something in the place of a scalar as it is.
   private func edit(_ scalar: YAMLScalar, toVerbatim text: String) -> Diagnostic.Edit {
-    let needsSpace = scalar.range.isEmpty && scalar.range.lowerBound > 0
+    let needsSpace =
+      scalar.range.isEmpty && scalar.range.lowerBound > 0
       && !isBlankOrBreak(source.bytes[scalar.range.lowerBound - 1])
     return Diagnostic.Edit(scalar.range, needsSpace ? " \(text)" : text)
   }

@@ -305,15 +305,26 @@ extension SyntaxFault {
     ]
   }
 
-  /// To indent this line and those after it, as far as they are indented by tabs, with two spaces for each.
+  /// To indent this line and those after it, as far as they are indented by tabs, with spaces: as many for each tab as
+  /// put the first beside the line above, or below it if that ends with a colon.
   private var untabbed: Suggestion {
     let bytes = source.bytes
+    var wanted = 2
+    if let above = lineAbove {
+      var end = bytes[above].lastIndex { !isBlank($0) } ?? above.lowerBound
+      if let comment = source.comment(in: above) { end = bytes[..<comment].lastIndex { !isBlank($0) } ?? end }
+      wanted = column(above.lowerBound) + (bytes[above].starts(with: "- ".utf8) ? 2 : 0)
+      if bytes[end] == ASCII.colon { wanted += 2 }
+    }
+    let start = source.lineStart(before: error.offset)
+    let tabs = bytes[start...].prefix(while: isBlank).count { $0 == ASCII.tab }
+    let perTab = tabs > 0 && wanted > 0 && wanted.isMultiple(of: tabs) ? wanted / tabs : 2
     var edits: [Diagnostic.Edit] = []
     var line = source.lineStart(before: error.offset)
     while line < bytes.count {
       let text = bytes[line...].firstIndex { !isBlank($0) } ?? bytes.count
       guard let tab = bytes[line..<text].firstIndex(of: ASCII.tab) else { break }
-      let width = bytes[tab..<text].reduce(0) { $0 + ($1 == ASCII.tab ? 2 : 1) }
+      let width = bytes[tab..<text].reduce(0) { $0 + ($1 == ASCII.tab ? perTab : 1) }
       edits.append(Diagnostic.Edit(tab..<text, String(repeating: " ", count: width)))
       guard let end = bytes[text...].firstIndex(of: ASCII.newline) else { break }
       line = end + 1

@@ -148,7 +148,8 @@ extension TreeBuilder {
     if event.style == .plain, !isOmitted {
       checkPlain(event)
       if isAwaitingKey, event.text.count == 2, event.text.elementsEqual("<<".utf8) {
-        let message: MessageText = "`<<` merges nothing: YAML 1.2 has no merge keys; write the keys out, or quote it: `\"<<\"`"
+        let message: MessageText =
+          "`<<` merges nothing: YAML 1.2 has no merge keys; write the keys out, or quote it: `\"<<\"`"
         fail(message, event.range)
         stack[stack.count - 1].key = .refused
         return

@@ -63,9 +63,11 @@ extension Checker {
     if case .object(let steps)? = scope.type(of: "steps"), steps[name] != nil {
       return "there is no variable `\(name)`" + suggestion("steps.\(name)", for: range)
     }
-    if let why = scope.absences[name] { return "there is no variable `\(name)`: \(why)" }
+    if let why = scope.absences[name] {
+      return "there is no variable `\(name)`: \(suggestion(named: why, for: range))"
+    }
     if let near = name.nearest(among: locals.map(\.name) + scope.names) {
-      return "there is no variable `\(name)`\(guess(near, for: range))"
+      return "there is no variable `\(name)`\(guess(near, by: name, for: range))"
     }
     let known = scope.names.filter { !$0.utf8.contains(ASCII.dot) }.sorted { $0.precedesByScalars($1) }
     let list = known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
@@ -343,13 +345,14 @@ extension Checker {
     _ name: String, in object: ObjectType, _ mark: Range<Int>, _ syntax: Syntax? = nil
   ) -> MessageText {
     let whole = object.name.isEmpty ? "there is no field `\(name)` here" : "\(object.name) has no field `\(name)`"
-    if let why = scope.absences["\(object.name).\(name)"] { return "\(whole): \(why)" }
+    let read = syntax?.range ?? mark
+    if let why = scope.absences["\(object.name).\(name)"] { return "\(whole): \(suggestion(named: why, for: read))" }
     if let why = scope.absences["\(object.name).*"] {
       var why = why.replacing("*", with: name)
       if case .select(let operand, _, _)? = syntax?.kind {
         why = why.replacing("`event.", with: "`\(source(operand)).")
       }
-      return "\(whole): \(why)"
+      return "\(whole): \(suggestion(named: why, for: read))"
     }
     if ["outputs", "output"].contains(name), case .select(let operand, _, _)? = syntax?.kind,
       case let step = source(operand), step.hasPrefix("steps.")
@@ -361,7 +364,8 @@ extension Checker {
     if let near = name.nearest(among: object.fields.map(\.name)) {
       let isWord = near.utf8.allSatisfy { isLetter($0) || isDigit($0) }
       let quote = syntax == nil ? String(decoding: text[mark].prefix(1), as: UTF8.self) : isWord ? "" : "`"
-      return "\(whole)\(guess("\(quote)\(near)\(quote)", shownAs: near, for: mark))"
+      let word = "\(quote)\(name)\(quote)"
+      return "\(whole)\(guess("\(quote)\(near)\(quote)", by: word, shownAs: near, for: mark))"
     }
     guard !object.fields.isEmpty else { return "\(whole); it has no fields" }
     let names = object.fields.prefix(12).map(\.name).joined(separator: ", ")
@@ -481,8 +485,9 @@ extension Checker {
         fault("a list is read at an int, and this is \(show(key))\(hint)", index.range)
       }
       if isSound, let position = (keyNode as? LiteralNode)?.value.int, position < 0 {
-        fault(
-          "items are counted from 0; the last one is `\(source(operand))[size(\(source(operand))) - 1]`", index.range)
+        let last = suggestion(
+          "\(source(operand))[size(\(source(operand))) - 1]", for: syntax, "items are counted from 0; the last one is")
+        fault(last.unless(position != -1), index.range)
       }
       return Found(type: element)
     case .map(let keyType, let value):

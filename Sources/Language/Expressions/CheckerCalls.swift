@@ -31,7 +31,7 @@ extension Checker {
       let message =
         scope.functions.functions(named: "\(namespace).\(name)").isEmpty
         ? unknownIn(namespace, name, receiver, syntax)
-        : "there is no variable `\(other)`\(guess(namespace, shownAs: "\(namespace).\(name)(…)", for: receiver.range))"
+        : "there is no variable `\(other)`\(guess(namespace, by: other, shownAs: "\(namespace).\(name)(…)", for: receiver.range))"
       return faulty(message, receiver.range)
     }
     return resolve(name, scope.functions.methods(named: name), receiver: receiver, arguments, syntax)
@@ -51,8 +51,9 @@ extension Checker {
     let names = scope.functions.names(ofMethods: false).filter { $0.hasPrefix("\(prefix).") }
       .map { String($0.dropFirst(prefix.count + 1)) }
     let other = Checker.otherNames[name].flatMap { $0.split(separator: ".").last.map { String($0) } }
-    let near = (names.first { $0 == other } ?? Checker.otherMath[full] ?? name.nearest(among: names)).map {
-      guess("\(prefix).\($0)", for: part, in: syntax.range)
+    let known = names.first { $0 == other } ?? Checker.otherMath[full]
+    let near = (known ?? name.nearest(among: names)).map {
+      guess("\(prefix).\($0)", by: known == nil ? full : nil, for: part, in: syntax.range)
     }
     let list = names.sorted { $0.precedesByScalars($1) }.joined(separator: ", ")
     return "there is no function `\(full)`\(near ?? "; `\(prefix)` has \(list)")"
@@ -94,7 +95,8 @@ extension Checker {
     }
     let constants = nodes.map { ($0 as? LiteralNode)?.value }
     if isSound, let fault = form.typeCheck?(types.map { inference.finished($0) }) {
-      return faulty(MessageText(fault.message), parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
+      return faulty(
+        MessageText(fault.message), parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
     }
     if isSound, fitting.count == 1, let typed = form.resultType?(types.map { inference.applied($0) }, constants) {
       result = typed
@@ -102,7 +104,8 @@ extension Checker {
     if isSound, let check = form.literalCheck,
       let fault = choices(constants, results).flatMap({ examples($0, results, types) }).lazy.compactMap(check).first
     {
-      self.fault(MessageText(fault.message), parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
+      self.fault(
+        MessageText(fault.message), parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
       return Result(FailureNode(fault.message, syntax.range), result)
     }
     let node = node(for: form, name, fitting, nodes, constants, isExact: isExact, syntax)
@@ -374,7 +377,9 @@ extension Checker {
     "json.loads": "parse",
   ]
 
-  private func unknownFunction(_ name: String, _ receiver: Syntax?, _ arguments: [Syntax], _ syntax: Syntax) -> MessageText {
+  private func unknownFunction(_ name: String, _ receiver: Syntax?, _ arguments: [Syntax], _ syntax: Syntax)
+    -> MessageText
+  {
     let texts = arguments.map { source($0) }
     let given = texts.joined(separator: ", ")
     if let receiver {
@@ -399,7 +404,8 @@ extension Checker {
       }
       let macros = Parser.macroForms.keys
       let names = scope.functions.names(ofMethods: true)
-      let near = name.nearest(among: names + macros).map { guess($0, for: syntax.mark, in: syntax.range) } ?? ""
+      let near =
+        name.nearest(among: names + macros).map { guess($0, by: name, for: syntax.mark, in: syntax.range) } ?? ""
       return "there is no method `\(name)`\(near)"
     }
     if name == "now" {
@@ -421,9 +427,10 @@ extension Checker {
       let plain = suggestion("\(other)(\(given))", for: syntax)
       return none + orGuess(other, plain.isEmpty ? suggestion("\(other)([\(given)])", for: syntax) : plain)
     }
-    let near = name.nearest(among: scope.functions.names(ofMethods: false)).map {
-      guess($0, for: syntax.mark, in: syntax.range)
-    } ?? ""
+    let near =
+      name.nearest(among: scope.functions.names(ofMethods: false)).map {
+        guess($0, by: name, for: syntax.mark, in: syntax.range)
+      } ?? ""
     return "there is no function `\(name)`\(near)"
   }
 
@@ -443,7 +450,7 @@ extension Checker {
       for literal in literals {
         let text = literal.value.string ?? ""
         guard !options.contains(where: { $0.hasSameScalars(as: text) }) else { continue }
-        let near = text.nearest(among: options).map { guess(of: $0, for: literal.range) } ?? ""
+        let near = text.nearest(among: options).map { guess(of: $0, by: text, for: literal.range) } ?? ""
         fault("'\(text)' is not \(wanted)\(near)", literal.range)
       }
       return

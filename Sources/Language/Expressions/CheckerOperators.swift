@@ -372,7 +372,7 @@ extension Checker {
     guard case .choice(let options) = choice.type else { return }
     func look(_ value: Value, _ range: Range<Int>) {
       guard let text = value.string, !options.contains(where: { $0.hasSameScalars(as: text) }) else { return }
-      let near = text.nearest(among: options).map { guess(of: $0, for: range) }
+      let near = text.nearest(among: options).map { guess(of: $0, by: text, for: range) }
       let list: MessageText = options.count > 8 ? "" : "; it is \(ValueType.choice(options))"
       fault("`\(source(choice.syntax))` is never '\(text)'\(near ?? list)", range)
     }

@@ -207,9 +207,10 @@ struct Lexer {
     }
     let message: MessageText =
       switch symbol {
-      case "“", "”", "„", "‘", "’", "«", "»": "`\(symbol)` is a typographic quote; write texts in ' or \""
+      case "“", "”", "„", "‘", "’", "«", "»":
+        MessageText("`\(symbol)` is a typographic quote; write texts in ' or \"", requoted(from: start))
       case "$" where byte() == ASCII.openBrace:
-        "an expression holds no other `${{ … }}`; write what is inside it alone"
+        MessageText("an expression holds no other `${{ … }}`; write what is inside it alone", unwrapped(from: start))
       case "$":
         MessageText(
           "`$` is not part of an expression; names are written without it",
@@ -226,6 +227,31 @@ struct Lexer {
       }
     faults.append(ExpressionFault(message, at: start..<position))
     return .invalid
+  }
+
+  /// To put a text in typographic quotes into straight ones.
+  private func requoted(from start: Int) -> [Suggestion] {
+    let rest = string(position..<end)
+    guard let close = rest.firstIndex(where: { "“”„‘’«»".contains($0) }) else { return [] }
+    let inner = rest[..<close]
+    guard !inner.utf8.contains(where: { [ASCII.apostrophe, ASCII.backslash, ASCII.newline].contains($0) }) else {
+      return []
+    }
+    let last = position + rest[...close].utf8.count
+    return [.code("'\(inner)'", for: start..<last)]
+  }
+
+  /// To leave out the braces of an expression within another.
+  private func unwrapped(from start: Int) -> [Suggestion] {
+    guard start + 3 < end, text[start + 2] == ASCII.openBrace,
+      let close = (start + 3..<end).first(where: {
+        text[$0] == ASCII.closeBrace && $0 + 1 < end && text[$0 + 1] == ASCII.closeBrace
+      })
+    else { return [] }
+    var inner = start + 3..<close
+    while let first = inner.first, text[first] == ASCII.space { inner = first + 1..<close }
+    while let last = inner.last, text[last] == ASCII.space { inner = inner.lowerBound..<last }
+    return [.code(string(inner), for: start..<close + 2)]
   }
 
   func string(_ range: Range<Int>) -> String { String(decoding: text[range], as: UTF8.self) }

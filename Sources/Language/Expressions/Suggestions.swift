@@ -26,26 +26,45 @@ extension Checker {
     return MessageText("\(lead) `\(code)`", written(code, for: part, in: whole).map { [$0] } ?? [])
   }
 
-  func suggestion(_ code: String, for part: Syntax, _ lead: String = "; write", in whole: Syntax? = nil) -> MessageText {
+  func suggestion(_ code: String, for part: Syntax, _ lead: String = "; write", in whole: Syntax? = nil) -> MessageText
+  {
     suggestion(code, for: part.range, lead, in: whole?.range)
   }
 
   /// The question whether something else was meant by a part, which suggests to write it if it checks there.
   ///
-  /// - Parameter whole: What must check with it, if that is more than the part.
+  /// - Parameters:
+  ///   - word: What stands there, if what was meant is only the nearest to it and may be another.
+  ///   - whole: What must check with it, if that is more than the part.
   func guess(
-    _ code: String, shownAs shown: String? = nil, for part: Range<Int>, in whole: Range<Int>? = nil
+    _ code: String, by word: String?, shownAs shown: String? = nil, for part: Range<Int>, in whole: Range<Int>? = nil
   ) -> MessageText {
     let isRight = isFix(code, for: part, in: whole ?? part)
-    return MessageText("; did you mean `\(shown ?? code)`?", isRight ? [.code(code, for: part)] : [])
+    let isTentative = word?.isSurelyMeant(as: code) == false
+    return MessageText(
+      "; did you mean `\(shown ?? code)`?",
+      isRight ? [Suggestion("write `\(code)`", .code(code, part), isTentative: isTentative)] : [])
+  }
+
+  /// The code between the last backticks of a message, as a suggestion if it checks in the place of a part.
+  func suggestion(named message: String, for part: Range<Int>) -> MessageText {
+    let pieces = message.split(separator: "`", omittingEmptySubsequences: false)
+    guard pieces.count > 2, pieces.count.isMultiple(of: 2) == false else { return MessageText(message) }
+    let code = String(pieces[pieces.count - 2])
+    return MessageText(message, isFix(code, for: part, in: part) ? [.code(code, for: part)] : [])
   }
 
   /// The question whether another text was meant by one that is written out.
-  func guess(of text: String, for part: Range<Int>) -> MessageText {
+  func guess(of text: String, by word: String, for part: Range<Int>) -> MessageText {
     let quote = self.text[part].first == ASCII.quote ? "\"" : "'"
     let isPlain = !text.utf8.contains { $0 == ASCII.apostrophe || $0 == ASCII.quote || $0 == ASCII.backslash }
     return MessageText(
-      "; did you mean '\(text)'?", isPlain ? [.code("\(quote)\(text)\(quote)", for: part)] : [])
+      "; did you mean '\(text)'?",
+      isPlain
+        ? [
+          Suggestion(
+            "write '\(text)'", .code("\(quote)\(text)\(quote)", part), isTentative: !word.isSurelyMeant(as: text))
+        ] : [])
   }
 
   /// The code that a suggestion writes, which checks; nil if only its author can complete it.

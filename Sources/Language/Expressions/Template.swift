@@ -205,7 +205,9 @@ package struct Template: Sendable {
     case .wrapper: return "this may be null, which cannot be written into a text"
     case .null: return "null cannot be written into a text"
     case .object, .map: return "an object cannot be written into a text; write one of its fields"
-    case .bytes: return "bytes cannot be written into a text; write `string(\(source))` or `base64.encode(\(source))`"
+    case .bytes:
+      let (text, code) = (write("string(\(source))", "write"), write("base64.encode(\(source))", "or"))
+      return "bytes cannot be written into a text; \(text) \(code)"
     case let type where type.mixedParts != nil:
       return (type.mixedParts ?? []).lazy.compactMap { notWritable($0, source, at: place) }.first
     default: return "\(type) cannot be written into a text"

@@ -1,6 +1,7 @@
 import ActionKit
 import Basics
 import Expressions
+import YAMLReader
 
 // Blocks of which one runs, and the value that a step gives instead of an error: what decides a step's type beside its
 // kind.
@@ -134,7 +135,9 @@ extension StepReader {
     case .int: return .int
     case .choice(let words): return .words(words)
     case .bool: fault = "a bool; use 'if' with 'else'"
-    case .dyn: fault = "of no known type; write string(\(subject.text)) or int(\(subject.text))"
+    case .dyn:
+      let other = MessageText("int(\(subject.text))", subject.write("int(\(subject.text))").suggestions)
+      fault = "of no known type; \(subject.write("string(\(subject.text))")) or \(other)"
     case .double: fault = "a double; compare it under 'if', or write int(\(subject.text))"
     case .optional(.int): fault = "may be absent; \(subject.write("\(receiver).orValue(0)"))"
     case .optional(let wrapped):
@@ -233,8 +236,10 @@ extension StepReader {
   private func loneStep(_ value: Value, of what: String) -> Value? {
     let names = KeySet.step.kinds.filter { $0 != "steps" } + ["id", "if", "forEach", "with"]
     guard let stray = value.map?.members.first(where: { names.contains($0.key.plainText) }) else { return nil }
+    let listed = findings.document.listing(value).map { [Suggestion.edits("make it a list of one step", $0)] } ?? []
     findings.error(
-      "\(what) takes a list of steps; put a dash before '\(stray.key.plainText)', or [{ }] around the step",
+      MessageText(
+        "\(what) takes a list of steps; put a dash before '\(stray.key.plainText)', or [{ }] around the step", listed),
       at: stray.key)
     return Value(.list([value]), at: value.place)
   }

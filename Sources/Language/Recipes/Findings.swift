@@ -241,7 +241,8 @@ package final class Findings {
         value.int.map { count in
           MessageText(
             "; say the unit: \(count)s, \(count)m or \(count)h", ["s", "m", "h"].map { .verbatim("\(count)\($0)") })
-        } ?? value.string.flatMap(Findings.duration(inWords:)).map { MessageText("; write \($0)", [.verbatim($0)]) } ?? ""
+        } ?? value.string.flatMap(Findings.duration(inWords:)).map { MessageText("; write \($0)", [.verbatim($0)]) }
+        ?? ""
       error("\(what) takes a duration such as 90s, 5m, 1h30m, 2d, but found \(value.written)\(hint)", at: value)
       return nil
     }
@@ -336,7 +337,8 @@ struct Fields {
           ?? (others.keys[name] == nil ? others.advice(name, member.value).map { MessageText($0) } : nil)
         let guess = known == nil ? others.keys[name] ?? name.nearest(among: names) : nil
         let end =
-          known ?? guess.map { .didYouMean($0).unless(map[$0] != nil) } ?? hint.map { MessageText($0) }
+          known ?? guess.map { .didYouMean($0, by: others.keys[name] == nil ? name : nil).unless(map[$0] != nil) }
+          ?? hint.map { MessageText($0) }
           ?? "it takes \(names.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)
         guard let guess, map[guess] == nil else {

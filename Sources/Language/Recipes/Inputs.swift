@@ -73,8 +73,11 @@ extension Recipe.Input {
         let known: MessageText = names.isEmpty ? "it takes none" : "it takes \(names.joined(separator: ", "))"
         // The input that was probably meant is not missing as well.
         if let guess { named.insert(guess) }
-        faults.append(
-          (name, Diagnostic("\(what) has no input '\(name)'; \(guess.map { guess in .didYouMean(guess).unless(given.contains { $0.name == guess }) } ?? known)" as MessageText)))
+        let question = guess.map { guess in
+          MessageText.didYouMean(guess, by: name).unless(given.contains { $0.name == guess })
+        }
+        let message: MessageText = "\(what) has no input '\(name)'; \(question ?? known)"
+        faults.append((name, Diagnostic(message)))
         continue
       }
       named.insert(name)
@@ -125,8 +128,10 @@ extension Recipe.Input {
     let faults = schema.check(given, as: "inputs").filter { $0.severity == .error }
     guard faults.isEmpty else {
       return .failure(
-        Diagnostics(faults.map { fault in 
-          source.map { fault.diagnostic(in: $0) } ?? Diagnostic(MessageText(fault.message, fault.suggestions)) }))
+        Diagnostics(
+          faults.map { fault in
+            source.map { fault.diagnostic(in: $0) } ?? Diagnostic(MessageText(fault.message, fault.suggestions))
+          }))
     }
     return .success(schema.restored(given)[name] ?? value)
   }

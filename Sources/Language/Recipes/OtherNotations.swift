@@ -1,4 +1,5 @@
 import Basics
+import YAMLReader
 
 // What people write who know another system: keys of workflows, playbooks and crontabs. Nothing of this is accepted; the
 // messages name what it is here. Where only the word differs, the key stands for ours, so that one slip is one error.
@@ -159,11 +160,13 @@ struct OtherNotations: Sendable {
 
 extension Findings {
   /// What `on:` of another system is here, as the end of a message; empty if nothing is known of it.
-  func otherNotation(ofTriggers value: Value) -> String {
+  func otherNotation(ofTriggers value: Value) -> MessageText {
     let words = value.map?.members.compactMap(\.name) ?? value.string.map { [$0] } ?? []
     if words.contains("schedule") || words.contains("cron") { return "; write \(OtherNotations.entry(of: value))" }
     if let kind = words.first(where: KeySet.trigger.kinds.contains), value.map != nil {
-      return "; put a dash before '\(kind)'"
+      return MessageText(
+        "; put a dash before '\(kind)'",
+        document.listing(value).map { [.edits("put a dash before '\(kind)'", $0)] } ?? [])
     }
     return words.contains("workflow_dispatch") ? "; a recipe can always be started by hand, so leave it out" : ""
   }

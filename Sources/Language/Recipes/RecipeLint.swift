@@ -62,7 +62,9 @@ private struct Linter {
 
   /// Words that advise to take a key of a map away, which suggest that.
   private func removing(_ name: String, of map: Value, _ words: String) -> MessageText {
-    let edits = map.map?.members.first { $0.name == name }.flatMap { document.removing($0) }
+    let edits = map.map.flatMap { map in
+      map.members.first { $0.name == name }.flatMap { document.removing($0, from: map) }
+    }
     return MessageText(words, edits.map { [.edits("remove '\(name)'", $0)] } ?? [])
   }
 

@@ -124,7 +124,8 @@ final class RecipeCalls {
       let stem = path.split(separator: "/").last.flatMap { $0.lastIndex(of: ".") }.map { String(path[..<$0]) } ?? path
       let other = [stem, path].map { "\($0).yaml" }.first { (try? environment.read($0)) != nil }
       let guess = other.map { other in
-        MessageText("; did you mean '\(other)'?", [.text(value.string.map { meant(by: $0, for: path, other) } ?? other)])
+        MessageText(
+          "; did you mean '\(other)'?", [.text(value.string.map { meant(by: $0, for: path, other) } ?? other)])
       }
       findings.error("\(error)\(guess ?? "")", at: value)
       return nil

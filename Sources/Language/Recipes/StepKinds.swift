@@ -90,7 +90,7 @@ extension StepReader {
     let plugin = environment.catalog.plugin(String(name.prefix { $0 != "." }))
     let guess =
       (environment.catalog.actionIDs.first { $0.hasSuffix(".\(name)") } ?? environment.catalog.nearestAction(to: name))
-      .map { MessageText.didYouMean($0) }
+      .map { MessageText.didYouMean($0, by: $0.hasSuffix(".\(name)") ? nil : name) }
       ?? plugin.map { "'\($0.name)' has \($0.actions.map(\.id).joined(separator: ", "))" }
       ?? (name.contains("/") ? "actions of other systems aren't there; 'errand actions' lists ours" : nil)
     findings.error("no action is named '\(name)'; \(guess ?? "'errand actions' lists them all")", at: value)
@@ -106,7 +106,8 @@ extension StepReader {
     } else if known[name] == nil {
       let fitting = known.filter { $0.value.hasSameScalars(as: action.plugin) }.map(\.key).sorted()
       let guess = MessageText.didYouMean(name, among: fitting)
-      let list: MessageText = fitting.isEmpty ? "it has none of '\(action.plugin)'" : "it has \(fitting.joined(separator: ", "))"
+      let list: MessageText =
+        fitting.isEmpty ? "it has none of '\(action.plugin)'" : "it has \(fitting.joined(separator: ", "))"
       findings.error("errand.yaml has no connection '\(name)'; \(guess ?? list)", at: value)
     }
     return name

@@ -330,7 +330,9 @@ struct TriggerReader {
       let name = index.flatMap { fault.range.lowerBound >= start ? parts[$0].0 : nil }
       let place = name.flatMap { fields[$0] } ?? value
       let suggestions = fault.suggestions.compactMap { suggestion -> Suggestion? in
-        guard name != nil, case .code(let code, let part) = suggestion.content, part.lowerBound >= start else { return nil }
+        guard name != nil, case .code(let code, let part) = suggestion.content, part.lowerBound >= start else {
+          return nil
+        }
         return .code(code, for: part.lowerBound - start..<part.upperBound - start)
       }
       findings.add(

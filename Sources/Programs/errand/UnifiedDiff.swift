@@ -86,7 +86,8 @@ struct UnifiedDiff {
       let isCut = bytes.last == ASCII.carriageReturn
       var shown = "\(line.sign)"
       for scalar in String(decoding: isCut ? bytes.dropLast() : bytes, as: UTF8.self).unicodeScalars {
-        shown.unicodeScalars.append(contentsOf: scalar == "\t" ? "\t".unicodeScalars : String(scalar).safe.unicodeScalars)
+        shown.unicodeScalars.append(
+          contentsOf: scalar == "\t" ? "\t".unicodeScalars : String(scalar).safe.unicodeScalars)
       }
       switch line.sign {
       case "-": shown = Style.red.applied(to: shown, colour)

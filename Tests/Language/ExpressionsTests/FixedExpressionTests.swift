@@ -25,7 +25,11 @@ import Testing
       let text = String(line)
       let before = Self.faults(text)
       for fault in before {
-        if fault.suggestions.isEmpty, ["write", "did you", "take it", "leave", "remove", "quote", "put"].contains(where: fault.message.contains) { print("NOFIX expr: \(text): \(fault.message)") }
+        if fault.suggestions.isEmpty,
+          ["write", "did you", "take it", "leave", "remove", "quote", "put"].contains(where: fault.message.contains)
+        {
+          print("NOFIX expr: \(text): \(fault.message)")
+        }
         for suggestion in fault.suggestions {
           count += 1
           let after = Self.fixed(text, suggestion) ?? text

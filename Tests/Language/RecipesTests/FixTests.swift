@@ -33,7 +33,11 @@ import Testing
     for one in CaseFile(table).cases {
       let before = Self.faults(one.files, hasHints: table == "hints")
       for fault in before {
-        if fault.fixes.isEmpty, ["write", "did you", "take it", "leave", "remove", "quote", "put"].contains(where: fault.message.contains) { print("NOFIX \(table): \(fault.message)") }
+        if fault.fixes.isEmpty,
+          ["write", "did you", "take it", "leave", "remove", "quote", "put"].contains(where: fault.message.contains)
+        {
+          print("NOFIX \(table): \(fault.message)")
+        }
         for fix in fault.fixes {
           count += 1
           var files = one.files
@@ -48,6 +52,106 @@ import Testing
       }
     }
     print("FIXES \(table) \(count)")
+  }
+
+  private static func mended(_ text: String) -> String {
+    let mending = Mending(Array(text.utf8)) { bytes in
+      faults([CaseFile.main: String(decoding: bytes, as: UTF8.self)])
+    }
+    return String(decoding: mending.text, as: UTF8.self)
+  }
+
+  /// Lines of a step, as they are written and as they are mended.
+  @Test(arguments: [
+    // Keys and words.
+    ("- uzes: desk.find", "- uses: desk.find"),
+    ("- 'uzes': desk.find", "- 'uses': desk.find"),
+    ("- \"uzes\": desk.find  # why", "- \"uses\": desk.find  # why"),
+    ("- { uzes: desk.find, name: a }", "- { uses: desk.find, name: a }"),
+    ("- uses: desk.fnid", "- uses: desk.find"),
+    ("- uses: \"desk.fnid\"", "- uses: \"desk.find\""),
+    ("- uses: >-\n    desk.fnid", "- uses: desk.find"),
+    ("- action: desk.find", "- uses: desk.find"),
+    ("- desk.find", "- uses: desk.find"),
+    ("- uses: desk.find\n  with: { order: dat }", "- uses: desk.find\n  with: { order: date }"),
+    ("- uses: desk.find\n  with: { all: yes }", "- uses: desk.find\n  with: { all: true }"),
+    ("- uses: desk.find\n  with: { all: \"true\" }", "- uses: desk.find\n  with: { all: true }"),
+    ("- uses: desk.find\n  with: { words: 007 }", "- uses: desk.find\n  with: { words: \"007\" }"),
+    ("- uses: desk.find\n  with: { people: me }", "- uses: desk.find\n  with: { people: [me] }"),
+    ("- uses: desk.find\n  with: { limit: '5' }", "- uses: desk.find\n  with: { limit: 5 }"),
+    ("- uses: desk.find\n  connection: dsek", "- uses: desk.find\n  connection: desk"),
+    ("- wait: 5 minutes", "- wait: 5m"),
+    ("- wait: \"5 minutes\"", "- wait: 5m"),
+    ("- id: My-Step\n  uses: desk.find", "- id: myStep\n  uses: desk.find"),
+    ("- approve: Is it right?", "- approve: { prompt: \"Is it right?\" }"),
+    ("- uses: desk.find\n  retry: 3", "- uses: desk.find\n  retry: { maxAttempts: 3 }"),
+    ("- uses: desk.find\n  onError: skip", "- uses: desk.find\n  onError: continue"),
+    // Inputs beside `with`.
+    ("- uses: desk.file\n  key: 1", "- uses: desk.file\n  key: 1"),
+    ("- uses: desk.file\n  day: 2026-01-01  # one", "- uses: desk.file\n  day: 2026-01-01  # one"),
+    (
+      "- uses: desk.file\n  day: 2026-01-01  # day\n  with:\n    key: 1\n  name: a",
+      "- uses: desk.file\n  with:\n    key: 1\n    day: 2026-01-01  # day\n  name: a"
+    ),
+    (
+      "- uses: desk.file\n  with: { key: 1 }\n  day: 2026-01-01",
+      "- uses: desk.file\n  with: { key: 1, day: 2026-01-01 }"
+    ),
+    ("- uses: desk.find\n  words: a  # b", "- uses: desk.find\n  with:\n    words: a  # b"),
+    ("- { uses: desk.find, words: a }", "- { uses: desk.find, with: { words: a } }"),
+    // Expressions in each style.
+    ("- if: now > now and true\n  wait: 1s", "- if: now > now && true\n  wait: 1s"),
+    ("- if: 'now > now and true'\n  wait: 1s", "- if: 'now > now && true'\n  wait: 1s"),
+    ("- if: \"now > now and true\"\n  wait: 1s", "- if: \"now > now && true\"\n  wait: 1s"),
+    ("- if: >-\n    now > now\n    and true\n  wait: 1s", "- if: >-\n    now > now\n    && true\n  wait: 1s"),
+    ("- if: |\n    now > now\n    and true\n  wait: 1s", "- if: |\n    now > now\n    && true\n  wait: 1s"),
+    ("- if: now > now\n    and true\n  wait: 1s", "- if: now > now\n    && true\n  wait: 1s"),
+    ("- { if: now > now and true, wait: 1s }", "- { if: now > now && true, wait: 1s }"),
+    ("- if: \"run.id = \\\"a\\\"\"\n  wait: 1s", "- if: \"run.id == \\\"a\\\"\"\n  wait: 1s"),
+    ("- if: 'run.id = ''a'''\n  wait: 1s", "- if: 'run.id == ''a'''\n  wait: 1s"),
+    ("- if: \"\\u0072un.id = 'a'\"\n  wait: 1s", "- if: \"\\u0072un.id == 'a'\"\n  wait: 1s"),
+    ("- if: not (now > now)\n  wait: 1s", "- if: \"!(now > now)\"\n  wait: 1s"),
+    ("- { if: not (now > now), wait: 1s }", "- { if: \"!(now > now)\", wait: 1s }"),
+    ("- if: '[1].length > 0'\n  wait: 1s", "- if: 'size([1]) > 0'\n  wait: 1s"),
+    ("- if: ${{ now > now }} && ${{ run.id == 'a' }}\n  wait: 1s", "- if: now > now && run.id == 'a'\n  wait: 1s"),
+    ("- if: ${{ now > now\n  wait: 1s", "- if: ${{ now > now }}\n  wait: 1s"),
+    ("- if: now ≥ now\n  wait: 1s", "- if: now >= now\n  wait: 1s"),
+    ("- if: run.id == “a”\n  wait: 1s", "- if: run.id == 'a'\n  wait: 1s"),
+    ("- let: { a: \"${{ 1 + '2' }}\" }", "- let: { a: \"${{ string(1) + '2' }}\" }"),
+    ("- let: { a: \"${{ nwo }}\" }", "- let: { a: \"${{ now }}\" }"),
+    ("- let:\n    a: {{ now }}", "- let:\n    a: \"${{ now }}\""),
+    ("- let:\n    a: ${{ run.id == '' ? 1 : 2 }}", "- let:\n    a: \"${{ run.id == '' ? 1 : 2 }}\""),
+    ("- let: { a: ${{ now }} }", "- let: { a: \"${{ now }}\" }"),
+    ("- let:\n    a: \"It's {{ run.id }}\"", "- let:\n    a: \"It's ${{ run.id }}\""),
+    // YAML.
+    ("- let:\n    a: @now", "- let:\n    a: \"@now\""),
+    ("- let:\n    a: \"C:\\Data\"", "- let:\n    a: \"C:\\\\Data\""),
+    ("- let:\n    a: 'abc", "- let:\n    a: 'abc'"),
+    ("- let:\n    a: [1, 2", "- let:\n    a: [1, 2]"),
+    ("- let:\n\ta: 1", "- let:\n    a: 1"),
+    ("- uses: desk.find\n  name: a\n  name: a", "- uses: desk.find\n  name: a"),
+    ("- uses: desk.find\n  name: a\n  name: b", "- uses: desk.find\n  name: a\n  name: b"),
+  ])
+  func `A step is mended where it is wrong and nowhere else`(_ wrong: String, _ right: String) {
+    for lineBreak in ["\n", "\r\n"] {
+      func recipe(_ step: String) -> String {
+        "recipe: x\nsteps:\n  \(step.replacingOccurrences(of: "\n", with: "\n  "))\n  # The end.\n"
+          .replacingOccurrences(of: "\n", with: lineBreak)
+      }
+      #expect(Self.mended(recipe(wrong)) == recipe(right))
+    }
+  }
+
+  /// What has several answers, or a value that only the author knows, is left as it is.
+  @Test(arguments: [
+    ("- wait: 5", ["write 5s", "write 5m", "write 5h"]),
+    ("- uses: desk.find\n  with: { age: 5 }", ["write 5s", "write 5m", "write 5h", "write 5d"]),
+    ("- uses: desk.find\n  connection: dskk", ["write 'desk'"]),
+  ])
+  func `What leaves a doubt is left as it is`(_ step: String, _ titles: [String]) {
+    let text = "recipe: x\nsteps:\n  \(step.replacingOccurrences(of: "\n", with: "\n  "))\n"
+    #expect(Self.mended(text) == text)
+    #expect(Self.faults(text).flatMap(\.fixes).map(\.title) == titles)
   }
 
   @Test func `A fault without a fix has nothing left to resolve`() {

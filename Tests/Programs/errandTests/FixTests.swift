@@ -27,7 +27,10 @@ import Testing
     ("hello.yaml", "    forEach:", "\tforEach:"),
     ("markbook-averages.yaml", "taskName: ${{ target.name }}", "taskName: {{ target.name }}"),
     ("markbook-backup.yaml", "jitter: none", "jitter: non"),
-    ("markbook-averages.yaml", "      markbookKey: ${{ inputs.markbook }}\n\n", "    markbookKey: ${{ inputs.markbook }}\n\n"),
+    (
+      "markbook-averages.yaml", "      markbookKey: ${{ inputs.markbook }}\n\n",
+      "    markbookKey: ${{ inputs.markbook }}\n\n"
+    ),
     ("tests/hello.test.yaml", "times: 3", "time: 3"),
   ]
 
