@@ -102,7 +102,7 @@ local function edit()
     if #items == 0 and tries < 500 then return end
     timer:stop()
     for _, item in ipairs(items) do table.insert(offered, item.abbr ~= '' and item.abbr or item.word) end
-    vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<C-n><C-y><Esc>', true, false, true), 't', false)
+    vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<C-y><Esc>', true, false, true), 't', false)
   end))
   vim.api.nvim_win_set_cursor(0, { line_of_word + 1, column + #'steps' })
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('a<C-x><C-o>', true, false, true), 'xt!', false)

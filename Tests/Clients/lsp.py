@@ -353,19 +353,20 @@ async def other_files(editor):
     expect(uri(compose) not in editor.published, "a docker-compose.yaml has diagnostics")
 
     caller, callee = editor.folder / "recipes" / "caller.yaml", editor.folder / "recipes" / "callee.yaml"
-    editor.open(caller, "recipe: caller\nsteps:\n  - id: c\n    call: callee.yaml\n")
+    editor.open(caller, "recipe: caller\nsummary: Calls.\nsteps:\n  - id: c\n    call: callee.yaml\n"
+                "outputs: { x: \"${{ steps.c.x }}\" }\n")
     found = await editor.diagnostics(caller)
     expect(any("callee.yaml" in fault.message for fault in found), f"a missing recipe: {found}")
-    callee.write_text("recipe: callee\nsteps:\n  - let: { x: 1 }\n")
+    callee.write_text("recipe: callee\nsummary: Computes.\nsteps:\n  - let: { x: 1 }\noutputs: { x: \"${{ x }}\" }\n")
     del editor.published[uri(caller)]
     editor.client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams(
         changes=[lsp.FileEvent(uri=uri(callee), type=lsp.FileChangeType.Created)]))
     expect(await editor.diagnostics(caller) == [], f"the recipe came: {editor.published[uri(caller)]}")
     # The text in the editor counts, and not that on disk.
     del editor.published[uri(caller)]
-    editor.open(callee, "recipe: callee\nsteps:\n  - let: { x: \"${{ nothing }}\" }\n")
+    editor.open(callee, "recipe: callee\nsummary: Computes.\nsteps:\n  - let: { x: 1 }\n")
     found = await editor.diagnostics(caller)
-    expect([fault.range.start.line for fault in found] == [3], f"a fault in the recipe that is called: {found}")
+    expect([fault.range.start.line for fault in found] == [5], f"the recipe that is called has no outputs: {found}")
     editor.close(callee)
     callee.unlink()
 

@@ -9,29 +9,14 @@ enum CodeActionKind {
 }
 
 extension LanguageServer {
-  /// `Diagnostic`s of the protocol: those of the text, and for each other file whose errors stop it the first one, shown
-  /// where the text names that file.
+  /// `Diagnostic`s of the protocol.
   func reports(of found: [Diagnostic], in document: Document) -> [Value] {
-    var others: Set<String> = []
-    return found.compactMap { fault in
-      guard let location = fault.location, location.source.name != document.path else {
-        return report(fault, at: fault.location?.range ?? 0..<0, document)
-      }
-      guard fault.severity == .error, others.insert(location.source.name).inserted else { return nil }
-      let folder = FileAddress.folder(of: document.path)
-      let link = service(for: document).links(in: document.source)
-        .first { FileAddress.resolve($0.path, in: folder) == location.source.name }
-      let line = location.source.position(at: location.range.lowerBound).line
-      let name = location.source.name.split(separator: "/").last.map(String.init) ?? location.source.name
-      let fault = Diagnostic(
-        "\(name), line \(line): \(fault.message)", notes: [Diagnostic.Note("the error", at: location)])
-      return report(fault, at: link?.range ?? 0..<0, document)
-    }
+    found.map { report($0, document) }
   }
 
-  private func report(_ fault: Diagnostic, at range: Range<Int>, _ document: Document) -> Value {
+  private func report(_ fault: Diagnostic, _ document: Document) -> Value {
     var report = ValueMap()
-    report["range"] = document.positions.value(of: range)
+    report["range"] = document.positions.value(of: fault.location?.range ?? 0..<0)
     report["severity"] = .int(fault.severity.number)
     report["source"] = .string("errand")
     let (related, others) = related(fault.notes)
@@ -73,11 +58,11 @@ extension LanguageServer {
     func isWanted(_ kind: String) -> Bool {
       only?.contains { $0.isEmpty || kind == $0 || kind.hasPrefix($0 + ".") } ?? true
     }
-    let faults = diagnostics(of: uri).filter { $0.location?.source.name == document.path && !$0.fixes.isEmpty }
+    let faults = diagnostics(of: uri).filter { !$0.fixes.isEmpty }
     var actions: [Value] = []
     if isWanted(CodeActionKind.quickFix) {
       for fault in faults where fault.touches(range) {
-        let shown = Value.list([report(fault, at: fault.location?.range ?? 0..<0, document)])
+        let shown = Value.list([report(fault, document)])
         for (index, fix) in fault.fixes.enumerated() {
           actions.append(
             action(

@@ -48,7 +48,7 @@ import Testing
     #expect(LanguageServer.compatible(fixes) == [fixes[0], fixes[2], fixes[4]])
   }
 
-  private static let text = "recipe: a\nsteps:\n  - { let: { x: 1 } }\noutputs: { x: \"${{ x }}\" }\n"
+  private static let text = "recipe: a\nsummary: A.\nsteps:\n  - { let: { x: 1 } }\noutputs: { x: \"${{ x }}\" }\n"
 
   /// Requests that every text answers.
   private static let requests: [(method: String, more: KeyValuePairs<String, Value>)] = [
