@@ -380,6 +380,40 @@ async def other_files(editor):
     expect(any(symbol.location.uri.endswith("/hello.yaml") for symbol in found or []), f"symbols: {found}")
 
 
+async def configured(editor):
+    """What an errand.yaml in the editor says counts, in a folder of its own."""
+    folder = editor.folder / "school"
+    (folder / "chores").mkdir(parents=True)
+    secrets = folder / "secrets.yaml"
+    secrets.touch(0o600)
+    secrets.write_text("MAIL_PASSWORD: hidden\n")
+    configuration, chore = folder / "errand.yaml", folder / "chores" / "fetch.yaml"
+    settings = "recipes: chores\nsecrets: { files: secrets.yaml, commands: { API_KEY: [pass, show, key] } }\n"
+    school = "connections: { school: { plugin: http, baseURL: \"https://school.example\" } }\n"
+    editor.open(configuration, settings)
+    text = ("recipe: fetch\nsummary: Fetches.\nsteps:\n  - id: page\n    uses: http.get\n    connection: school\n"
+            "    with:\n      path: /\noutputs: { page: \"${{ steps.page.status }}\" }\n")
+    editor.open(chore, text)
+    found = await editor.diagnostics(chore)
+    expect(any("'school'" in fault.message for fault in found), f"there is no connection yet: {found}")
+    del editor.published[uri(chore)]
+    editor.change(configuration, len(settings), len(settings), school)
+    found = [fault.message for fault in await editor.diagnostics(chore)]
+    expect(not any("'school'" in message for message in found), f"now there is a connection: {found}")
+    expect(not await editor.diagnostics(configuration), f"errand.yaml: {editor.published[uri(configuration)]}")
+    start = text.index("school")
+    editor.change(chore, start, start + 6, "")
+    labels = await editor.labels(chore, start)
+    expect("school" in labels, f"connections are {labels}")
+    editor.change(chore, start, start, "school")
+    end = text.index("steps.page.status")
+    editor.change(chore, end, end + len("steps.page.status"), "secrets.")
+    labels = await editor.labels(chore, end + len("secrets."))
+    expect(["API_KEY", "MAIL_PASSWORD"] == sorted(labels)[:2], f"secrets are {labels}")
+    editor.close(chore)
+    editor.close(configuration)
+
+
 async def session(folder, capabilities, isFull):
     async with Editor(folder, capabilities) as editor:
         paths = sorted(folder.glob("recipes/*.yaml")) + sorted(folder.glob("recipes/tests/*.yaml"))
@@ -392,6 +426,7 @@ async def session(folder, capabilities, isFull):
                 await rename(editor, path, capabilities)
         await while_writing(editor)
         await other_files(editor)
+        await configured(editor)
         return len(paths)
 
 

@@ -255,7 +255,7 @@ private let lspCommand = Command(
     .flag("stdio", "Changes nothing: standard input and output are used in any case. Some editors add it.")
   ],
   examples: [
-    .init("lsp", "Is what an editor starts for YAML files; it finds the errand.yaml of each file.")
+    .init("lsp", "Is what an editor starts for YAML files; docs/editors.md has the settings of several.")
   ])
 
 private let sandboxCommand = Command(

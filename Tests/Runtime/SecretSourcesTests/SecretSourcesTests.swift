@@ -64,6 +64,7 @@ private struct Sources {
     sources.settings.commands["G"] = SecretSettings.Command(["program-that-is-not-there"])
     let names: Set = ["A", "B", "C", "D", "E", "G", "PATH", "CREDENTIALS_DIRECTORY"]
     #expect(await sources.sources.names() == names)
+    #expect(sources.sources.namesWithoutCommands() == ["A", "B", "C", "D", "G"])
     sources.settings.environment = false
     #expect(await sources.find("E") == "nowhere")
     #expect(await sources.sources.names() == ["A", "B", "C", "D", "G"])
