@@ -14,7 +14,7 @@ extension EditorService {
       // What an alias repeats is there once.
       guard let range = text.range, known[range.lowerBound] == nil else { continue }
       let words = text.expressions.flatMap { range in
-        ExpressionWords(text.value, range, text.names.parts(of: text.value, range), text.names).list
+        ExpressionWords(text.value, range, text.parts(of: range), text.names).list
       }
       if words.isEmpty { continue }
       known[range.lowerBound] = range.upperBound
@@ -30,12 +30,15 @@ extension EditorService {
 /// The words of an expression that mean something to people who see colours.
 private struct ExpressionWords {
   private(set) var list: [HighlightedToken] = []
+  /// Where its last word ends.
+  private(set) var end: Int
 
   /// - Parameters:
   ///   - parts: What the check knows of the expression.
   ///   - scope: What it sees.
   init(_ text: [UInt8], _ range: Range<Int>, _ parts: [ExpressionPart] = [], _ scope: ExpressionScope? = nil) {
     let tokens = ExpressionToken.read(text, range, endsAtBraces: scope == nil)
+    end = tokens.last?.range.upperBound ?? range.lowerBound
     let known = Dictionary(parts.map { ($0.mark, $0) }, uniquingKeysWith: { first, _ in first })
     for (index, token) in tokens.enumerated() {
       switch token.kind {
@@ -97,9 +100,9 @@ extension Source {
         if next < ranges.count, ranges[next].key <= offset {
           offset = ranges[next].value
         } else if OutlineReader.beginsExpression(bytes, offset, end) {
-          let words = ExpressionWords(bytes, offset + 3..<end).list
-          tokens += words
-          offset = max(offset + 3, words.last?.range.upperBound ?? 0)
+          let words = ExpressionWords(bytes, offset + 3..<end)
+          tokens += words.list
+          offset = words.end
         } else {
           offset += 1
         }

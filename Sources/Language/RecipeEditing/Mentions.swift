@@ -262,7 +262,7 @@ final class MentionReader {
       var symbols: [Symbol] = []
       var ranges: [Range<Int>] = []
       for range in text.expressions {
-        for part in text.names.parts(of: text.value, range) {
+        for part in text.parts(of: range) {
           for (symbol, range) in self.symbols(of: part, text, recipe) {
             symbols.append(symbol)
             ranges.append(range)
@@ -347,6 +347,15 @@ final class MentionReader {
 }
 
 extension CheckObserver.Text {
+  /// The parts of an expression; of one that can't be read, those before the words that it may still be written at.
+  func parts(of range: Range<Int>) -> [ExpressionPart] {
+    let parts = names.parts(of: value, range)
+    if !parts.isEmpty { return parts }
+    return ExpressionToken.read(value, range).suffix(4).reversed().lazy.map { token in
+      names.parts(of: value, range.lowerBound..<token.range.lowerBound)
+    }.first { !$0.isEmpty } ?? []
+  }
+
   /// The bytes of a part of the text that spell a name, without what is around them: quotes, backticks.
   func nameRange(_ mark: Range<Int>) -> Range<Int> {
     let bytes = value[mark]

@@ -24,34 +24,37 @@ extension EditorService {
   /// The files that a file names, with where: recipes that are called or tested, recordings and calendars.
   package func links(in source: Source) -> [(range: Range<Int>, path: String)] {
     let outline = TextOutline(source.bytes)
-    return outline.nodes.indices.compactMap { node in
-      guard node != 0, !outline.nodes[node].isBlockText, let parent = linkingKey(node, outline, source.name) else {
-        return nil
+    let file = EditedFileKind(path: source.name)
+    return outline.nodes.indices.compactMap { index in
+      let node = outline.nodes[index]
+      guard node.kind == .key, !node.value.isEmpty, node.children.isEmpty, !node.isBlockText,
+        outline.namesFile(index, in: file)
+      else { return nil }
+      var range = node.value
+      let first = source.bytes[range.lowerBound]
+      if first == ASCII.quote || first == ASCII.apostrophe {
+        guard range.count > 2, source.bytes[range.upperBound - 1] == first else { return nil }
+        range = range.lowerBound + 1..<range.upperBound - 1
       }
-      let text = outline.scalar(node)
-      guard !text.isEmpty, ![ASCII.openBracket, ASCII.openBrace].contains(outline.bytes[parent.lowerBound]) else {
-        return nil
-      }
-      return (parent, Recipe.path(text, besides: source.name))
+      return (range, Recipe.path(outline.text(range), besides: source.name))
     }
   }
+}
 
-  /// The bytes of a node's value if it is the path of a file, without its quotes.
-  private func linkingKey(_ node: Int, _ outline: TextOutline, _ name: String) -> Range<Int>? {
-    let names = outline.names(to: node)
-    guard let key = names.last, !outline.nodes[node].value.isEmpty else { return nil }
-    let isPath: Bool
-    switch EditedFileKind(path: name) {
-    case .recipe:
-      isPath =
-        key == "call" && names.dropLast().last == "-"
-        || names == ["on", "-", "except"] && outline.scalar(node).hasSuffix(".ics")
-    case .test: isPath = names == ["recipe"] || names == ["replay"] || names == ["cases", "-", "replay"]
-    case .configuration: isPath = names == ["onFailure"]
+extension TextOutline {
+  /// Whether the value of a key is the path of a file.
+  fileprivate func namesFile(_ index: Int, in file: EditedFileKind) -> Bool {
+    switch (file, nodes[index].name) {
+    case (.recipe, "call"):
+      // The list that its step is in, under a key of steps, or a branch or case.
+      let list = nodes[nodes[index].parent].parent
+      return ["steps", "else", "default", "onError", "onFailure", "finally"].contains(nodes[list].name)
+        || ["parallel", "cases"].contains(nodes[nodes[list].parent].name)
+    case (.recipe, "except"): return names(to: index) == ["on", "-", "except"] && scalar(index).hasSuffix(".ics")
+    case (.test, "recipe"): return nodes[index].parent == 0
+    case (.test, "replay"): return [["replay"], ["cases", "-", "replay"]].contains(names(to: index))
+    case (.configuration, "onFailure"): return nodes[index].parent == 0
+    default: return false
     }
-    guard isPath else { return nil }
-    let value = outline.nodes[node].value
-    let isQuoted = [ASCII.quote, ASCII.apostrophe].contains(outline.bytes[value.lowerBound]) && value.count > 1
-    return isQuoted ? value.lowerBound + 1..<value.upperBound - 1 : value
   }
 }

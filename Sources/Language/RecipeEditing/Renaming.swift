@@ -9,6 +9,7 @@
 import ActionKit
 package import Basics
 import Recipes
+import YAMLReader
 
 /// Why something can't be renamed, as a sentence without a full stop.
 package struct RenameError: Error, Sendable {
@@ -189,8 +190,14 @@ private struct Trial {
     self.symbol = Symbol(kind: symbol.kind, name: name, path: symbol.path, offset: moved ?? symbol.offset)
   }
 
-  /// The errors of a file.
-  func errors(_ index: Int) -> [Diagnostic] { edited.indices.contains(index) ? files.check(edited[index]).errors : [] }
+  /// The errors of a file, also those that make YAML unable to read it, such as a key that is there twice.
+  func errors(_ index: Int) -> [Diagnostic] {
+    guard edited.indices.contains(index) else { return [] }
+    do throws(Diagnostics) { _ = try YAMLReader.read(edited[index].source) } catch {
+      return error.list.filter { $0.severity == .error }
+    }
+    return files.check(edited[index]).errors
+  }
 
   /// How often the symbol is named in a file.
   func mentions(_ index: Int) -> Int {

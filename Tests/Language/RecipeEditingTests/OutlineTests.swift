@@ -177,6 +177,27 @@ import Testing
     #expect(notes == sample.told)
   }
 
+  @Test(arguments: [
+    String(repeating: "- ", count: 100_000), String(repeating: "[", count: 100_000),
+    String(repeating: "${{.", count: 50_000), "steps:" + String(repeating: "\n  - call: a", count: 20_000),
+    "steps:" + (0..<400).map { "\n\(String(repeating: "  ", count: $0))- steps:" }.joined(),
+    "a: \"" + String(repeating: "${{ 'x", count: 30_000), String(repeating: "a: *b\n", count: 20_000),
+  ])
+  func `answers in bounded time`(_ text: String) {
+    let source = Source(name: "a.yaml", text: text)
+    let service = EditedFolder("").service
+    let start = ContinuousClock.now
+    _ = service.definition(in: source, at: text.utf8.count / 2)
+    _ = service.references(in: source, at: text.utf8.count / 2, withDeclaration: true)
+    _ = service.renameRange(in: source, at: text.utf8.count)
+    _ = service.outline(of: source)
+    _ = service.folds(of: source)
+    _ = service.links(in: source)
+    _ = service.highlights(of: source)
+    _ = service.fireTimes(in: source)
+    #expect(ContinuousClock.now - start < .seconds(20))
+  }
+
   @Test func `answers at any place of any text`() {
     let folder = EditedFolder.repository
     let service = folder.service
@@ -185,7 +206,9 @@ import Testing
       for round in 0..<Self.rounds {
         let place = (index &* 7919 &+ round &* 104_729) % max(1, source.bytes.count)
         let cut = Source(name: source.name, bytes: Array(source.bytes[..<place]))
-        for source in [source, cut] {
+        var mutated = source.bytes
+        if place < mutated.count { mutated[place] = Self.marks[(index + round) % Self.marks.count] }
+        for source in [source, cut, Source(name: source.name, bytes: mutated)] {
           _ = service.definition(in: source, at: place)
           if let range = service.renameRange(in: source, at: place) {
             #expect(range.lowerBound <= place && place <= range.upperBound)
@@ -204,5 +227,6 @@ import Testing
     #expect(tokens > 1000)
   }
 
+  private static let marks = Array("{}[]:\"'&*|>#-!%@`,\t\r\n\0\u{80}".utf8)
   private static let rounds = ProcessInfo.processInfo.environment["EVERY_PLACE"].flatMap { Int($0) } ?? 2
 }

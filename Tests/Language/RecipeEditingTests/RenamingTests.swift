@@ -152,43 +152,72 @@ import Testing
     #expect(error?.message == sample.changed.first)
   }
 
-  @Test func `after any renaming the recipes of the repository check as before`() throws {
+  /// Every fifth declaration gets a new name, and every fifth a name that something else has.
+  @Test func `after any renaming the recipes of the repository check as before, and it can be undone`() throws {
     let folder = EditedFolder.repository
     #expect(folder.files.count > 50)
-    let service = folder.service
     let before = folder.diagnostics
-    var count = 0
+    var (count, refused) = (0, 0)
     for (path, source) in folder.files.sorted(by: { $0.key < $1.key }) where EditedFileKind(path: path) == .recipe {
-      let observer = CheckObserver()
-      var environment = folder.environment
-      environment.observer = observer
-      _ = Recipe.check(source, in: environment)
-      let outline = TextOutline(source.bytes)
-      let outputs = outline.child("outputs", of: 0).map { outline.nodes[$0].children } ?? []
-      let offsets =
-        observer.declarations.filter { $0.location.source === source }.map(\.location.range.lowerBound)
-        + outputs.map { outline.nodes[$0].nameRange.lowerBound }
-      for offset in offsets {
+      let names = folder.names(in: source)
+      for (index, offset) in names.enumerated() {
         count += 1
-        guard count % Self.stride == 0 else { continue }
-        let edits: [FileEdits]
-        do { edits = try service.rename(in: source, at: offset, to: "anotherName") } catch {
-          Issue.record("\(path):\(source.position(at: offset).line): \(error.message)")
-          continue
+        let taken = names[(index + 1) % names.count]
+        for name in Self.isThorough || count % 5 == 0 ? ["anotherName"] : [] {
+          let edits = try folder.service.rename(in: source, at: offset, to: name)
+          try check(edits, of: source, at: offset, in: folder, before)
         }
-        #expect(!edits.isEmpty)
-        let edited = folder.edited(edits)
-        let stem = path.split(separator: "/").last?.split(separator: ".").first.map(String.init) ?? ""
-        for (path, source) in edited.files where String(decoding: source.bytes, as: UTF8.self).contains(stem) {
-          let old = before[path, default: []].map(\.message)
-          let new = edited.diagnostics(of: source).map { $0.message.replacing("anotherName", with: "•") }
-          #expect(new.count == old.count, "\(path) after \(edits)")
-          if edits.allSatisfy({ $0.path != path }) { #expect(new == old) }
+        for name in Self.isThorough || count % 5 == 1 ? [folder.name(in: source, at: taken)] : [] {
+          guard let edits = try? folder.service.rename(in: source, at: offset, to: name) else {
+            refused += 1
+            continue
+          }
+          if !edits.isEmpty { try check(edits, of: source, at: offset, in: folder, before) }
         }
       }
     }
     #expect(count > 150)
+    #expect(refused > 5)
   }
 
-  private static let stride = ProcessInfo.processInfo.environment["EVERY_RENAMING"] == nil ? 3 : 1
+  private func check(
+    _ edits: [FileEdits], of source: Source, at offset: Int, in folder: EditedFolder, _ before: [String: [Diagnostic]]
+  ) throws {
+    let edited = folder.edited(edits)
+    let stem = source.name.split(separator: "/").last?.split(separator: ".").first.map(String.init) ?? ""
+    for (path, source) in edited.files where String(decoding: source.bytes, as: UTF8.self).contains(stem) {
+      #expect(edited.diagnostics(of: source).count == before[path]?.count, "\(path) after \(edits)")
+    }
+    let own = try #require(edits.first { $0.path == source.name })
+    let moved = own.edits.filter { $0.range.upperBound <= offset }.reduce(offset) {
+      $0 + $1.text.utf8.count - $1.range.count
+    }
+    let renamed = try #require(edited.files[source.name])
+    let back = try edited.service.rename(in: renamed, at: moved, to: folder.name(in: source, at: offset))
+    let undone = edited.edited(back)
+    for (path, source) in folder.files { #expect(undone.files[path]?.bytes == source.bytes, "\(path) after \(edits)") }
+  }
+
+  private static let isThorough = ProcessInfo.processInfo.environment["EVERY_RENAMING"] != nil
+}
+
+extension EditedFolder {
+  /// Where the names stand that a recipe declares.
+  fileprivate func names(in source: Source) -> [Int] {
+    let observer = CheckObserver()
+    var environment = environment
+    environment.observer = observer
+    _ = Recipe.check(source, in: environment)
+    let outline = TextOutline(source.bytes)
+    let outputs = outline.child("outputs", of: 0).map { outline.nodes[$0].children } ?? []
+    return observer.declarations.filter { $0.location.source === source }.map(\.location.range.lowerBound)
+      + outputs.map { outline.nodes[$0].nameRange.lowerBound }
+  }
+
+  fileprivate func name(in source: Source, at offset: Int) -> String {
+    String(
+      decoding: source.bytes[offset...].prefix {
+        ("a"..."z").contains(Character(UnicodeScalar($0 | 0x20))) || ("0"..."9").contains(Character(UnicodeScalar($0)))
+      }, as: UTF8.self)
+  }
 }
