@@ -62,15 +62,18 @@ extension EditedFiles {
     return Set(reader.found.filter { $0.symbol == symbol }).sorted { $0.range.lowerBound < $1.range.lowerBound }
   }
 
-  /// Where a symbol is declared.
-  func declaration(of symbol: Symbol) -> Diagnostic.Location? {
+  /// Where a symbol is declared that a file names.
+  func declaration(of symbol: Symbol, from file: EditedFile) -> Diagnostic.Location? {
     switch symbol.kind {
-    case .secret: return nil
+    case .secret:
+      let configuration = configuration(for: file.path)
+      let key = configuration?.root["secrets"]?["commands"]?.key(symbol.name)
+      return key.flatMap { configuration?.range(ofNameAt: $0) }.flatMap { configuration?.location($0) }
     case .recipe:
-      guard let file = file(symbol.path) else { return nil }
+      guard let file = self.file(symbol.path) else { return nil }
       return file.location(file.root["recipe"].flatMap(file.range(ofNameAt:)) ?? 0..<0)
     default:
-      guard let file = file(symbol.path) else { return nil }
+      guard let file = self.file(symbol.path) else { return nil }
       return file.range(ofNameAt: Value(.string(symbol.name), at: Place(offset: symbol.offset))).map(file.location)
     }
   }

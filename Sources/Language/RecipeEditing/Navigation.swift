@@ -6,7 +6,7 @@ extension EditorService {
   package func definition(in source: Source, at offset: Int) -> Diagnostic.Location? {
     let files = EditedFiles(folder, [source])
     guard let file = files.file(Recipe.path(source.name, besides: "")) else { return nil }
-    if let mention = files.mention(in: file, at: offset) { return files.declaration(of: mention.symbol) }
+    if let mention = files.mention(in: file, at: offset) { return files.declaration(of: mention.symbol, from: file) }
     let link = links(in: source).first { $0.range.lowerBound <= offset && offset <= $0.range.upperBound }
     return link.flatMap { files.source($0.path) }.map { Diagnostic.Location($0, at: 0) }
   }

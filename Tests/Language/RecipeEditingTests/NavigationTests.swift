@@ -97,6 +97,10 @@ import Testing
     Case(
       "%% recipes/a.yaml\nsteps:\n  - { uses: ht¦tp.get, with: { url: /a } }\n"
         + "%% errand.yaml\nconnections: { http: { baseURL: \"https://a.example\" } }", "errand.yaml:1:16 http"),
+    Case(
+      "steps: [{ fail: \"${{ secrets.A¦.size() }}\" }]\n%% errand.yaml\nsecrets: { commands: { A: [pass, a] } }",
+      "errand.yaml:1:24 A"),
+    Case("inputs: { day: string }\nsteps:\n  - fail: ${{ inputs.da¦y + }}", "recipe.yaml:1:11 day"),
     Case("steps: [{ wa¦it: 1s }]"),
   ])
   func `finds where a name is declared`(_ sample: Case) {
@@ -140,6 +144,19 @@ import Testing
     let uses = folder.service.references(in: folder.source, at: folder.offset, withDeclaration: false)
     let declaration = folder.service.definition(in: folder.source, at: folder.offset)?.shown
     #expect(uses.map(\.shown) == sample.found.filter { $0 != declaration })
+  }
+
+  @Test(arguments: [
+    Case("steps: [{ id: \"bo¦ok\", wait: 1s }]", "recipe.yaml:1:16 book"),
+    Case("inputs: { day: string }\nsteps: [{ fail: \"${{ inputs['da¦y'] }}\" }]", "recipe.yaml:2:30 day"),
+    Case("steps: [{ uses: ¦http.get }]\n%% errand.yaml\nconnections: { http: { baseURL: \"https://a.example\" } }"),
+    Case("recipe: a¦b\nsteps: [{ wait: 1s }]"),
+    Case("steps: [{ fail: \"${{ ru¦n.id }}\" }]"),
+  ])
+  func `finds what can be renamed`(_ sample: Case) {
+    let folder = EditedFolder(sample.text)
+    let range = folder.service.renameRange(in: folder.source, at: folder.offset)
+    #expect(range.map { Diagnostic.Location(folder.source, $0).shown } == sample.found.first)
   }
 
   @Test func `finds the files that a file names`() {

@@ -35,6 +35,9 @@ import Testing
       "inputs: { day: string }\nsteps:\n  - fail: >-\n      ${{ inputs.d¦ay +\n      inputs.day }}", "date",
       "recipe.yaml:1: inputs: { date: string }", "recipe.yaml:4:       ${{ inputs.date +",
       "recipe.yaml:5:       inputs.date }}"),
+    Case(
+      "steps:\n  - let: { \"¦a\": 1 }\n  - if: a > 1\n    wait: 1s", "b", "recipe.yaml:2:   - let: { \"b\": 1 }",
+      "recipe.yaml:3:   - if: b > 1"),
     // Callers and tests.
     Case(
       "steps: [{ call: shop.yaml, with: { 'day': a } }]\n%% shop.yaml\ninputs: { d¦ay: string }\nsteps: [{ wait: 1s }]\n"
