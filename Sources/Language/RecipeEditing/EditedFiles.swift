@@ -84,6 +84,7 @@ final class EditedFiles {
   var renamedConnection: (from: String, to: String)?
   private let given: [String: Source]
   private var known: [String: EditedFile?] = [:]
+  private var checked: [String: Checked] = [:]
 
   init(_ folder: EditorFolder, _ sources: [Source]) {
     self.folder = folder
@@ -155,8 +156,22 @@ final class EditedFiles {
       + paths.filter { source($0)?.holds(text) ?? false }.compactMap(file)
   }
 
-  /// What a check of a file meets, and the errors in it.
-  func check(_ file: EditedFile) -> (texts: [CheckObserver.Text], errors: [Diagnostic]) {
+  /// What a check of a file meets.
+  struct Checked {
+    var texts: [CheckObserver.Text]
+    /// The errors in the file itself.
+    var errors: [Diagnostic]
+  }
+
+  /// What a check of a file meets, which is made once.
+  func check(_ file: EditedFile) -> Checked {
+    if let known = checked[file.path] { return known }
+    let found = checkAnew(file)
+    checked[file.path] = found
+    return found
+  }
+
+  private func checkAnew(_ file: EditedFile) -> Checked {
     let observer = CheckObserver()
     var environment = folder.environment(file.path)
     let (given, read) = (given, environment.read)
@@ -180,10 +195,9 @@ final class EditedFiles {
       case .configuration:
         Configuration.read(file.readable, catalog: folder.catalog, observer: observer).diagnostics
       }
-    return (
-      observer.texts.filter { $0.source === file.readable },
-      diagnostics.filter { $0.severity == .error && $0.location?.source === file.readable }
-    )
+    return Checked(
+      texts: observer.texts.filter { $0.source === file.readable },
+      errors: diagnostics.filter { $0.severity == .error && $0.location?.source === file.readable })
   }
 }
 
