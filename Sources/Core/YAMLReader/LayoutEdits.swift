@@ -102,7 +102,8 @@ extension YAMLDocument {
     guard columns != 0 else { return [] }
     var edits: [Diagnostic.Edit] = []
     var line = source.lineEnd(after: range.lowerBound)
-    while let next = source.bytes[line..<range.upperBound].firstIndex(of: ASCII.newline).map({ $0 + 1 }),
+    while line < range.upperBound,
+      let next = source.bytes[line..<range.upperBound].firstIndex(of: ASCII.newline).map({ $0 + 1 }),
       next < range.upperBound
     {
       let text = source.bytes[next..<range.upperBound].firstIndex { $0 != ASCII.space } ?? range.upperBound

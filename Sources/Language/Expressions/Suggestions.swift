@@ -46,12 +46,13 @@ extension Checker {
       isRight ? [Suggestion("write `\(code)`", .code(code, part), isTentative: isTentative)] : [])
   }
 
-  /// The code between the last backticks of a message, as a suggestion if it checks in the place of a part.
+  /// A message that ends with what to write, which suggests that if it checks in the place of a part.
   func suggestion(named message: String, for part: Range<Int>) -> MessageText {
     let pieces = message.split(separator: "`", omittingEmptySubsequences: false)
-    guard pieces.count > 2, pieces.count.isMultiple(of: 2) == false else { return MessageText(message) }
+    guard pieces.count > 2, let end = pieces.last, end.isEmpty else { return MessageText(message) }
     let code = String(pieces[pieces.count - 2])
-    return MessageText(message, isFix(code, for: part, in: part) ? [.code(code, for: part)] : [])
+    let isMeant = message.hasSuffix("write `\(code)`") || message.hasSuffix("they are `\(code)`")
+    return MessageText(message, isMeant && isFix(code, for: part, in: part) ? [.code(code, for: part)] : [])
   }
 
   /// The question whether another text was meant by one that is written out.

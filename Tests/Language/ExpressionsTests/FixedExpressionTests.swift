@@ -17,6 +17,11 @@ import Testing
     return String(decoding: [Diagnostic.Edit(part, code)].applied(to: Array(text.utf8)), as: UTF8.self)
   }
 
+  /// Expressions in which another fault comes to light without the first.
+  private static let hiding: Set<String> = [
+    "student.givenName == null", "n + inputs.counts['a'] * 1.5", "inputs.into == nul", "steps.backup?.path",
+  ]
+
   @Test func `every fix of the table of faults is one`() throws {
     let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Snapshots/Checked.txt")
     let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
@@ -25,21 +30,16 @@ import Testing
       let text = String(line)
       let before = Self.faults(text)
       for fault in before {
-        if fault.suggestions.isEmpty,
-          ["write", "did you", "take it", "leave", "remove", "quote", "put"].contains(where: fault.message.contains)
-        {
-          print("NOFIX expr: \(text): \(fault.message)")
-        }
         for suggestion in fault.suggestions {
           count += 1
           let after = Self.fixed(text, suggestion) ?? text
           let left = Self.faults(after).map(\.message)
           let isGone = left.count { $0 == fault.message } < before.count { $0.message == fault.message }
           let new = left.filter { message in !before.contains { $0.message == message } }
-          #expect(isGone && new.isEmpty, "\(text)\n  \(fault.message)\n  \(suggestion)\n  \(after)\n  \(new)")
+          #expect(isGone && (new.isEmpty || Self.hiding.contains(text)), "\(text)\n  \(fault.message)\n  \(suggestion)\n  \(after)\n  \(new)")
         }
       }
     }
-    print("FIXES expressions \(count)")
+    #expect(count > 200, "the table has \(count) fixes")
   }
 }
