@@ -227,7 +227,9 @@ extension SyntaxFault {
     if isAtEnd || isNextKey {
       let place = error.contextOffset..<min(error.contextOffset + 1, bytes.count)
       var end = isNextKey ? lineAbove?.upperBound ?? error.offset : error.offset
-      while end > place.upperBound, isBlankOrBreak(bytes[end - 1]) { end -= 1 }
+      while end > place.upperBound, isBlankOrBreak(bytes[end - 1]) || bytes[firstOnLine(end - 1)] == ASCII.hash {
+        end = isBlankOrBreak(bytes[end - 1]) ? end - 1 : source.lineStart(before: end - 1)
+      }
       let addition = Diagnostic.Edit(end..<end, String(closer))
       return fault(
         MessageText(
@@ -317,7 +319,9 @@ extension SyntaxFault {
       if bytes[end] == ASCII.colon { wanted += 2 }
     }
     let start = source.lineStart(before: error.offset)
-    let tabs = bytes[start...].prefix(while: isBlank).count { $0 == ASCII.tab }
+    let indentation = bytes[start...].prefix(while: isBlank)
+    let tabs = indentation.count { $0 == ASCII.tab }
+    wanted -= indentation.prefix { $0 == ASCII.space }.count
     let perTab = tabs > 0 && wanted > 0 && wanted.isMultiple(of: tabs) ? wanted / tabs : 2
     var edits: [Diagnostic.Edit] = []
     var line = source.lineStart(before: error.offset)

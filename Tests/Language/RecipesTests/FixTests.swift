@@ -105,8 +105,7 @@ import Testing
     ("- uses: desk.find\n  retry: 3", "- uses: desk.find\n  retry: { maxAttempts: 3 }"),
     ("- uses: desk.find\n  onError: skip", "- uses: desk.find\n  onError: continue"),
     // Inputs beside `with`.
-    ("- uses: desk.file\n  key: 1", "- uses: desk.file\n  key: 1"),
-    ("- uses: desk.file\n  day: 2026-01-01  # one", "- uses: desk.file\n  day: 2026-01-01  # one"),
+    ("- uses: desk.file\n  day: 2026-01-01  # one", "- uses: desk.file\n  with:\n    day: 2026-01-01  # one"),
     (
       "- uses: desk.file\n  day: 2026-01-01  # day\n  with:\n    key: 1\n  name: a",
       "- uses: desk.file\n  with:\n    key: 1\n    day: 2026-01-01  # day\n  name: a"
@@ -135,7 +134,7 @@ import Testing
     ("- if: ${{ now > now\n  wait: 1s", "- if: ${{ now > now }}\n  wait: 1s"),
     ("- if: now ≥ now\n  wait: 1s", "- if: now >= now\n  wait: 1s"),
     ("- if: run.id == “a”\n  wait: 1s", "- if: run.id == 'a'\n  wait: 1s"),
-    ("- let: { a: \"${{ 1 + '2' }}\" }", "- let: { a: \"${{ string(1) + '2' }}\" }"),
+    ("- let: { a: \"${{ 1 + '2' }}\" }", "- let: { a: \"${{ '1' + '2' }}\" }"),
     ("- let: { a: \"${{ nwo }}\" }", "- let: { a: \"${{ now }}\" }"),
     ("- let:\n    a: {{ now }}", "- let:\n    a: \"${{ now }}\""),
     ("- let:\n    a: ${{ run.id == '' ? 1 : 2 }}", "- let:\n    a: \"${{ run.id == '' ? 1 : 2 }}\""),

@@ -47,11 +47,95 @@ import Testing
       let before = try await program.call("check", path)
       #expect(before.code == 3, "\(wrong): \(before.error)")
       let outcome = try await program.call("check", "--fix", path)
-      if outcome.code != 0 { left.append("\(wrong): \(outcome.error)") }
-      print("SEED \(outcome.code) \(wrong)\n\(outcome.out)\n\(outcome.error)")
+      if outcome.code != 0 {
+        left.append(wrong)
+      } else {
+        let mended = try program.read(path)
+        let isAsBefore = mended == text || wrong == "if: found.length != 1" || wrong.contains("{{")
+        #expect(isAsBefore, "\(wrong): \(outcome.out)")
+      }
       try program.write(text, to: path)
     }
-    #expect(left.count <= 5, "\(left.joined(separator: "\n"))")
+    // A name that resembles another field more than the one that is meant, and a length of time without its unit.
+    #expect(left == ["student.lastName", "every: 1"])
+    await program.remove()
+  }
+
+  private static let recipe = "recipe: a\r\nsumary: A.\r\nsteps:\r\n  - wait: 5 minutes  # long\r\n"
+  private static let mended = "recipe: a\r\nsummary: A.\r\nsteps:\r\n  - wait: 5m  # long\r\n"
+  private static let diff = """
+    --- link.yaml
+    +++ link.yaml
+    @@ -1,4 +1,4 @@
+     recipe: a\r
+    -sumary: A.\r
+    +summary: A.\r
+     steps:\r
+    -  - wait: 5 minutes  # long\r
+    +  - wait: 5m  # long\r
+
+    """
+
+  @Test func `a file keeps its mode, line breaks and links`() async throws {
+    let program = try await Program()
+    try program.write(Self.recipe, to: "a.yaml")
+    let place = program.folder.appending(path: "a.yaml").path
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: place)
+    try FileManager.default.createSymbolicLink(
+      atPath: program.folder.appending(path: "link.yaml").path, withDestinationPath: "a.yaml")
+    let trial = try await program.call("check", "--fix", "--dry-run", "link.yaml")
+    #expect(trial.out == Self.diff)
+    #expect(trial.error == "2 fixes would change 1 file\n1 recipe checked, no faults\n")
+    #expect(trial.code == 0)
+    #expect(try program.read("a.yaml") == Self.recipe)
+    let outcome = try await program.call("check", "--fix", "link.yaml")
+    #expect(outcome.out == Self.diff)
+    #expect(outcome.error == "2 fixes changed 1 file\n1 recipe checked, no faults\n")
+    #expect(outcome.code == 0)
+    #expect(try program.read("a.yaml") == Self.mended)
+    let attributes = try FileManager.default.attributesOfItem(atPath: place)
+    #expect(attributes[.posixPermissions] as? Int == 0o640)
+    let link = try FileManager.default.destinationOfSymbolicLink(
+      atPath: program.folder.appending(path: "link.yaml").path)
+    #expect(link == "a.yaml")
+    await program.remove()
+  }
+
+  @Test func `what is not fixed says why, and stays`() async throws {
+    let program = try await Program()
+    try program.write("recipe: a\nsummary: A.\nsteps:\n  - wait: 5\n", to: "a.yaml")
+    let outcome = try await program.call("check", "--fix", "a.yaml")
+    #expect(outcome.code == 3)
+    #expect(outcome.out == "")
+    #expect(
+      outcome.error == """
+        a.yaml:4:11: error: 'wait' takes a duration such as 90s, 5m, 1h30m, 2d, but found 5; say the unit: 5s, 5m or 5h
+            - wait: 5
+                    ^
+        note: not fixed, because several fixes are as likely: write 5s; write 5m; write 5h
+        1 recipe checked: 1 error
+
+        """)
+    let alone = try await program.call("check", "--dry-run", "a.yaml")
+    #expect(alone.code == 64)
+    await program.remove()
+  }
+
+  @Test func `JSON and SARIF show the fixes`() async throws {
+    let program = try await Program()
+    try program.write("recipe: a\nsumary: A.\nsteps:\n  - wait: 5m\n", to: "a.yaml")
+    let json = try await program.call("check", "--format", "json", "a.yaml")
+    #expect(
+      JSON.shown(json.json.list?.first?["fixes"] ?? .null)
+        == #"[{"title":"write 'summary'","edits":[{"startLine":2,"startColumn":1,"endLine":2,"endColumn":7,"text":"summary"}]}]"#
+    )
+    let sarif = try await program.call("check", "--format", "sarif", "a.yaml")
+    let result = sarif.json["runs"]?.list?.first?["results"]?.list?.first
+    #expect(
+      JSON.shown(result?["fixes"] ?? .null)
+        == #"[{"description":{"text":"write 'summary'"},"artifactChanges":[{"artifactLocation":{"uri":"a.yaml"},"#
+        + #""replacements":[{"deletedRegion":{"startLine":2,"startColumn":1,"endLine":2,"endColumn":7},"#
+        + #""insertedContent":{"text":"summary"}}]}]}]"#)
     await program.remove()
   }
 }
