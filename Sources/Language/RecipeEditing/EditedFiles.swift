@@ -207,13 +207,16 @@ extension Source {
 }
 
 extension CheckObserver.Text {
-  /// The expressions in it, as far as they can be found.
+  /// The expressions in it; the last may still have no `}}`.
   package var expressions: [Range<Int>] {
     let text = String(decoding: value, as: UTF8.self)
-    guard case .success(let template) = isBare ? Template.parseExpression(text) : Template.parse(text) else {
-      return []
+    for ending in ["", "}}"] {
+      guard case .success(let template) = isBare ? Template.parseExpression(text) : Template.parse(text + ending) else {
+        continue
+      }
+      return template.segments.compactMap { if case .expression(let range) = $0 { range } else { nil } }
     }
-    return template.segments.compactMap { if case .expression(let range) = $0 { range } else { nil } }
+    return []
   }
 
   /// Whether a name may stand in it.

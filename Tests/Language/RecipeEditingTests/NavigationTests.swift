@@ -101,6 +101,7 @@ import Testing
       "steps: [{ fail: \"${{ secrets.A¦.size() }}\" }]\n%% errand.yaml\nsecrets: { commands: { A: [pass, a] } }",
       "errand.yaml:1:24 A"),
     Case("inputs: { day: string }\nsteps:\n  - fail: ${{ inputs.da¦y + }}", "recipe.yaml:1:11 day"),
+    Case("inputs: { day: string }\nsteps:\n  - fail: a ${{ inputs.day }} ${{ inputs.da¦y +", "recipe.yaml:1:11 day"),
     Case("steps: [{ wa¦it: 1s }]"),
   ])
   func `finds where a name is declared`(_ sample: Case) {
