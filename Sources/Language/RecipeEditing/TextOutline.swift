@@ -232,7 +232,10 @@ extension TextOutline {
         place: .key, node: owner, written: top.wordStart..<offset, isFlow: true, column: 0,
         own: own.flatMap { nodes[$0].kind == .key && hasColon($0) ? $0 : nil })
     }
-    let item = nodes.indices.last { nodes[$0].isFlow && nodes[$0].kind == .item && nodes[$0].parent == owner }
+    // An item that isn't there yet is like the others.
+    let item =
+      own.flatMap { nodes[$0].kind == .item ? $0 : nil }
+      ?? nodes.indices.last { nodes[$0].isFlow && nodes[$0].kind == .item && nodes[$0].parent == owner }
     return TextCursor(
       place: .value, node: item ?? owner, written: top.wordStart..<offset, isFlow: true, column: 0, own: nil)
   }

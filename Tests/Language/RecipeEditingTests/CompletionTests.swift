@@ -56,6 +56,10 @@ import Testing
     Case(book + "  - if: stats.¦\n    fail: no", ["mean"]),
     Case(book + "  - if: ¦\n    fail: no", ["inputs.markbook"]),
     Case(book + "  - wait: 1s\n  - fail: x ${{ inputs.¦ }} y", ["markbook"]),
+    Case(
+      book
+        + "  - uses: shell.run\n    with: { script: x, arguments: [\"${{ inputs.¦ }}\", \"${{ inputs.markbook }}\"] }\n",
+      ["markbook"]),
     Case(book + "  - uses: http.get\n    with: { url: a, headers: { x: \"${{ secrets.¦ }}\" } }", ["MARKBOOK_TOKEN"]),
     Case(book + "  - let: { a: '${{ run.¦ }}' }\n  - let: { b: '${{ broken }}' }\n   - bad", ["id", "recipe"]),
     Case("steps:\n  - call: ¦", ["approve-averages.yaml", "approved-command.yaml"]),
