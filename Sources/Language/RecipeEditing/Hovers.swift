@@ -17,8 +17,24 @@ extension EditorService {
     case .test: found = RecipeTestFile.check(source, in: folder.environment(source.name)).diagnostics
     case .configuration: found = Configuration.read(source, catalog: folder.catalog).diagnostics
     }
-    // What is wrong in another file is told there. A secret is hidden in a copy of the source.
-    return found.filter { $0.location.map { $0.source.name == source.name } ?? true }
+    return found.filter { $0.location.map { $0.source.name == source.name } ?? true }.map { $0.placed(in: source) }
+      + faultsElsewhere(found, source)
+  }
+
+  /// For each other file whose errors stop this one, that it has some, where this one names it.
+  private func faultsElsewhere(_ found: [Diagnostic], _ source: Source) -> [Diagnostic] {
+    var told: Set<String> = []
+    return found.compactMap { fault in
+      guard fault.severity == .error, let place = fault.location, place.source.name != source.name,
+        told.insert(place.source.name).inserted
+      else { return nil }
+      let link = links(in: source).first { $0.path == Recipe.path(place.source.name, besides: "") }
+      let line = place.source.position(at: place.range.lowerBound).line
+      return Diagnostic(
+        "'\(place.source.name.path(from: source.name))' has an error in line \(line): \(fault.message)",
+        at: Diagnostic.Location(source, link?.range ?? 0..<0),
+        notes: [Diagnostic.Note("the error", at: place)])
+    }
   }
 
   /// What is at an offset.
@@ -166,6 +182,25 @@ extension EditorService {
     guard !shown.isEmpty else { return nil }
     let active = forms.firstIndex { $0.parameters.count > call.argument || $0.isVariadic } ?? 0
     return SignatureHelp(forms: shown, active: active, argument: call.argument)
+  }
+}
+
+extension Diagnostic {
+  /// The diagnostic with its place in the text itself, where it is told of a copy in which secrets are hidden.
+  ///
+  /// The lines are the same; behind a secret the column is only near.
+  fileprivate func placed(in source: Source) -> Diagnostic {
+    guard let location, location.source !== source else { return self }
+    let outline = TextOutline(source.bytes)
+    let line = location.source.position(at: location.range.lowerBound).line - 1
+    guard outline.lineStarts.indices.contains(line) else { return self }
+    let (start, end) = (outline.lineStarts[line], outline.lineEnd(at: outline.lineStarts[line]))
+    let column = location.range.lowerBound - location.source.line(at: location.range.lowerBound).start
+    let first = min(start + max(0, column), end)
+    var placed = self
+    placed.location = Location(source, first..<min(first + location.range.count, max(first, end)))
+    placed.fixes = []
+    return placed
   }
 }
 

@@ -80,9 +80,39 @@ import Testing
     #expect(help?.argument ?? 0 == argument)
   }
 
-  @Test func `finds what is at fault in this file`() {
-    let (folder, source, _) = split("steps:\n  - uses: file.raed¦\n")
-    let found = folder.service.diagnostics(of: source)
-    #expect(found.map(\.message) == ["no action is named 'file.raed'; did you mean 'file.read'?"])
+  @Test(
+    arguments: [
+      ("steps:\n  - uses: file.raed", ["2:11 no action is named 'file.raed'; did you mean 'file.read'?"]),
+      (
+        "steps:\n  - call: faulty.yaml\n  - call: faulty.yaml",
+        ["2:11 'faulty.yaml' has an error in line 1: a wrong key, in short"]
+      ),
+      (
+        "steps:\n  - call: calling.yaml",
+        ["1:1 'faulty.yaml' has an error in line 1: a wrong key, in short"]
+      ),
+    ] as [(String, [String])])
+  func `finds what is at fault in this file, or in one that stops it`(_ text: String, _ found: [String]) {
+    var (folder, source, _) = split(text)
+    folder.texts["recipes/faulty.yaml"] = "stpes: [{ wait: 1s }]"
+    folder.texts["recipes/calling.yaml"] = "steps: [{ call: faulty.yaml }]"
+    let diagnostics = folder.service.diagnostics(of: source)
+    #expect(
+      diagnostics.map { fault in
+        let place = fault.location.map { $0.source.position(at: $0.range.lowerBound) }
+        let key = "a recipe has no key 'stpes'; did you mean 'steps'?"
+        return
+          "\(place?.line ?? 0):\(place?.column ?? 0) \(fault.message.replacing(key, with: "a wrong key, in short"))"
+      } == found)
+  }
+
+  /// What is hidden of a text in messages moves what stands behind it.
+  @Test func `tells where faults are in a text with a secret in it`() {
+    let text = "connections:\n  markbook: { apiKey: a-long-secret-text }\n  csv: { folder: 1 }\n"
+    let source = Source(name: "errand.yaml", text: text)
+    let lines = RecipesFolder.all.service.diagnostics(of: source).compactMap { fault in
+      fault.location.map { $0.source === source ? $0.source.position(at: $0.range.lowerBound).line : 0 }
+    }
+    #expect(lines.contains(3) && !lines.contains(0), "\(lines)")
   }
 }
