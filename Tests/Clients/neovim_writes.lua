@@ -1,14 +1,14 @@
 -- Writes the recipe of markbook averages in Neovim, from an empty buffer, with the keys that a person would press.
 --
---   nvim --headless -u NONE -c 'luafile Tests/Clients/neovim_writes.lua' -- ERRAND FOLDER FILE
+--   ERRAND=PROGRAM FOLDER=DIR FILE=recipes/averages.yaml nvim --headless --clean -S Tests/Clients/neovim_writes.lua
 --
 -- One Neovim drives another over its own protocol. `take` types the beginning of a word, asks for completion with
 -- <C-x><C-o>, and takes the entry of that name with <C-n> and <C-y>; `type` types what only the author knows: names,
 -- texts, numbers and operators. All words of the language, of the service and of the recipe itself are taken. Where an
--- entry isn't offered, the script fails and says what was. In the end the file is saved to FOLDER/FILE, and the keys
--- are printed.
+-- entry isn't offered, the script fails and says what was. In the end the file is saved to FOLDER/FILE, which is in a
+-- folder for recipes, and the keys are printed.
 
-local program, folder, file = unpack(vim.list_slice(vim.v.argv, #vim.v.argv - 2))
+local program, folder, file = os.getenv('ERRAND'), os.getenv('FOLDER'), os.getenv('FILE')
 local child = vim.fn.jobstart({ 'nvim', '--embed', '--headless', '-u', 'NONE', '-n' }, { rpc = true })
 local pressed = {}
 
@@ -58,8 +58,8 @@ end
 ask('exec_lua', [[
   local program, folder, file = ...
   vim.o.completeopt, vim.o.autoindent = 'menuone,noselect', false
-  vim.cmd('cd ' .. folder)
-  vim.cmd('edit ' .. file)
+  vim.cmd('cd ' .. vim.fn.fnameescape(folder))
+  vim.cmd('edit ' .. vim.fn.fnameescape(file))
   local buffer = vim.api.nvim_get_current_buf()
   local client = vim.lsp.start_client({ name = 'errand', cmd = { program, 'lsp' }, root_dir = folder })
   vim.lsp.buf_attach_client(buffer, client)
@@ -111,6 +111,6 @@ take('ou', 'outputs') write('\n  averages: ') take('', '${{ }}') take('', 'steps
 take('', '${{ }}') take('', 'steps.put') write('.') take('', 'filter') write('s, ') take('', 's') write('.')
 take('', 'written') write(').') take('', 'size') write(' }}\n')
 press('<Esc>:write<CR>')
-await('the file to be saved', function() return ask('get_option_value', 'modified', {}) == false end)
+await('the file to be saved', function() return ask('buf_get_option', 0, 'modified') == false end)
 io.stdout:write(table.concat(pressed) .. '\n')
 vim.cmd('qall!')

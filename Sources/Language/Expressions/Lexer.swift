@@ -229,8 +229,12 @@ struct Lexer {
     return .invalid
   }
 
+  /// Each looks through the rest of the text, so that only the first faults have one.
+  private static let mostSuggestions = 20
+
   /// To put a text in typographic quotes into straight ones.
   private func requoted(from start: Int) -> [Suggestion] {
+    guard faults.count < Lexer.mostSuggestions else { return [] }
     let rest = string(position..<end)
     guard let close = rest.firstIndex(where: { "“”„‘’«»".contains($0) }) else { return [] }
     let inner = rest[..<close]
@@ -243,7 +247,7 @@ struct Lexer {
 
   /// To leave out the braces of an expression within another.
   private func unwrapped(from start: Int) -> [Suggestion] {
-    guard start + 3 < end, text[start + 2] == ASCII.openBrace,
+    guard faults.count < Lexer.mostSuggestions, start + 3 < end, text[start + 2] == ASCII.openBrace,
       let close = (start + 3..<end).first(where: {
         text[$0] == ASCII.closeBrace && $0 + 1 < end && text[$0 + 1] == ASCII.closeBrace
       })

@@ -48,7 +48,10 @@ private struct CompletedPlace {
 
   var keys: [Completion] {
     let node = cursor.node
-    let forms = walk.forms(of: node)
+    // What is being written as the first key of an item isn't its value.
+    let isNew = outline.nodes[node].kind == .item && cursor.own == nil && outline.nodes[node].children.isEmpty
+    let forms =
+      isNew ? walk.declarations(of: node).flatMap { walk.expanded($0, nil) } : walk.forms(of: node)
     let present = outline.nodes[node].children.compactMap { child -> String? in
       child == cursor.own || outline.nodes[child].kind != .key ? nil : outline.nodes[child].name
     }
@@ -58,11 +61,18 @@ private struct CompletedPlace {
       let inItems = items.flatMap { walk.expanded($0, nil) }
       return walk.members(of: inItems).map { key($0.name, $0.schema, dash: true, rank: 1) }
         + walk.words(inItems).map { word in
-          Completion(.value, word.word, documentation: word.meaning, edit: edit("- \(word.word)"), rank: 1)
+          Completion(
+            .value, word.word, detail: "alone", documentation: word.meaning, edit: edit("- \(word.word)"), rank: 1)
         }
     }
     var found = known(node).filter { !present.contains($0.label) }
-    if outline.nodes[node].kind == .item, present.isEmpty { found += values }
+    if outline.nodes[node].kind == .item, present.isEmpty {
+      found += values.map { value in
+        var value = value
+        if value.detail.isEmpty { value.detail = "alone" }
+        return value
+      }
+    }
     if !found.contains(where: { $0.kind == .key || $0.kind == .secret }) {
       for member in walk.members(of: forms) where !present.contains(member.name) {
         let obstacle = walk.obstacle(to: member.name, in: node, besides: present)
@@ -93,20 +103,23 @@ private struct CompletedPlace {
     case (.recipe, "next"):
       guard let carry = outline.child("carry", of: parent) else { return [] }
       return outline.keys(in: carry).map { Completion(.key, $0, detail: "carried", edit: edit(insertion($0, ""))) }
+    case (.recipe, "cases"):
+      guard case .choice(let words)? = outline.child("switch", of: parent).flatMap({ service.type(of: $0, in: source) })
+      else { return [] }
+      return words.map { Completion(.key, $0, detail: "case", edit: edit(insertion($0, "list"))) }
     case (.test, "inputs"), (.test, "run"): return tested.map(inputs) ?? []
     case (.test, "secrets"):
-      return (tested?.allSecrets ?? []).map {
-        Completion(.secret, $0.name, detail: "secret", edit: edit(insertion($0.name, "")))
+      return service.secretNames(besides: source).map {
+        Completion(.secret, $0, detail: "secret", edit: edit(insertion($0, "")))
       }
     case (.test, "steps"):
-      return (tested?.allSteps ?? []).compactMap(\.id).map {
+      return (tested?.steps ?? []).map {
         Completion(.key, $0, detail: "step", edit: edit(insertion($0, "")))
       }
     case (.test, "outputs"):
-      return (tested?.outputs ?? []).map {
-        Completion(.key, $0.name, detail: $0.template.type.brief, edit: edit(insertion($0.name, "")))
-      }
-    case (.test, "sandboxes"), (.test, "sandbox"), (.test, "fault"):
+      return (tested?.outputs ?? []).map { Completion(.key, $0, detail: "output", edit: edit(insertion($0, ""))) }
+    case (.test, "sandboxes"),
+      (.test, _) where ["sandbox", "fault"].contains(name) && outline.nodes[parent].kind == .item:
       return folder.catalog.plugins.map {
         Completion(.key, $0.name, documentation: $0.summary, edit: edit(insertion($0.name, "mapping")))
       }
@@ -143,7 +156,7 @@ private struct CompletedPlace {
     }
   }
 
-  private func inputs(of recipe: Recipe) -> [Completion] {
+  private func inputs(of recipe: OtherRecipe) -> [Completion] {
     recipe.inputs.map { input in
       Completion(
         .key, input.name, detail: input.type.brief, documentation: input.summary,
@@ -182,13 +195,14 @@ private struct CompletedPlace {
     let isQuoted =
       start < offset && (source.bytes[start] == ASCII.quote || source.bytes[start] == ASCII.apostrophe)
     let range = (isQuoted ? start + 1 : start)..<offset
+    let isEmpty = range.isEmpty
     // Brackets are of no value's text.
     if start < offset, [ASCII.openBrace, ASCII.openBracket].contains(source.bytes[start]) { return [] }
     let lead = start > 0 && source.bytes[start - 1] == ASCII.colon ? " " : ""
     func value(
       _ text: String, _ kind: Completion.Kind = .value, detail: String = "", _ meaning: String = "", rank: Int = 1
     ) -> Completion {
-      let spelled = isQuoted || !text.needsQuotes ? text : JSON.quoted(text)
+      let spelled = isQuoted || !text.needsQuotes(isFlow: cursor.isFlow) ? text : JSON.quoted(text)
       return Completion(
         kind, text, detail: detail, documentation: meaning, edit: Diagnostic.Edit(range, lead + spelled), rank: rank)
     }
@@ -219,25 +233,40 @@ private struct CompletedPlace {
       }
     case (_, "zone"): return TimeZoneDatabase.system.names().map { value($0, detail: "time zone") }
     case (.test, "approve"), (.test, "reject"), (.test, "step"):
-      found += (tested?.allSteps ?? []).compactMap { step in
-        guard case .approval = step.kind else { return nil }
-        return step.id.map { value($0, detail: "approval") }
-      }
+      found += (tested?.approvals ?? []).map { value($0, detail: "approval") }
     default: break
     }
-    if walk.declarations(of: node).contains(where: { $0["$ref"]?.string == "#/definitions/type" }) {
+    if !cursor.isNewItem, walk.declarations(of: node).contains(where: { $0["$ref"]?.string == "#/definitions/type" }) {
       found += CompletedPlace.types.map { value($0, detail: "type") }
     }
-    let forms = walk.forms(of: node)
+    if kind == .recipe, outline.nodes[node].name == "default",
+      outline.nodes[outline.nodes[parent].parent].name == "inputs"
+    {
+      if outline.scalar("type", of: parent) == "bool" { found += ["true", "false"].map { value($0) } }
+      let choices = outline.child("choices", of: parent).map { outline.nodes[$0].children.map(outline.scalar) } ?? []
+      found += choices.map { value($0, detail: "choice") }
+    }
+    if kind == .recipe, parent == outline.child("inputs", of: 0) {
+      found += CompletedPlace.types.map { value($0, detail: "type") }
+    }
+    if let type = inputType(of: outline.nodes[owner].name, in: parent) {
+      found += (type == .bool ? ["true", "false"] : type.choices).map {
+        value($0, detail: type == .bool ? "" : "choice")
+      }
+    }
+    var forms = walk.forms(of: node)
+    if cursor.isNewItem { forms = forms.compactMap { $0["items"] }.flatMap { walk.expanded($0, nil) } }
     if !walk.takesExpression(node) {
       let usual = walk.declarations(of: node).lazy.compactMap { $0["default"] }.first?.plainText
       found += walk.words(forms).map {
         value($0.word, detail: $0.word == usual ? "default" : "", $0.meaning, rank: $0.word == usual ? 0 : 1)
       }
     }
-    if start == offset, takesTemplates(node) {
-      let text = "\(lead)${{  }}"
-      let place = text.utf8.count - 3
+    if isEmpty, takesTemplates(node) {
+      // In brackets the braces would be those of YAML.
+      let isBare = isQuoted || !cursor.isFlow
+      let text = isBare ? "\(lead)${{  }}" : "\(lead)\"${{  }}\""
+      let place = text.utf8.count - (isBare ? 3 : 4)
       found.append(
         Completion(
           .value, "${{ }}", detail: "expression", edit: Diagnostic.Edit(range, text), selection: place..<place, rank: 2)
@@ -252,9 +281,22 @@ private struct CompletedPlace {
     "choice(a, b)", "dyn",
   ]
 
+  /// The type of an input that is given a value here: of this recipe, of the one that a step calls, or of the tested one.
+  private func inputType(of name: String, in node: Int) -> ValueType? {
+    let (given, parent) = (outline.nodes[node].name, outline.nodes[node].parent)
+    switch (kind, given) {
+    case (.test, "inputs"), (.test, "run"): return tested?.input(name)?.type
+    case (.recipe, "with"):
+      return outline.scalar("call", of: parent).flatMap { service.recipe(at: $0, besides: source) }?.input(name)?.type
+    case (.recipe, "inputs") where parent != 0: return service.recipe(in: source).input(name)?.type
+    default: return nil
+    }
+  }
+
   /// Whether an expression may stand in a node's value: in `with`, in names for values and where the schema says so.
   private func takesTemplates(_ node: Int) -> Bool {
     let names = outline.names(to: node)
+    if kind == .test || kind == .recipe && names.first == "inputs" { return false }
     return names.contains { ["with", "let", "outputs", "next", "carry", "inputs"].contains($0) } && names.count > 2
       || ["outputs", "fail", "prompt", "key"].contains(names.dropLast().last ?? "")
       || ["fail", "key", "wait"].contains(names.last ?? "")
@@ -264,7 +306,7 @@ private struct CompletedPlace {
   // MARK: Other files
 
   /// The recipe that a test tests.
-  private var tested: Recipe? { service.tested(by: outline, source) }
+  private var tested: OtherRecipe? { service.tested(by: outline, source) }
 
   /// The files of the folder that fit, as paths from this file's folder.
   private func files(_ fits: (String) -> Bool) -> [String] {
@@ -285,8 +327,9 @@ extension String {
   }
 
   /// Whether a plain scalar of YAML would not be this text.
-  fileprivate var needsQuotes: Bool {
+  fileprivate func needsQuotes(isFlow: Bool) -> Bool {
     guard let first = utf8.first else { return true }
+    if isFlow, utf8.contains(where: { ",[]{}".utf8.contains($0) }) { return true }
     return contains(": ") || contains(" #") || "!&*?|>%@`\"'{}[],#".utf8.contains(first) || hasSuffix(":")
   }
 }

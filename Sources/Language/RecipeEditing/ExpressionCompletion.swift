@@ -36,7 +36,10 @@ extension EditorService {
     guard let text = scope(at: expression.node, in: source, at: offset, outline) else { return [] }
     let point = text.names.point(atEndOf: expression.prefix, expecting: text.expected)
     let range = max(0, offset - point.written)..<offset
-    func edit(_ text: String) -> Diagnostic.Edit { Diagnostic.Edit(range, text) }
+    // A value keeps away from its colon.
+    let lead =
+      !expression.isBraced && range.lowerBound > 0 && source.bytes[range.lowerBound - 1] == ASCII.colon ? " " : ""
+    func edit(_ text: String) -> Diagnostic.Edit { Diagnostic.Edit(range, lead + text) }
     let isCalled = offset < source.bytes.count && source.bytes[offset] == UInt8(ascii: "(")
     func call(_ name: String, _ form: FunctionDeclaration, _ kind: Completion.Kind, rank: Int) -> Completion {
       let text = isCalled ? name : "\(name)()"
@@ -61,7 +64,7 @@ extension EditorService {
         return steps.map { Completion(.field, $0, detail: "step", edit: edit($0)) }
       }
       if expression.prefix.dropLast(point.written).ends(with: "secrets.") {
-        return folder.secretNames().map { Completion(.secret, $0, detail: "secret", edit: edit($0)) }
+        return secretNames(besides: source).map { Completion(.secret, $0, detail: "secret", edit: edit($0)) }
       }
       var found = type.members.flatMap { field -> [Completion] in
         let detail = field.isOptional ? "\(field.type), may be absent" : "\(field.type)"
@@ -112,24 +115,45 @@ extension EditorService {
     }
   }
 
+  /// The names of the secrets that there are, and of those that files of the folder read.
+  func secretNames(besides source: Source) -> [String] {
+    let environment = folder.environment(source.name)
+    // More files are looked at for a rename only.
+    let others = folder.files().prefix(EditorService.mostFiles).compactMap { try? environment.read($0) }
+    var read: Set<String> = []
+    for file in [source] + others {
+      // Each place where a name may follow `secrets.`.
+      for dot in file.bytes.indices where file.bytes[dot] == ASCII.dot && file.bytes[..<dot].hasSuffix("secrets") {
+        let name = file.bytes[(dot + 1)...].prefix { byte in
+          ASCII.lowercase.contains(byte | 0x20) || ASCII.digits.contains(byte) || byte == ASCII.underscore
+        }
+        if !name.isEmpty { read.insert(String(decoding: name, as: UTF8.self)) }
+      }
+    }
+    return read.union(folder.secretNames()).sorted { $0.precedesByScalars($1) }
+  }
+
+  /// How many files are read to complete a name.
+  private static let mostFiles = 200
+
+  /// The type of the expression that a node's value is.
+  func type(of node: Int, in source: Source) -> ValueType? {
+    let whole = recovered(source)
+    let value = TextOutline(source.bytes).nodes[node].value
+    let text = observed(whole).texts.first { $0.source === whole && $0.range?.lowerBound == value.lowerBound }
+    return text.flatMap { text in
+      text.expressions.first.flatMap {
+        text.names.parts(of: text.value, $0).max { $0.range.count < $1.range.count }?.type
+      }
+    }
+  }
+
   /// The ids of the steps of the tested recipe, if a test's expression ends with `steps.`.
   private func stepsOfTest(
     _ outline: TextOutline, _ source: Source, _ prefix: some BidirectionalCollection<UInt8>
   ) -> [String]? {
     guard EditedFileKind(path: source.name) == .test, prefix.ends(with: "steps.") else { return nil }
-    return tested(by: outline, source)?.allSteps.compactMap(\.id)
-  }
-
-  /// The recipe that a test tests.
-  func tested(by outline: TextOutline, _ source: Source) -> Recipe? {
-    outline.scalar("recipe", of: 0).flatMap { recipe(at: $0, besides: source) }
-  }
-
-  /// The recipe at a path that a file names, if it is without fault.
-  func recipe(at path: String, besides source: Source) -> Recipe? {
-    let environment = folder.environment(source.name)
-    guard let text = try? environment.read(Recipe.path(path, besides: source.name)) else { return nil }
-    return Recipe.check(text, in: environment).recipe
+    return tested(by: outline, source)?.steps
   }
 
   /// What the check knows where a node's value is evaluated.
@@ -196,7 +220,7 @@ extension SchemaWalk {
       takesExpression(cursor.node)
     else { return cursor }
     return TextCursor(
-      place: .value, node: cursor.node, written: cursor.written, isFlow: cursor.isFlow, column: cursor.column, own: nil)
+      place: .value, node: cursor.node, written: cursor.written, isFlow: cursor.isFlow, column: cursor.column)
   }
 
   /// Whether a node's value is an expression without `${{ }}`.
@@ -242,9 +266,11 @@ extension TextOutline {
 }
 
 extension BidirectionalCollection<UInt8> {
+  fileprivate func hasSuffix(_ text: String) -> Bool { suffix(text.utf8.count).elementsEqual(text.utf8) }
+
   /// Whether an expression ends with a name and a dot, which aren't the end of a longer name.
   fileprivate func ends(with name: String) -> Bool {
-    guard count >= name.utf8.count, suffix(name.utf8.count).elementsEqual(name.utf8) else { return false }
+    guard hasSuffix(name) else { return false }
     guard let before = dropLast(name.utf8.count).last else { return true }
     return before != ASCII.dot && before != ASCII.underscore && !ASCII.digits.contains(before)
       && !ASCII.lowercase.contains(before | 0x20)
@@ -257,6 +283,15 @@ extension ValueType {
     switch self {
     case .object(let object): object.fields
     case .optional(let of), .wrapper(let of), .secret(let of): of.members
+    default: []
+    }
+  }
+
+  /// The texts that a value of the type may be; empty if it is no choice.
+  var choices: [String] {
+    switch self {
+    case .choice(let words): words
+    case .optional(let of), .wrapper(let of): of.choices
     default: []
     }
   }

@@ -71,7 +71,7 @@ extension EditorService {
     case (.recipe, "call"), (.test, "recipe"):
       guard let recipe = recipe(at: outline.scalar(node), besides: source) else { return nil }
       let inputs = recipe.inputs.map { "\n- `\($0.name)`: \($0.type.brief). \($0.summary)" }.joined()
-      return Hover("**\(recipe.name)**\n\n\(recipe.summary)\n\(inputs)", at: value)
+      return Hover("**\(outline.scalar(node))**\n\n\(recipe.summary)\n\(inputs)", at: value)
     default: return nil
     }
   }

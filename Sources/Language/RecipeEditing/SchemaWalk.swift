@@ -63,7 +63,9 @@ struct SchemaWalk {
   /// may, or true if it only comes too early.
   func obstacle(to key: String, in node: Int, besides keys: [String]) -> Bool? {
     for form in forms(of: node) {
-      let kinds = (form["oneOf"]?.list ?? []).compactMap { $0["required"]?.list?.first?.string }
+      // One that may stand alone goes with the others.
+      let kinds = (form["oneOf"]?.list ?? []).filter { $0["maxProperties"] == nil }
+        .compactMap { $0["required"]?.list?.first?.string }
       if kinds.contains(key), keys.contains(where: { kinds.contains($0) && $0 != key }) { return false }
       if let needed = form["dependencies"]?[key] {
         let alternatives =
@@ -185,7 +187,8 @@ struct SchemaWalk {
         found = list.map { ($0.plainText, "") }
       } else if let word = form["const"] {
         found = [(word.plainText, form["description"]?.string ?? "")]
-      } else if form["type"]?.string == "boolean" || form["type"]?.list?.contains(.string("boolean")) ?? false {
+      } else if form["type"]?.string == "boolean" || form["type"]?.list.map({ $0.first == .string("boolean") }) ?? false
+      {
         found = [("true", ""), ("false", "")]
       } else {
         found = []

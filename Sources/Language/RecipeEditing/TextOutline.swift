@@ -133,10 +133,25 @@ package struct TextCursor: Sendable {
   package let written: Range<Int>
   /// Whether it stands in brackets.
   package let isFlow: Bool
+  /// Whether it is an item of the node's list, in brackets, of which there is nothing yet.
+  package let isNewItem: Bool
   /// The column at which the key is written, or would be.
   package let column: Int
   /// The node of the key that is being written, if its line has one, so that it isn't its own neighbour.
   package let own: Int?
+
+  init(
+    place: Place, node: Int, written: Range<Int>, isFlow: Bool = false, isNewItem: Bool = false, column: Int = 0,
+    own: Int? = nil
+  ) {
+    self.place = place
+    self.node = node
+    self.written = written
+    self.isFlow = isFlow
+    self.isNewItem = isNewItem
+    self.column = column
+    self.own = own
+  }
 }
 
 extension TextOutline {
@@ -146,12 +161,12 @@ extension TextOutline {
     let lineStart = lineStarts[line(at: offset)]
     let before = bytes[lineStart..<offset]
     if OutlineReader.commentStart(bytes, lineStart..<offset) != nil, !isInBlockText(offset) {
-      return TextCursor(place: .nothing, node: 0, written: offset..<offset, isFlow: false, column: 0, own: nil)
+      return TextCursor(place: .nothing, node: 0, written: offset..<offset)
     }
     let inner = node(at: offset)
     if nodes[inner].isBlockText, nodes[inner].value.lowerBound <= offset {
       return TextCursor(
-        place: .value, node: inner, written: nodes[inner].value.lowerBound..<offset, isFlow: false, column: 0, own: nil)
+        place: .value, node: inner, written: nodes[inner].value.lowerBound..<offset)
     }
     if let flow = flowCursor(at: offset) { return flow }
 
@@ -171,15 +186,14 @@ extension TextOutline {
       var value = colon + 1
       while value < offset, bytes[value] == ASCII.space { value += 1 }
       return TextCursor(
-        place: key == nil ? .nothing : .value, node: key ?? 0, written: value..<offset, isFlow: false, column: column,
-        own: nil)
+        place: key == nil ? .nothing : .value, node: key ?? 0, written: value..<offset, column: column)
     }
     let own = nodes.indices.last {
       nodes[$0].kind == .key && nodes[$0].nameRange.lowerBound == start && !nodes[$0].isFlow
     }
     let parent = own.map { nodes[$0].parent } ?? owner(ofColumn: column, hasDash: hasDash, lineStart, start)
     return TextCursor(
-      place: .key, node: parent, written: start..<offset, isFlow: false, column: column, own: own)
+      place: .key, node: parent, written: start..<offset, column: column, own: own)
   }
 
   private func isInBlockText(_ offset: Int) -> Bool {
@@ -213,23 +227,24 @@ extension TextOutline {
     // The innermost bracket that is open at the cursor, from the key or dash that it belongs to.
     var inner = node(at: offset)
     while inner != 0, nodes[inner].isFlow { inner = nodes[inner].parent }
-    guard inner != 0, nodes[inner].value.lowerBound < offset, nodes[inner].value.lowerBound < bytes.count,
+    // The root's value is empty unless all of the text is in brackets.
+    guard inner != 0 || !nodes[0].value.isEmpty, nodes[inner].value.lowerBound < offset,
+      nodes[inner].value.lowerBound < bytes.count,
       [ASCII.openBrace, ASCII.openBracket].contains(bytes[nodes[inner].value.lowerBound])
     else { return nil }
     var scan = FlowScan(bytes, from: nodes[inner].value.lowerBound, to: offset)
     guard scan.run(), let top = scan.open.last else { return nil }
     // The node that the bracket is the value of.
-    let owner = nodes.indices.last { nodes[$0].value.lowerBound == top.start && nodes[$0].kind != .root } ?? inner
+    let owner = nodes.indices.last { nodes[$0].value.lowerBound == top.start && $0 != 0 } ?? inner
     if top.isMap, let key = top.key {
       let node = nodes.indices.last { nodes[$0].isFlow && nodes[$0].nameRange == key }
       return TextCursor(
-        place: node == nil ? .nothing : .value, node: node ?? owner, written: top.wordStart..<offset, isFlow: true,
-        column: 0, own: nil)
+        place: node == nil ? .nothing : .value, node: node ?? owner, written: top.wordStart..<offset, isFlow: true)
     }
     let own = nodes.indices.last { nodes[$0].isFlow && nodes[$0].nameRange.lowerBound == top.wordStart }
     if top.isMap {
       return TextCursor(
-        place: .key, node: owner, written: top.wordStart..<offset, isFlow: true, column: 0,
+        place: .key, node: owner, written: top.wordStart..<offset, isFlow: true,
         own: own.flatMap { nodes[$0].kind == .key && hasColon($0) ? $0 : nil })
     }
     // An item that isn't there yet is like the others.
@@ -237,7 +252,7 @@ extension TextOutline {
       own.flatMap { nodes[$0].kind == .item ? $0 : nil }
       ?? nodes.indices.last { nodes[$0].isFlow && nodes[$0].kind == .item && nodes[$0].parent == owner }
     return TextCursor(
-      place: .value, node: item ?? owner, written: top.wordStart..<offset, isFlow: true, column: 0, own: nil)
+      place: .value, node: item ?? owner, written: top.wordStart..<offset, isFlow: true, isNewItem: item == nil)
   }
 }
 
@@ -369,6 +384,8 @@ struct OutlineReader {
         .key, OutlineReader.unquoted(String(decoding: bytes[name], as: UTF8.self)), name, column: offset - lineStart,
         value: value..<max(value, content))
       offset = value
+    } else if stack == [0], [ASCII.openBrace, ASCII.openBracket].contains(bytes[offset]) {
+      // All of the text is in brackets.
     } else if stack.last.map({ nodes[$0].kind != .item || nodes[$0].nameRange.lowerBound < lineStart }) ?? true {
       return line + 1
     }
@@ -432,7 +449,9 @@ struct OutlineReader {
     let limit = self.limit(below: nodes[owner].column, after: line)
     nodes[owner].isBlockText = true
     nodes[owner].value = nodes[owner].value.lowerBound..<max(nodes[owner].value.upperBound, limit)
-    nodes[owner].end = max(nodes[owner].end, OutlineReader.trimmed(bytes, nodes[owner].value).upperBound)
+    // Blanks at the end of its last line are part of it: one may be writing there.
+    let last = OutlineReader.trimmed(bytes, nodes[owner].value).upperBound
+    nodes[owner].end = max(nodes[owner].end, min(bytes[last...].firstIndex(of: ASCII.newline) ?? limit, limit))
     return nextLine(after: limit, line)
   }
 

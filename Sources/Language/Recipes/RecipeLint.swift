@@ -30,12 +30,19 @@ private struct Linter {
   var hints: [Diagnostic] = []
   /// All that the recipe reads anywhere.
   private let read: [ValueReference]
+  /// The steps of which something is read, by their ids.
+  private let readSteps: Set<String>
+  /// Whether all steps are read together.
+  private let readsAllSteps: Bool
 
   init(recipe: Recipe, document: YAMLDocument) {
     self.recipe = recipe
     self.document = document
     let blocks = [recipe.steps, recipe.onFailure, recipe.finally].compactMap { $0 }
     read = blocks.flatMap(\.steps.references) + recipe.outputs.flatMap(\.template.references)
+    let steps = read.filter { $0.name == "steps" }
+    readSteps = Set(steps.compactMap(\.path.first))
+    readsAllSteps = steps.contains(where: \.path.isEmpty)
   }
 
   mutating func lint() {
@@ -47,7 +54,7 @@ private struct Linter {
     lintSchedules(root)
     let handlers = [recipe.onFailure, recipe.finally].compactMap { $0 }.flatMap(\.steps.references)
     let after = recipe.outputs.flatMap(\.template.references) + handlers
-    lint(recipe.steps, root["steps"], Surroundings(after: after))
+    lint(recipe.steps, root["steps"], Surroundings(after: Set(after.map(\.name))))
     if let block = recipe.onFailure { lint(block, root["onFailure"], Surroundings()) }
     if let block = recipe.finally { lint(block, root["finally"], Surroundings()) }
   }
@@ -94,14 +101,19 @@ private struct Linter {
 
   /// What there is around a block.
   private struct Surroundings {
-    /// What is read after the block, and sees its names.
-    var after: [ValueReference] = []
+    /// The variables that are read after the block, where its names are seen.
+    var after: Set<String> = []
     /// Whether anything reads what the block gives, which is the object of its ids.
     var isGiven = false
     var isTriedAgain = false
   }
 
   private mutating func lint(_ block: Block, _ value: Value?, _ around: Surroundings) {
+    // The last step that reads each variable, so that a long block is gone through once.
+    var lastReads: [String: Int] = [:]
+    for (index, step) in block.steps.enumerated() {
+      for reference in [step].references { lastReads[reference.name] = index }
+    }
     var isReached = true
     for (index, step) in block.steps.enumerated() {
       guard let item = value?.list?[index] else { return }
@@ -110,12 +122,14 @@ private struct Linter {
         return
       }
       isReached = !step.alwaysFails
-      let later = block.steps[(index + 1)...].flatMap { [$0].references } + around.after
-      lint(step, item, later: later, around)
+      lint(step, item, around) { lastReads[$0].map { $0 > index } ?? false || around.after.contains($0) }
     }
   }
 
-  private mutating func lint(_ step: Step, _ value: Value, later: [ValueReference], _ around: Surroundings) {
+  /// - Parameter isReadLater: Whether a variable is read after the step.
+  private mutating func lint(
+    _ step: Step, _ value: Value, _ around: Surroundings, isReadLater: (String) -> Bool
+  ) {
     lintCondition(step, value)
     if let loop = step.loop { lintLoop(loop, step, value) }
     if let repetition = step.repetition, repetition.timeout == nil, repetition.maxRounds == nil,
@@ -126,7 +140,7 @@ private struct Linter {
     lintMemory(step, value["repeat"])
     switch step.kind {
     case .bindings(let names):
-      lintNames(names, value["let"], later)
+      lintNames(names, value["let"], isReadLater)
       if let id = value["id"] {
         let advice = removing("id", of: value, "take it away")
         hint("a 'let' step gives no value that an id could name, so nothing reads the id; \(advice)", at: id)
@@ -156,7 +170,7 @@ private struct Linter {
       switch role {
       case .handler:
         inner = value["onError"]?["steps"] ?? value["onError"]
-        inside.after = step.onError?.value?.template.references ?? []
+        inside.after = Set((step.onError?.value?.template.references ?? []).map(\.name))
         inside.isGiven = false
       case .branch(let name):
         inner = value["parallel"]?[name]
@@ -165,7 +179,7 @@ private struct Linter {
         inner = steps(ofCase: name, in: value)
         inside.isGiven = gives(step, around)
         if case .cases(let cases) = step.kind, let outputs = cases[name]?.outputs {
-          inside.after = outputs.flatMap(\.template.references)
+          inside.after = Set(outputs.flatMap(\.template.references).map(\.name))
           inside.isGiven = false
         }
       case .block:
@@ -174,7 +188,7 @@ private struct Linter {
         // What repeats it may read any of its steps in 'result'.
         inside.isGiven = gives(step, around) || step.repetition != nil
         if case .block(_, let outputs?) = step.kind {
-          inside.after = outputs.flatMap(\.template.references)
+          inside.after = Set(outputs.flatMap(\.template.references).map(\.name))
           inside.isGiven = false
         }
       }
@@ -194,8 +208,7 @@ private struct Linter {
   /// Whether anything reads what a step gives, as its own value or as a part of its block's.
   private func gives(_ step: Step, _ around: Surroundings) -> Bool {
     guard let id = step.id else { return false }
-    return around.isGiven
-      || read.contains { $0.name == "steps" && ($0.path.first?.hasSameScalars(as: id) ?? true) }
+    return around.isGiven || readsAllSteps || readSteps.contains(id)
   }
 
   private mutating func lintCondition(_ step: Step, _ value: Value) {
@@ -252,12 +265,10 @@ private struct Linter {
     }
   }
 
-  private mutating func lintNames(_ names: [NamedTemplate], _ value: Value?, _ later: [ValueReference]) {
+  private mutating func lintNames(_ names: [NamedTemplate], _ value: Value?, _ isReadLater: (String) -> Bool) {
     for (index, name) in names.enumerated() {
-      let reads = names[(index + 1)...].flatMap(\.template.references) + later
-      guard !reads.contains(where: { $0.name.hasSameScalars(as: name.name) }), let key = value?.key(name.name) else {
-        continue
-      }
+      let isReadHere = names[(index + 1)...].contains { $0.template.references.contains { $0.name == name.name } }
+      guard !isReadHere, !isReadLater(name.name), let key = value?.key(name.name) else { continue }
       hint("nothing reads '\(name.name)'; take it away, or read it in a later step", at: key)
     }
   }

@@ -43,12 +43,15 @@ extension LanguageServer {
     var source: Source { document.source }
   }
 
-  /// The text that a request is about; nil if it isn't open, or not a file of ours.
+  /// A longer text is refused by the check.
+  private static let longestText = 1 << 20
+
+  /// The text that a request is about; nil if it isn't open, too long, or not a file of ours.
   private func document(_ params: Value) throws(ResponseError) -> Document? {
     guard let uri = params["textDocument"]?["uri"]?.string else {
       throw ResponseError(.invalidParams, "'textDocument.uri' is missing")
     }
-    return documents[uri].flatMap { $0.isTreated ? $0 : nil }
+    return documents[uri].flatMap { $0.isTreated && $0.source.bytes.count <= Self.longestText ? $0 : nil }
   }
 
   private func asked(_ params: Value) throws(ResponseError) -> Asked? {

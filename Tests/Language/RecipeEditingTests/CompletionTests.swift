@@ -9,16 +9,25 @@ import Testing
     var text: String
     var first: [String]
     var absent: [String]
+    var present: [String]
     var testDescription: String { text }
 
-    init(_ text: String, _ first: [String], without absent: [String] = []) {
-      (self.text, self.first, self.absent) = (text, first, absent)
+    init(_ text: String, _ first: [String], with present: [String] = [], without absent: [String] = []) {
+      (self.text, self.first, self.present, self.absent) = (text, first, present, absent)
     }
   }
 
   private func offered(_ text: String, path: String = "recipes/a.yaml") -> [Completion] {
     let parts = text.split(separator: "¦", omittingEmptySubsequences: false).map(String.init)
     var folder = RecipesFolder.all
+    folder.texts["recipes/faulty.yaml"] = """
+      inputs: { sure: bool, colour: { type: string, choices: [red, green] } }
+      steps:
+        - id: ask
+          approve: { prompt: "Go on?" }
+        - uses: no.such
+
+      """
     folder.texts[path] = parts[0] + parts[1]
     return folder.service.completions(in: folder.source(path), at: parts[0].utf8.count)
   }
@@ -65,11 +74,37 @@ import Testing
     Case("steps:\n  - call: ¦", ["approve-averages.yaml", "approved-command.yaml"]),
     Case("steps:\n  - call: markbook-averages.yaml\n    with:\n      ¦", ["markbook", "into"]),
     Case("# ¦", []),
+    Case("{ steps: [{ ¦ }] }", ["id", "name", "if"]),
+    Case(book + "  - fail: |\n      x ${{ ¦", ["inputs.markbook"]),
+    Case(book + "  - if: steps.book.tasks.size() > 0\n    fail: \"¦", ["${{ }}"]),
+    Case("steps:\n  - wait: 1s\n    retry: { on: [¦] }", ["configuration"]),
+    Case("inputs: { a: ¦ }", ["string", "int"]),
+    Case("inputs: { a: { type: bool, default: ¦ } }", ["true", "false"], without: ["${{ }}"]),
+    Case("inputs: { a: { type: string, choices: [x, y], default: ¦ } }", ["x", "y"]),
+    Case(
+      "inputs: { a: { type: string, choices: [x, y] } }\nsteps:\n  - switch: inputs.a\n    cases:\n      ¦", ["x", "y"]),
   ])
   func `offers what may stand at a place`(_ sample: Case) {
     let labels = offered(sample.text).map(\.label)
     #expect(Array(labels.prefix(sample.first.count)) == sample.first, "\(labels.prefix(12))")
     for label in sample.absent { #expect(!labels.contains(label)) }
+  }
+
+  /// What is put in for an entry, as the line then is.
+  @Test(arguments: [
+    ("inputs: { a: { type: ¦ } }", "choice(a, b)", "inputs: { a: { type: \"choice(a, b)\" } }"),
+    ("steps:\n  - { let: { a: ¦ } }", "${{ }}", "  - { let: { a: \"${{  }}\" } }"),
+    ("steps:\n  - let:\n      a: ¦", "${{ }}", "      a: ${{  }}"),
+    ("steps:\n  - let:\n      a:¦", "${{ }}", "      a: ${{  }}"),
+    ("inputs: { n: int }\nsteps:\n  - if:¦", "inputs.n", "  - if: inputs.n"),
+    ("steps:\n  - uses: file.read\n    wi¦", "with", "      "),
+    ("steps:\n  - us¦es: file.read", "uses", "  - uses: file.read"),
+  ])
+  func `puts in what is whole where it stands`(_ text: String, _ label: String, _ line: String) throws {
+    let entry = try #require(offered(text).first { $0.label == label })
+    let bytes = Array(text.replacing("¦", with: "").utf8)
+    let edited = String(decoding: [entry.edit].applied(to: bytes), as: UTF8.self)
+    #expect(edited.split(separator: "\n").last.map(String.init) == line)
   }
 
   @Test(arguments: [
@@ -83,10 +118,19 @@ import Testing
       "recipe: ../markbook-averages.yaml\ncases:\n  - case: a\n    do:\n      - expect:\n          that: outputs.¦",
       ["averages", "written"]),
     Case("recipe: ¦", ["../approve-averages.yaml"]),
+    Case("recipe: ../markbook-averages.yaml\ncases:\n  - case: a\n    do:\n      - run: {}\n        ¦", ["expect"]),
+    Case(
+      "recipe: ../markbook-averages.yaml\ncases:\n  - case: a\n    do:\n      - adv¦", ["run"],
+      with: ["advance", "expect"]),
+    Case("recipe: ../faulty.yaml\ncases:\n  - case: a\n    do:\n      - run: { ¦ }", ["sure", "colour"]),
+    Case("recipe: ../faulty.yaml\ninputs: { sure: ¦ }", ["true", "false"]),
+    Case("recipe: ../faulty.yaml\ninputs: { colour: ¦ }", ["red", "green"]),
+    Case("recipe: ../faulty.yaml\ncases:\n  - case: a\n    do:\n      - approve: ¦", ["ask"]),
   ])
   func `offers what may stand in a test`(_ sample: Case) {
     let labels = offered(sample.text, path: "recipes/tests/a.test.yaml").map(\.label)
     #expect(Array(labels.prefix(sample.first.count)) == sample.first, "\(labels.prefix(12))")
+    for label in sample.present { #expect(labels.contains(label)) }
   }
 
   @Test(arguments: [

@@ -22,4 +22,22 @@ import Testing
       environment: ["ERRAND": Program.binary.path, "FOLDER": folder.path])
     #expect(code == 0, "\(output)")
   }
+
+  /// All words of the language, of the service and of the recipe itself are taken from what is offered.
+  @Test func `Neovim writes a recipe from an empty buffer with completion alone`() async throws {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    let (code, output) = try await Clients.run(
+      "neovim_writes.lua", [], with: Clients.neovim.program, Clients.neovim.options,
+      environment: [
+        "ERRAND": Program.binary.path, "FOLDER": program.folder.path, "FILE": "recipes/averages.yaml",
+      ])
+    #expect(code == 0, "\(output)")
+    let written = try program.read("recipes/averages.yaml")
+    #expect(written.hasPrefix("summary: Puts the average of each student into one task of a markbook.\n"))
+    let check = try await program.call("check", "recipes/averages.yaml")
+    #expect(check.code == 0, "\(check.error)")
+    await program.remove()
+  }
 }

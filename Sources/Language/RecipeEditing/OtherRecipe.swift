@@ -1,0 +1,64 @@
+import Basics
+import Recipes
+
+/// What another recipe has that a file may name, as far as it can be told; it may have faults, because a recipe and its
+/// test are often written side by side.
+struct OtherRecipe {
+  struct Input {
+    var name: String
+    var type: ValueType
+    var summary: String
+    var isRequired: Bool
+  }
+
+  var summary = ""
+  var inputs: [Input] = []
+  /// The ids of its steps, and those of the ones that ask a person.
+  var steps: [String] = []
+  var approvals: [String] = []
+  var outputs: [String] = []
+
+  func input(_ name: String) -> Input? { inputs.first { $0.name.hasSameScalars(as: name) } }
+}
+
+extension EditorService {
+  /// The recipe at a path that a file names.
+  func recipe(at path: String, besides source: Source) -> OtherRecipe? {
+    guard let text = try? folder.environment(source.name).read(Recipe.path(path, besides: source.name)) else {
+      return nil
+    }
+    return recipe(in: text)
+  }
+
+  /// What a recipe's text declares.
+  func recipe(in text: Source) -> OtherRecipe {
+    let whole = recovered(text)
+    let outline = TextOutline(whole.bytes)
+    var recipe = OtherRecipe()
+    recipe.summary = outline.scalar("summary", of: 0) ?? ""
+    let declarations = observed(whole).declarations.filter { $0.location.source === whole }
+    // A block's steps are read before the block is declared.
+    for declaration in declarations.sorted(by: { $0.location.range.lowerBound < $1.location.range.lowerBound }) {
+      let node = outline.node(at: declaration.location.range.lowerBound)
+      switch declaration.kind {
+      case .input:
+        recipe.inputs.append(
+          OtherRecipe.Input(
+            name: declaration.name, type: declaration.type, summary: outline.scalar("summary", of: node) ?? "",
+            isRequired: outline.child("default", of: node) == nil))
+      case .step:
+        recipe.steps.append(declaration.name)
+        // The node is the key `id`, beside which stands what the step does.
+        if outline.child("approve", of: outline.nodes[node].parent) != nil { recipe.approvals.append(declaration.name) }
+      case .variable: break
+      }
+    }
+    recipe.outputs = outline.child("outputs", of: 0).map(outline.keys) ?? []
+    return recipe
+  }
+
+  /// The recipe that a test tests.
+  func tested(by outline: TextOutline, _ source: Source) -> OtherRecipe? {
+    outline.scalar("recipe", of: 0).flatMap { recipe(at: $0, besides: source) }
+  }
+}
