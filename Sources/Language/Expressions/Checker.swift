@@ -153,7 +153,7 @@ struct Checker {
     case .name, .select, .index: result.node = known(result.node)
     default: break
     }
-    inspector?.note(syntax, inference.finished(result.type), self)
+    inspector?.note(syntax, result.type, self)
     return result
   }
 

@@ -71,6 +71,9 @@ final class Inspector {
   private(set) var comparedWithHole: ValueType?
 
   func note(_ syntax: Syntax, _ type: ValueType, _ checker: Checker) {
+    // The type of a variable has nothing left to be found out, and that of `steps` is large.
+    let isDeclared = if case .name(let name, _) = syntax.kind { checker.local(name) == nil } else { false }
+    let type = isDeclared ? type : checker.inference.finished(type)
     types[syntax.range] = type
     func add(_ kind: ExpressionPart.Kind, _ name: String, mark: Range<Int>? = nil, path: [String] = []) {
       parts.append(

@@ -40,7 +40,8 @@ extension EditorService {
   /// What is at an offset.
   package func hover(in source: Source, at offset: Int) -> Hover? {
     let whole = recovered(source)
-    return hoverInExpression(whole, at: offset) ?? hoverOnKey(source, at: offset)
+    let observer = observed(whole)
+    return hover(in: observer, whole, at: offset) ?? hoverOnKey(source, at: offset)
   }
 
   // MARK: Keys and values
@@ -99,8 +100,12 @@ extension EditorService {
 
   // MARK: Expressions
 
-  private func hoverInExpression(_ source: Source, at offset: Int) -> Hover? {
-    guard let (text, part, range) = part(in: source, at: offset) else { return nil }
+  private func hover(in observer: CheckObserver, _ source: Source, at offset: Int) -> Hover? {
+    let declared = observer.declarations.first { declaration in
+      declaration.location.source === source && declaration.location.range.contains(offset)
+    }
+    if let declared { return Hover("**\(declared.name)**: \(declared.type.shown)", at: declared.location.range) }
+    guard let (text, part, range) = part(in: observer, source, at: offset) else { return nil }
     let lines: [String]
     switch part.kind {
     case .function:
@@ -116,7 +121,9 @@ extension EditorService {
     case .field(let type):
       let field = type.members.first { $0.name == part.name }
       let summary = field?.summary ?? ""
-      lines = ["**\(part.name)**: \(part.type.shown)", summary, field?.isOptional == true ? "May be absent." : ""]
+      // What `has` asks about has a type of its own.
+      let shown = (field?.type ?? part.type).shown
+      lines = ["**\(part.name)**: \(shown)", summary, field?.isOptional == true ? "May be absent." : ""]
     case .variable(let isLocal):
       let meaning = isLocal ? "" : EditorService.meanings[part.name] ?? ""
       lines = ["**\(part.name)**: \(part.type.shown)", meaning]
@@ -148,8 +155,10 @@ extension EditorService {
   ]
 
   /// The smallest part of an expression whose name is at an offset of a file.
-  func part(in source: Source, at offset: Int) -> (text: CheckObserver.Text, part: ExpressionPart, range: Range<Int>)? {
-    for text in observed(source).texts where text.source === source {
+  private func part(
+    in observer: CheckObserver, _ source: Source, at offset: Int
+  ) -> (text: CheckObserver.Text, part: ExpressionPart, range: Range<Int>)? {
+    for text in observer.texts where text.source === source {
       guard let range = text.range, range.lowerBound <= offset, offset <= range.upperBound else { continue }
       let parts = text.expressions.flatMap { text.names.parts(of: text.value, $0) }
       let places = text.locations(of: parts.map(\.mark))

@@ -157,7 +157,10 @@ struct SchemaWalk {
       return words.prefix(6).map(\.plainText).joined(separator: " | ") + (words.count > 6 ? " | …" : "")
     }
     if let word = schema["const"]?.string { return word }
-    if let first = schema["anyOf"]?.list?.first { return typeName(first) }
+    if let forms = schema["anyOf"]?.list, let first = forms.first {
+      // Of many words there is no type to name.
+      return forms.count > 1 && first["const"] != nil ? "" : typeName(first)
+    }
     if schema["if"] != nil, let other = schema["then"] ?? schema["else"] { return typeName(other) }
     switch schema["type"]?.string ?? schema["type"]?.list?.first?.string {
     case "object": return "mapping"

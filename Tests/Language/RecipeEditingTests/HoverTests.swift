@@ -58,6 +58,18 @@ import Testing
         """
       ),
       (recipe + "  - let: { a: '${{ nothing¦ }}' }", "**nothing**: `dyn`"),
+      ("steps: [{ u¦ses: file.read, with: { path: a } }]", "**uses**\n\nThe action, as plugin.action."),
+      ("steps: [{ let: { na¦me: '${{ 1 + 2 }}' } }]", "**name**: `int`"),
+      (
+        recipe + "  - if: has(steps.book.tasks[0].max¦imum)\n    fail: no",
+        """
+        **maximum**: `double`
+
+        The most that can be reached; absent for a task that is not marked in numbers.
+
+        May be absent.
+        """
+      ),
       ("a¦", nil),
       ("¦", nil),
     ] as [(String, String?)])
