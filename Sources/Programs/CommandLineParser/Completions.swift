@@ -84,10 +84,15 @@ extension Command {
         set -l kind "$answer[1]"
         set -e answer[1]
         switch $kind
-          case files
-            __fish_complete_path "$word"
-          case folders
-            __fish_complete_directories "$word"
+          case files folders
+            set -l lead (string match -r -- '^--[^=]*=' "$word")
+            set word (string replace -r -- '^--[^=]*=' '' "$word")
+            if test $kind = files
+              set answer (__fish_complete_path "$word")
+            else
+              set answer (__fish_complete_directories "$word")
+            end
+            printf '%s\\n' "$lead"$answer
           case '*'
             printf '%s\\n' $answer
         end
@@ -139,8 +144,9 @@ package struct ShellCompletion: Sendable {
 struct BashLine {
   /// The words without their quotes; the last is the one at the cursor.
   private(set) var words = [""]
-  /// The quote that is open at the cursor.
+  /// The quote that is open at the cursor, and how much was kept before it.
   private var quote: Character?
+  private var keptBefore = 0
   /// How many characters of the last word stay on the line, before what is replaced.
   private var kept = 0
 
@@ -156,13 +162,14 @@ struct BashLine {
         continue
       } else if let open = quote {
         if character == open {
-          quote = nil
-          kept = words[words.count - 1].count
+          // What a closed quote is a part of is replaced as a whole, from the last break that no quote hides.
+          (quote, kept) = (nil, keptBefore)
           continue
         }
       } else if character == "'" || character == "\"" {
         quote = character
         isWord = true
+        keptBefore = kept
         kept = words[words.count - 1].count
         continue
       } else if character.isWhitespace {

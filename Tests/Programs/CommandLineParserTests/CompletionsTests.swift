@@ -51,6 +51,7 @@ import Testing
     (#"errand run "it"#, "it!", nil),
     ("errand run it:s", "it:so", "so"), ("errand run it\\'s:o", "it's:one two", #"one\ two"#),
     ("errand run -i a=", "a=b", "b"), ("errand run -i 'a=", "a=b c", "a=b c"), ("errand run -i a='b", "a=b c", "b c"),
+    (#"errand run -i "a="b"#, "a=b c", #"a=b\ c"#), ("errand run -i a='b'c", "a=bc d", #"bc\ d"#),
     ("errand run --input=a=", "a=b", "b"), ("errand run put\\[3", "put[3]/write", #"put\[3\]/write"#),
   ])
   func `inserts a word into a line of bash`(_ line: String, _ word: String, _ insertion: String?) {

@@ -80,7 +80,9 @@ import Testing
       ("errand runs show \(run.prefix(9))\t", ["errand", "runs", "show", run]),
       ("errand schedule pause \t", ["errand", "schedule", "pause", "ask"]),
       ("errand runs start ot\t", ["errand", "runs", "start", "other"]),
+      ("errand run recipes/ask.yaml -i 'mo\tnov\t", ["errand", "run", "recipes/ask.yaml", "-i", "month=november"]),
       ("errand test key\t", ["errand", "test", "keys"]),
+      ("errand --config=err\t", ["errand", "--config=errand.yaml"]),
     ]
     let found = try await ShellCompletionTests.words(shell, lines.map(\.0), in: program)
     #expect(found == lines.map { words in words.1.map { "<\($0)>" }.joined() })
