@@ -185,10 +185,18 @@ private struct Completion {
   }
 
   private func runs(_ which: Named.Runs) async throws(RuntimeError) -> [Candidate] {
+    let hasEnded = [.all, .ended, .endedBadly].contains(which)
     let found = try await asking { requests, workspace throws(RuntimeError) in
       var query = RunListQuery(limit: Completion.most)
       query.statuses = which == .endedBadly ? [.failed, .timedOut, .cancelled, .rejected] : []
-      return (try await requests.runs(query), workspace.wallClock(SystemTime().now()))
+      var list = try await requests.runs(query)
+      // Older ones by the beginning of a whole id, which tells when they were created.
+      if hasEnded, list.finished.count == Completion.most, let span = UUID7.span(beginning: line.value) {
+        (query.since, query.until) = (span.lowerBound, span.upperBound)
+        let known = Set(list.finished.map(\.id))
+        list.finished += try await requests.runs(query).finished.filter { !known.contains($0.id) }
+      }
+      return (list, workspace.wallClock(SystemTime().now()))
     }
     guard let (list, clock) = found else { return [] }
     let open = list.open.filter { run in
@@ -201,14 +209,15 @@ private struct Completion {
       case .resumable: run.status != .uncertain
       }
     }.map { (id: $0.id, recipe: $0.recipe, status: $0.status, createdAt: $0.createdAt) }
-    let hasEnded = [.all, .ended, .endedBadly].contains(which)
     let ended = (hasEnded ? list.finished : []).map {
       (id: $0.id, recipe: $0.recipe, status: $0.status, createdAt: $0.createdAt)
     }
-    let runs = (open + ended).sorted { $0.createdAt > $1.createdAt }.prefix(Completion.most)
+    let known = (open + ended).sorted { $0.createdAt > $1.createdAt }
+    var runs = known.prefix(Completion.most)
     let tails = RunTails(of: runs.map(\.id))
     // As lists show them, unless the beginning of a whole id is typed.
     let isTail = runs.contains { tails[$0.id].hasPrefix(line.value) }
+    if !isTail { runs = known.filter { $0.id.hasPrefix(line.value) }.prefix(Completion.most) }
     return runs.map { run in
       Candidate(
         isTail ? tails[run.id] : run.id, "\(run.recipe.safe) \(run.status.rawValue), \(clock.date(run.createdAt))")
@@ -273,5 +282,16 @@ extension FieldType {
     case .optional(let wrapped): wrapped.words
     default: []
     }
+  }
+}
+
+extension UUID7 {
+  /// When identifiers are made whose text has a beginning; nil if none has.
+  fileprivate static func span(beginning text: String) -> Range<Timestamp>? {
+    func instant(_ rest: String) -> Timestamp? { UUID7(text + rest.dropFirst(text.count))?.instant }
+    guard let first = instant("00000000-0000-7000-8000-000000000000"),
+      let last = instant("ffffffff-ffff-7fff-bfff-ffffffffffff")?.advanced(by: .milliseconds(1)), first < last
+    else { return nil }
+    return first..<last
   }
 }
