@@ -201,7 +201,9 @@ final class MentionReader {
 
   private func readConfiguration() {
     for key in file.root["connections"].keys { declare(.connection, key) }
-    for key in file.root["secrets"]?["commands"].keys ?? [] { add(key.string.map(secret), key) }
+    for key in file.root["secrets"]?["commands"].keys ?? [] {
+      add(key.string.map(secret), key, isDeclaration: true)
+    }
     if let path = file.root["onFailure"] { add(file(named: path)?.recipe, path) }
   }
 
@@ -220,7 +222,10 @@ final class MentionReader {
   }
 
   private func read(_ happening: Value, _ recipe: EditedFile) {
-    for key in happening["run"].keys { add(key.string.flatMap(recipe.input), key) }
+    for member in happening["run"]?.map?.members ?? [] {
+      add(member.key.string.flatMap(recipe.input), member.key)
+      readSecretName(member.value)
+    }
     if let id = happening["trigger"] { add(id.string.flatMap(recipe.entry), id) }
     let expected = happening["expect"]
     for key in expected?["outputs"].keys ?? [] { add(key.string.flatMap(recipe.output), key) }

@@ -281,6 +281,12 @@ struct ExpressionCompiler {
   /// Takes down that a text's expressions are evaluated.
   func noteEvaluated(_ value: Value) { evaluated.insert(value) }
 
+  /// Takes down a text in the form of an expression that is read as it is written, with the names that it may hold.
+  func noteRead(_ value: Value, in scope: Scope, expecting: ValueType? = nil) {
+    noteEvaluated(value)
+    if let text = value.string { observe(text, placing(of: value), isBare: false, expecting, in: scope) }
+  }
+
   fileprivate func note(_ template: CompiledTemplate, _ placing: Placing, _ scope: Scope) {
     warnOfOwnNames(ofSteps: template.references("steps"), placing, in: scope)
     for reference in template.references("secrets") {

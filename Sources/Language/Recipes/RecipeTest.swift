@@ -99,9 +99,11 @@ package struct RecipeTest: Sendable {
 
 extension RecipeTypes {
   /// What the conditions of a test see, in the order of an environment's values.
-  static func test(of recipe: Recipe) -> [(name: String, type: ValueType)] {
+  ///
+  /// - Parameter outputs: The type of the recipe's outputs.
+  static func test(outputs: ValueType) -> [(name: String, type: ValueType)] {
     [
-      ("run", .object(testedRun)), ("steps", .map(.string, .object(testedStep))), ("outputs", recipe.outputType),
+      ("run", .object(testedRun)), ("steps", .map(.string, .object(testedStep))), ("outputs", outputs),
       ("runs", .list(.object(testedRun))), ("requests", .list(.object(testedRequest))),
       ("slots", .list(.object(testedSlot))), ("now", .timestamp),
     ]

@@ -40,10 +40,23 @@ extension RecipeTestFile {
         environment: environment)
       cases = reader.read(document.root)
       reader.compiler.refuseUnevaluated(in: document.root, sparing: "expect")
+    } else if let observer = environment.observer {
+      observeConditions(of: document.root, Findings(document, observer: observer))
     }
     let faults = Diagnostics(findings.list).sorted().list + found
     guard let recipe, !Diagnostics(faults).hasErrors else { return (nil, faults) }
     return (RecipeTestFile(source: source, recipe: recipe, cases: cases), faults)
+  }
+
+  /// Tells the observer of the conditions of a test whose recipe has faults, which are not checked.
+  private static func observeConditions(of root: Value, _ unsaid: Findings) {
+    let compiler = ExpressionCompiler(findings: unsaid)
+    var scope = Scope()
+    for (name, type) in RecipeTypes.test(outputs: .dyn) { scope.declare(name, type) }
+    for happening in (root["cases"]?.list ?? []).flatMap({ $0["do"]?.list ?? [] }) {
+      guard let value = happening["expect"]?["that"] else { continue }
+      for condition in value.list ?? [value] { _ = compiler.condition(condition, of: "'that'", in: scope) }
+    }
   }
 
   private static func recipe(
@@ -344,7 +357,7 @@ struct RecipeTestReader {
     }
     if let value = fields["that"] {
       var scope = Scope()
-      for (name, type) in RecipeTypes.test(of: recipe) { scope.declare(name, type) }
+      for (name, type) in RecipeTypes.test(outputs: recipe.outputType) { scope.declare(name, type) }
       for condition in value.list ?? [value] {
         guard let expression = compiler.condition(condition, of: "'that'", in: scope) else { continue }
         found.append(.holds(expression, findings.location(of: condition)))

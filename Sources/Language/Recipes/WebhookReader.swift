@@ -179,8 +179,10 @@ extension TriggerReader {
   /// The names of one secret or of several, any of which is good.
   private func read(_ value: Value, _ secrets: inout ReadSecrets) -> [String] {
     if value.list?.isEmpty == true { findings.error("the list of secrets is empty", at: value) }
+    var scope = Scope()
+    scope.declare("secrets", .map(.string, .secret(.string)))
     return (value.list ?? [value]).compactMap { item in
-      compiler.noteEvaluated(item)
+      compiler.noteRead(item, in: scope, expecting: .secret(.string))
       guard let name = item.string?.secretName else {
         if !item.holdsExpression { findings.hide(item, isRefused: true) }
         findings.error(

@@ -70,6 +70,9 @@ import Testing
         + "  - uses: shell.run\n    with: { script: x, arguments: [\"${{ inputs.¦ }}\", \"${{ inputs.markbook }}\"] }\n",
       ["markbook"]),
     Case(book + "  - uses: http.get\n    with: { url: a, headers: { x: \"${{ secrets.¦ }}\" } }", ["MARKBOOK_TOKEN"]),
+    Case(
+      "on:\n  - webhook:\n      verify:\n        hmac: { header: X-S, secret: \"${{ secrets.¦ }}\" }",
+      ["MARKBOOK_TOKEN"]),
     Case(book + "  - let: { a: '${{ run.¦ }}' }\n  - let: { b: '${{ broken }}' }\n   - bad", ["id", "recipe"]),
     Case("steps:\n  - call: ¦", ["approve-averages.yaml", "approved-command.yaml"]),
     Case("steps:\n  - call: markbook-averages.yaml\n    with:\n      ¦", ["markbook", "into"]),
