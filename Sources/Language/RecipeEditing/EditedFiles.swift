@@ -110,6 +110,12 @@ final class EditedFiles {
     return listed + given.keys.filter { !listed.contains($0) && EditedFileKind(path: $0) != .configuration }.sorted()
   }()
 
+  /// The paths of all recipes and tests, with those beside a file.
+  private func paths(besides path: String) -> [String] {
+    let known = Set(paths)
+    return paths + folder.filesBeside(path).map { Recipe.path($0, besides: "") }.filter { !known.contains($0) }
+  }
+
   /// The `errand.yaml` that a file belongs to: the next one above it.
   func configuration(for path: String) -> EditedFile? {
     if EditedFileKind(path: path) == .configuration { return file(path) }
@@ -138,7 +144,7 @@ final class EditedFiles {
   func files(mentioning text: String, declaredIn path: String) -> [EditedFile] {
     var found = [path]
     var open = [path]
-    var rest = paths
+    var rest = paths(besides: path)
     while let next = open.popLast() {
       let stem = next.split(separator: "/").last?.split(separator: ".").first.map(String.init) ?? next
       let naming = rest.filter { $0 != path && source($0)?.holds(stem) ?? false }
@@ -153,11 +159,15 @@ final class EditedFiles {
   func files(mentioning text: String, besides path: String) -> [EditedFile] {
     let configuration = configuration(for: path).map { [$0] } ?? []
     return configuration.filter { $0.source.holds(text) }
-      + paths.filter { source($0)?.holds(text) ?? false }.compactMap(file)
+      + paths(besides: path).filter { other in
+        (source(other)?.holds(text) ?? false) && self.configuration(for: other)?.path == configuration.first?.path
+      }.compactMap(file)
   }
 
   /// What a check of a file meets.
   struct Checked {
+    /// The type of a recipe's outputs, if it has no errors.
+    var outputs: ValueType?
     var texts: [CheckObserver.Text]
     /// The errors in the file itself.
     var errors: [Diagnostic]
@@ -188,15 +198,18 @@ final class EditedFiles {
       environment.limits[to] = environment.limits[from]
       environment.connections?[from] = nil
     }
-    let diagnostics =
-      switch file.kind {
-      case .recipe: Recipe.check(file.readable, in: environment).diagnostics
-      case .test: RecipeTestFile.check(file.readable, in: environment).diagnostics
-      case .configuration:
-        Configuration.read(file.readable, catalog: folder.catalog, observer: observer).diagnostics
-      }
+    var outputs: ValueType?
+    let diagnostics: [Diagnostic]
+    switch file.kind {
+    case .recipe:
+      let found = Recipe.check(file.readable, in: environment)
+      (outputs, diagnostics) = (found.recipe?.outputType, found.diagnostics)
+    case .test: diagnostics = RecipeTestFile.check(file.readable, in: environment).diagnostics
+    case .configuration:
+      diagnostics = Configuration.read(file.readable, catalog: folder.catalog, observer: observer).diagnostics
+    }
     return Checked(
-      texts: observer.texts.filter { $0.source === file.readable },
+      outputs: outputs, texts: observer.texts.filter { $0.source === file.readable },
       errors: diagnostics.filter { $0.severity == .error && $0.location?.source === file.readable })
   }
 }

@@ -24,6 +24,9 @@ package struct EditorFolder: Sendable {
   package var environment: @Sendable (_ path: String) -> RecipeEnvironment
   /// The paths of all recipes and their tests.
   package var files: @Sendable () -> [String]
+  /// The paths of the recipes and tests in the folder of a file and in `tests` there, which may be none of those of
+  /// recipes.
+  package var filesBeside: @Sendable (_ path: String) -> [String]
   /// The names of the secrets that there are, as far as that is known without reading one.
   package var secretNames: @Sendable () -> [String]
   /// The time.
@@ -32,12 +35,15 @@ package struct EditorFolder: Sendable {
 
   package init(
     catalog: ActionCatalog, environment: @escaping @Sendable (_ path: String) -> RecipeEnvironment,
-    files: @escaping @Sendable () -> [String], secretNames: @escaping @Sendable () -> [String],
+    files: @escaping @Sendable () -> [String],
+    filesBeside: @escaping @Sendable (_ path: String) -> [String] = { _ in [] },
+    secretNames: @escaping @Sendable () -> [String],
     now: @escaping @Sendable () -> Timestamp
   ) {
     self.catalog = catalog
     self.environment = environment
     self.files = files
+    self.filesBeside = filesBeside
     self.secretNames = secretNames
     self.now = now
     schemas = SchemaShelf { name in FileSchema(rawValue: name)?.document(catalog) ?? .null }

@@ -3,11 +3,13 @@
 // The places that name it are found in two ways. `Mentions` tells those that say it by their form. The rest are found by
 // trial: the files are checked with the edits made so far, and an error that is new and marks just the old name is a place
 // that has to be renamed as well. So a field is found that a type carries far from where it is named, such as the id of
-// a step in a block whose value a `let` hands on. If an error remains that is new, or a loop of an expression now
+// a step in a block whose value a `let` hands on. The keys of what tests expect of outputs are compared with the types of
+// the outputs, because no check does. If an error remains that is new, or a loop of an expression now
 // catches the name, nothing is renamed, and the message says why.
 
 import ActionKit
 package import Basics
+import Expressions
 import Recipes
 import YAMLReader
 
@@ -122,22 +124,31 @@ struct Renaming {
       throw RenameError(
         message: "'\(symbol.name)' is the connection of the plugin of that name, which steps use that name none")
     }
+    if let (file, offset) = mentions.lazy.compactMap({ unclearUse(in: $0.file) }).first {
+      let tested = file.root["recipe"]?.string ?? "the recipe"
+      throw RenameError(
+        message: "'\(symbol.name)' can't be renamed while '\(tested)' has errors: "
+          + "\(file.source.name):\(file.source.position(at: offset).line) may name it too")
+    }
     var edits: [Edits] = mentions.map { file, list in
       (file, Set(list.filter { !$0.isImplicit }.map(\.range)).map { Diagnostic.Edit($0, name) })
     }
-    let known = mentions.map { Set(files.check($0.file).errors.compactMap { $0.location?.range.lowerBound }) }
     for _ in 0..<Renaming.mostTrials {
       let trial = Trial(files, edits, symbol, name)
       var remaining: (EditedFile, Diagnostic)?
       var isChanged = false
       for index in edits.indices {
-        for error in trial.errors(index) where !known[index].contains(trial.old(error, index)?.lowerBound ?? -1) {
+        for error in trial.errors(index) where !isKnown(error, at: trial.old(error, index), edits[index], name) {
           if let range = trial.old(error, index).flatMap({ oldName(at: $0, edits[index]) }) {
             edits[index].edits.append(Diagnostic.Edit(range, name))
             isChanged = true
           } else {
             remaining = remaining ?? (edits[index].file, error)
           }
+        }
+        for range in expectedKeys(edits[index].file, in: trial, name).compactMap({ oldName(at: $0, edits[index]) }) {
+          edits[index].edits.append(Diagnostic.Edit(range, name))
+          isChanged = true
         }
       }
       if isChanged { continue }
@@ -152,6 +163,64 @@ struct Renaming {
       break
     }
     return edits.filter { !$0.edits.isEmpty }
+  }
+
+  /// Whether an error was there before; of what is renamed it may be another that takes the place of the old one.
+  private func isKnown(_ error: Diagnostic, at range: Range<Int>?, _ edits: Edits, _ name: String) -> Bool {
+    guard let offset = range?.lowerBound else { return false }
+    let before = files.check(edits.file).errors.filter { $0.location?.range.lowerBound == offset }
+    guard edits.edits.contains(where: { $0.range.contains(offset) }) else { return !before.isEmpty }
+    func renamed(_ error: Diagnostic) -> String { error.message.replacing("'\(symbol.name)'", with: "'\(name)'") }
+    return before.contains { renamed($0) == renamed(error) }
+  }
+
+  /// The keys in what a test expects of outputs that have the new name in the types of a trial.
+  private func expectedKeys(_ test: EditedFile, in trial: Trial, _ name: String) -> [Range<Int>] {
+    let expected = test.expectedOutputs.filter { $0.key(inside: symbol.name) != nil }
+    guard !expected.isEmpty, let (old, new) = trial.outputs(of: test, before: files) else { return [] }
+    var found: [Value] = []
+    var open = expected.map { ($0, old, new) }
+    while let (value, old, new) = open.popLast() {
+      switch (old, new) {
+      case (.optional(let old), .optional(let new)), (.secret(let old), .secret(let new)):
+        open.append((value, old, new))
+      case (.list(let old), .list(let new)): open += (value.list ?? []).map { ($0, old, new) }
+      case (.map(_, let old), .map(_, let new)): open += (value.map?.members ?? []).map { ($0.value, old, new) }
+      case (.object(let old), .object(let new)):
+        for member in value.map?.members ?? [] {
+          guard let key = member.key.string, let field = old[key] else { continue }
+          if let same = new[key] {
+            open.append((member.value, field.type, same.type))
+          } else if key.hasSameScalars(as: symbol.name), let renamed = new[name] {
+            found.append(member.key)
+            open.append((member.value, field.type, renamed.type))
+          }
+        }
+      default: break
+      }
+    }
+    return found.compactMap(test.range(ofNameAt:))
+  }
+
+  /// Where a test may name it in the value of an output, whose type isn't known while the recipe has errors.
+  private func unclearUse(in test: EditedFile) -> (EditedFile, Int)? {
+    guard [.step, .output, .branch, .variable].contains(symbol.kind), test.kind == .test,
+      let recipe = files.recipe(testedBy: test), files.reaches(symbol.path, from: recipe),
+      files.check(recipe).outputs == nil
+    else { return nil }
+    for value in test.expectedOutputs.flatMap({ $0.map?.members.map(\.value) ?? [] }) {
+      if let offset = value.key(inside: symbol.name)?.place.offset { return (test, offset) }
+    }
+    for text in files.check(test).texts where text.mayHold(symbol.name) {
+      for part in text.expressions.flatMap(text.parts) where part.name.hasSameScalars(as: symbol.name) {
+        guard case .field = part.kind, part.path.count != 2,
+          text.value[part.range].starts(with: "outputs".utf8),
+          let location = text.locations(of: [text.nameRange(part.mark)]).first ?? nil
+        else { continue }
+        return (test, location.range.lowerBound)
+      }
+    }
+    return nil
   }
 
   /// The bytes of the old name, if all that is marked is that name, with or without quotes.
@@ -199,6 +268,14 @@ private struct Trial {
     return files.check(edited[index]).errors
   }
 
+  /// The types of the outputs that a test is about, before and after; nil if one isn't known.
+  func outputs(of test: EditedFile, before: EditedFiles) -> (ValueType, ValueType)? {
+    guard let old = before.recipe(testedBy: test), let new = files.recipe(testedBy: test),
+      let before = before.check(old).outputs, let after = files.check(new).outputs
+    else { return nil }
+    return (before, after)
+  }
+
   /// How often the symbol is named in a file.
   func mentions(_ index: Int) -> Int {
     guard edited.indices.contains(index) else { return 0 }
@@ -221,5 +298,45 @@ private struct Trial {
       moved += edit.text.utf8.count - edit.range.count
     }
     return offset - moved
+  }
+}
+
+extension EditedFile {
+  /// What a test expects of outputs.
+  fileprivate var expectedOutputs: [Value] {
+    (root["cases"]?.list ?? []).flatMap { $0["do"]?.list ?? [] }.compactMap { $0["expect"]?["outputs"] }
+  }
+}
+
+extension EditedFiles {
+  fileprivate func recipe(testedBy test: EditedFile) -> EditedFile? {
+    test.root["recipe"]?.string.flatMap { file(Recipe.path($0, besides: test.path)) }
+  }
+
+  /// Whether a recipe is the one at a path, or calls it, also through others.
+  fileprivate func reaches(_ path: String, from recipe: EditedFile) -> Bool {
+    var (open, seen) = ([recipe], Set([recipe.path]))
+    while let next = open.popLast() {
+      if next.path == path { return true }
+      for called in next.steps.compactMap({ $0["call"]?.string }) {
+        guard let file = file(Recipe.path(called, besides: next.path)), seen.insert(file.path).inserted else {
+          continue
+        }
+        open.append(file)
+      }
+    }
+    return false
+  }
+}
+
+extension Value {
+  /// A key of a name in the value or in what it holds.
+  fileprivate func key(inside name: String) -> Value? {
+    var open = [self]
+    while let value = open.popLast() {
+      if let key = value.key(name) { return key }
+      open += value.list ?? value.map?.members.map(\.value) ?? []
+    }
+    return nil
   }
 }

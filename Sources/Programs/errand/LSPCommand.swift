@@ -44,6 +44,7 @@ extension ServedFolder {
         return environment
       },
       files: { workspace.editedFiles(files) },
+      filesBeside: { path in Workspace.editedFiles(in: [Workspace.folder(of: path)], files) },
       secretNames: { secrets.namesWithoutCommands().sorted { $0.precedesByScalars($1) } },
       now: { SystemTime().now() })
     self.init(editor, recipeFolders: workspace.recipeFolders, isFaulty: isFaulty)
@@ -51,12 +52,16 @@ extension ServedFolder {
 }
 
 extension Workspace {
-  /// The recipes and tests of the folders of recipes, on disk and in the editor; without an errand.yaml also those beside
-  /// open files.
+  /// The recipes and tests of the folders of recipes and beside open files, on disk and in the editor.
   fileprivate func editedFiles(_ files: OpenFiles) -> [String] {
-    var folders = recipeFolders
-    if configurationPath == nil { folders += files.paths.map(Workspace.folder) }
-    folders = Array(Set(folders)).flatMap { [$0, "\($0)/tests"] }
+    let open = files.paths.map(Workspace.folder).filter { folder in
+      configurationPath == nil || folder == root || folder.hasPrefix("\(root)/")
+    }
+    return Workspace.editedFiles(in: recipeFolders + open, files)
+  }
+
+  fileprivate static func editedFiles(in folders: [String], _ files: OpenFiles) -> [String] {
+    let folders = Set(folders.map { Recipe.path($0, besides: "") }.flatMap { [$0, "\($0)/tests"] })
     var paths = Set(files.paths.filter { folders.contains(Workspace.folder(of: $0)) })
     for folder in folders { paths.formUnion(((try? Files.list(folder)) ?? []).map { "\(folder)/\($0)" }) }
     return paths.filter { path in

@@ -137,6 +137,16 @@ import Testing
       "steps: [{ fail: \"${{ secrets.TOK¦EN.size() }}\" }]\n%% errand.yaml\nconnections: { http: { token: \"${{ secrets.TOKEN }}\" } }\n"
         + "%% a.test.yaml\nrecipe: recipe.yaml\nsecrets: { TOKEN: a }",
       "errand.yaml:1:44 TOKEN", "a.test.yaml:2:12 TOKEN", "recipe.yaml:1:30 TOKEN"),
+    Case(
+      "on: [{ webhook: { verify: { github: \"${{ secrets.TOK¦EN }}\" } } }]\nsteps: [{ wait: 1s }]\n"
+        + "%% errand.yaml\nsecrets: { commands: { TOKEN: [pass, a] } }",
+      "errand.yaml:1:24 TOKEN", "recipe.yaml:1:50 TOKEN"),
+    // Secrets of the same name of another errand.yaml are others.
+    Case(
+      "steps: [{ fail: \"${{ secrets.TOK¦EN.size() }}\" }]\n%% errand.yaml\nsecrets: { commands: { TOKEN: [pass, a] } }\n"
+        + "%% other/errand.yaml\nsecrets: { commands: { TOKEN: [pass, a] } }\n"
+        + "%% other/b.yaml\nsteps: [{ fail: \"${{ secrets.TOKEN.size() }}\" }]",
+      "errand.yaml:1:24 TOKEN", "recipe.yaml:1:30 TOKEN"),
   ])
   func `finds where a name is used`(_ sample: Case) {
     let folder = EditedFolder(sample.text)

@@ -96,6 +96,30 @@ import Testing
       "B_1",
       "errand.yaml:1: connections: { http: { baseURL: \"https://a.example\", token: \"${{ secrets.B_1 }}\" } }",
       "recipe.yaml:1: steps: [{ uses: http.get, with: { url: \"/${{ secrets.B_1.size() }}\" } }]"),
+    // Secrets that are named where no expression is evaluated.
+    Case(
+      "inputs: { t: { type: string, secret: true } }\non: [{ webhook: { verify: { token: { header: X-T, secret: [\"${{ secrets.¦A }}\", \"${{ secrets.B }}\"] } } } }]\nsteps: [{ wait: 1s }]\n"
+        + "%% a.test.yaml\nrecipe: recipe.yaml\nsecrets: { A: x }\ncases: [{ case: a, do: [{ run: { t: \"@secret:A\" } }] }]",
+      "C", "a.test.yaml:2: secrets: { C: x }",
+      "a.test.yaml:3: cases: [{ case: a, do: [{ run: { t: \"@secret:C\" } }] }]",
+      "recipe.yaml:2: on: [{ webhook: { verify: { token: { header: X-T, secret: [\"${{ secrets.C }}\", \"${{ secrets.B }}\"] } } } }]"
+    ),
+    // A test is followed by its form while its recipe has an error.
+    Case(
+      "steps:\n  - id: p\n    forEach: \"[1]\"\n    as: item\n    steps: [{ id: ¦ask, approve: { prompt: a } }]\n"
+        + "%% a.test.yaml\nrecipe: recipe.yaml\n"
+        + "cases: [{ case: a, do: [run, { approve: 'p[0]/ask', expect: { that: [\"steps['p[0]/ask'].attempts == 1\", has(steps.ask)] } }] }]",
+      "question",
+      "a.test.yaml:2: cases: [{ case: a, do: [run, { approve: 'p[0]/question', expect: { that: [\"steps['p[0]/question'].attempts == 1\", has(steps.question)] } }] }]",
+      "recipe.yaml:5:     steps: [{ id: question, approve: { prompt: a } }]"),
+    // The keys of what a test expects of outputs.
+    Case(
+      "steps:\n  - id: all\n    forEach: \"[1]\"\n    as: n\n    steps:\n      - { id: ¦book, uses: file.list, with: { folder: x } }\n"
+        + "outputs: { all: \"${{ steps.all }}\", other: { book: 1 } }\n%% a.test.yaml\nrecipe: recipe.yaml\n"
+        + "cases: [{ case: a, do: [{ run: {}, expect: { outputs: { all: [{ book: { entries: [] } }], other: { book: 1 } }, that: \"outputs.all[0].book.entries.size() == 0\" } }] }]",
+      "shelf",
+      "a.test.yaml:2: cases: [{ case: a, do: [{ run: {}, expect: { outputs: { all: [{ shelf: { entries: [] } }], other: { book: 1 } }, that: \"outputs.all[0].shelf.entries.size() == 0\" } }] }]",
+      "recipe.yaml:6:       - { id: shelf, uses: file.list, with: { folder: x } }"),
     Case(
       "steps: [{ id: s, call: shop.yaml }, { if: steps.s.size == 1, wait: 1s }]\n%% shop.yaml\nsteps: [{ wait: 1s }]\noutputs: { ¦size: 1 }\n"
         + "%% shop.test.yaml\nrecipe: shop.yaml\ncases: [{ case: a, do: [{ run: {}, expect: { outputs: { size: 1 }, that: outputs.size == 1 } }] }]",
@@ -140,6 +164,19 @@ import Testing
     Case(
       "steps: [{ let: { ¦a: 1 } }, { if: \"[1].map(b, a).size() > 0\", wait: 1s }]", "b",
       "'b' has another meaning where 'a' is read; choose another name"),
+    Case(
+      "steps: [{ let: { b: 1 } }, { forEach: \"[1]\", as: ¦item, wait: 1s }]", "b",
+      "'item' can't become 'b': recipe.yaml:1: 'b' is declared already; shadowing is not allowed, choose another name"),
+    Case(
+      "steps: [{ id: all, steps: [{ id: ¦book, uses: file.list, with: { folder: x } }] }, { fail: \"${{ nothing }}\" }]\n"
+        + "outputs: { all: \"${{ steps.all }}\" }\n%% a.test.yaml\nrecipe: recipe.yaml\n"
+        + "cases: [{ case: a, do: [{ run: {}, expect: { outputs: { all: { book: { entries: [] } } } } }] }]", "shelf",
+      "'book' can't be renamed while 'recipe.yaml' has errors: a.test.yaml:2 may name it too"),
+    Case(
+      "steps: [{ id: all, steps: [{ id: ¦book, uses: file.list, with: { folder: x } }] }, { fail: \"${{ nothing }}\" }]\n"
+        + "outputs: { all: \"${{ steps.all }}\" }\n%% a.test.yaml\nrecipe: recipe.yaml\n"
+        + "cases: [{ case: a, do: [{ run: {}, expect: { that: outputs.all.book.entries.size() == 1 } }] }]", "shelf",
+      "'book' can't be renamed while 'recipe.yaml' has errors: a.test.yaml:2 may name it too"),
     Case(
       "steps: [{ uses: http.get, with: { url: /a } }]\n"
         + "%% errand.yaml\nconnections: { ¦http: { baseURL: \"https://a.example\" } }", "shop",
