@@ -10,6 +10,8 @@ struct HighlightedTokens {
 
   init(_ tokens: [HighlightedToken], _ document: Document) {
     var end = 0
+    // In a long line, counting from its start for each token would take quadratic time.
+    var known = (offset: 0, position: last)
     for token in tokens.sorted(by: { $0.range.lowerBound < $1.range.lowerBound })
     where token.range.lowerBound >= end && token.range.upperBound <= document.source.bytes.count {
       guard let type = HighlightedToken.Kind.allCases.firstIndex(of: token.kind) else { continue }
@@ -18,8 +20,9 @@ struct HighlightedTokens {
       for part in document.source.bytes[token.range].split(whereSeparator: {
         $0 == ASCII.newline || $0 == ASCII.carriageReturn
       }) {
-        let start = document.positions.position(of: part.startIndex)
-        add(start, document.positions.position(of: part.endIndex).character - start.character, type)
+        let start = document.positions.position(of: part.startIndex, from: known)
+        known = (part.startIndex, start)
+        add(start, document.positions.position(of: part.endIndex, from: known).character - start.character, type)
       }
     }
   }

@@ -64,6 +64,21 @@ struct TextPositions: Sendable {
     return TextPosition(line: line, character: units)
   }
 
+  /// The same, counted from a place before it if that is in the same line.
+  func position(of offset: Int, from known: (offset: Int, position: TextPosition)) -> TextPosition {
+    let next = known.position.line + 1
+    guard offset >= known.offset, offset <= bytes.count, next >= lineStarts.count || offset < lineStarts[next] else {
+      return position(of: offset)
+    }
+    var (place, found) = known
+    while place < offset {
+      let (length, width) = character(startingWith: bytes[place])
+      found.character += width
+      place += length
+    }
+    return found
+  }
+
   private func isBreak(_ byte: UInt8) -> Bool { byte == ASCII.newline || byte == ASCII.carriageReturn }
 
   /// How many bytes a character takes, and how many code units; a byte that begins none counts as one.
