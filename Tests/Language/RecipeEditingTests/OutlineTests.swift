@@ -140,7 +140,8 @@ import Testing
       "variable run",
       "property id"),
     Case(
-      "a.test.yaml", "recipe: a.yaml\ncases: [{ case: a, do: [{ expect: { that: outputs.a == 1 } }] }]\n"),
+      "a.test.yaml", "recipe: a.yaml\ncases: [{ case: a, do: [{ expect: { that: outputs.a == 1 } }] }]\n",
+      "variable outputs", "property a", "number 1"),
     Case(
       "errand.yaml", "connections: { http: { token: \"${{ secrets.A }}\" } }", "variable secrets", "property A"),
   ])
