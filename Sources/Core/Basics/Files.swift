@@ -28,12 +28,13 @@ public enum Files {
   public static func write(
     _ bytes: [UInt8], to path: String, mode: mode_t = 0o644, isDurable: Bool = true
   ) throws(FileError) {
-    try write(bytes, to: path, mode: mode, owner: nil, isDurable: isDurable)
+    _ = try write(bytes, to: path, mode: mode, owner: nil, isDurable: isDurable)
   }
 
   private static func write(
-    _ bytes: [UInt8], to path: String, mode: mode_t, owner: (user: uid_t, group: gid_t)?, isDurable: Bool = true
-  ) throws(FileError) {
+    _ bytes: [UInt8], to path: String, mode: mode_t, owner: (user: uid_t, group: gid_t)?, isDurable: Bool = true,
+    if isWanted: () throws(FileError) -> Bool = { () throws(FileError) in true }
+  ) throws(FileError) -> Bool {
     let temporary = try Temporary(beside: path)
     if isDurable { Temporary.removeLeft(beside: path) }
     do throws(FileError) {
@@ -43,31 +44,42 @@ public enum Files {
       guard fchmod(temporary.file.number, mode) == 0, !isDurable || fsync(temporary.file.number) == 0 else {
         throw FileError(.write, path)
       }
+      // What takes long is over, so that hardly anything can come between this and the rename.
+      guard try isWanted() else {
+        unlink(temporary.name)
+        return false
+      }
       guard rename(temporary.name, path) == 0 else { throw FileError(.write, path) }
     } catch {
       unlink(temporary.name)
       throw error
     }
     if isDurable { try syncFolder(of: path) }
+    return true
   }
 
   /// Replaces what a file holds in one step, if it is still what was read; when this returns, the bytes survive power
   /// loss.
   ///
   /// The file keeps its mode and owner. Through a symbolic link the file is replaced that it leads to.
+  /// - Parameter isWritten: Called when the new bytes are on the disk and only the rename is left, so that tests can
+  ///   change the file meanwhile.
   /// - Returns: Whether the file held the old bytes and now holds the new ones.
   package static func replace(
-    _ old: [UInt8], with new: [UInt8], at path: String
+    _ old: [UInt8], with new: [UInt8], at path: String, isWritten: () -> Void = {}
   ) throws(FileError) -> Bool {
     guard let resolved = realpath(path, nil) else { throw FileError(.read, path) }
     defer { free(resolved) }
     let target = String(cString: resolved)
-    let file = try Descriptor.file(.read, target, O_RDONLY)
-    guard try file.readAll(target, limit: max(old.count + 1, 1 << 20)) == old else { return false }
+    func isUnchanged() throws(FileError) -> Bool { try read(target, limit: max(old.count + 1, 1 << 20)) == old }
+    guard try isUnchanged() else { return false }
     var status = stat()
-    guard fstat(file.number, &status) == 0 else { throw FileError(.read, path) }
-    try write(new, to: target, mode: status.st_mode & 0o7777, owner: (status.st_uid, status.st_gid))
-    return true
+    guard stat(target, &status) == 0 else { throw FileError(.read, path) }
+    return try write(new, to: target, mode: status.st_mode & 0o7777, owner: (status.st_uid, status.st_gid)) {
+      () throws(FileError) in
+      isWritten()
+      return try isUnchanged()
+    }
   }
 
   /// Makes the names in a file's folder survive power loss, as is needed after a file was created, renamed or removed.
@@ -184,7 +196,7 @@ private struct Temporary: ~Copyable {
   init(beside path: String) throws(FileError) {
     while true {
       let number = Temporary.serial.wrappingAdd(1, ordering: .relaxed).newValue
-      let name = "\(path).\(getpid())-\(number).new"
+      let name = "\(Temporary.beginning(beside: path))\(getpid())-\(number).new"
       do throws(FileError) {
         file = try Descriptor(.write, name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
         self.name = name
@@ -196,11 +208,20 @@ private struct Temporary: ~Copyable {
     }
   }
 
+  /// How the names of new files beside a path begin: with its own, as far as there is room for the rest.
+  private static func beginning(beside path: String) -> String {
+    let end = path.utf8.lastIndex(of: ASCII.slash).map { path.utf8.index(after: $0) } ?? path.startIndex
+    var name = path[end...]
+    while name.utf8.count > 200 { name.removeLast() }
+    return "\(path[..<end])\(name)."
+  }
+
   private static let serial = Atomic<Int>(0)
 
   /// Removes what writers of a path left that were killed: it is named as theirs, an hour old, and its process is gone.
   static func removeLeft(beside path: String) {
-    let (folder, base) = (Files.folder(of: path), path.split(separator: "/").last.map { "\($0)." } ?? "")
+    let folder = Files.folder(of: path)
+    let base = beginning(beside: path).split(separator: "/").last.map { String($0) } ?? ""
     guard let names = try? Files.list(folder) else { return }
     for name in names where name.hasPrefix(base) && name.hasSuffix(".new") {
       let parts = name.dropFirst(base.count).dropLast(4).split(separator: "-")

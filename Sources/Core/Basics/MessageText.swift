@@ -24,18 +24,27 @@ package struct MessageText: Hashable, Sendable {
   /// The same words without what they suggest, if that would be at fault as well.
   package func unless(_ isAtFault: Bool) -> MessageText { isAtFault ? MessageText(text) : self }
 
+  /// The same with what it suggests as something that only the author can choose.
+  package var tentative: MessageText {
+    MessageText(text, suggestions.map { Suggestion($0.title, $0.content, isTentative: true) })
+  }
+
+  /// The same, if something holds, with what it suggests as something that only the author can choose.
+  package func tentative(if isDoubtful: Bool) -> MessageText { isDoubtful ? tentative : self }
+
   /// The question whether a name was meant, which suggests to write that name.
-  ///
-  /// - Parameter word: What stands there, if the name is only the nearest to it and may be another.
-  package static func didYouMean(_ name: String, by word: String? = nil) -> MessageText {
-    MessageText(
-      "did you mean '\(name)'?",
-      [Suggestion("write '\(name)'", .text(name), isTentative: word?.isSurelyMeant(as: name) == false)])
+  package static func didYouMean(_ name: String) -> MessageText {
+    MessageText("did you mean '\(name)'?", [.text(name)])
+  }
+
+  /// The question whether a name was meant that is only the nearest to a word among some, so that another may be meant.
+  package static func didYouMean(_ name: String, by word: String, among names: some Sequence<String>) -> MessageText {
+    didYouMean(name).tentative(if: !word.isSurelyMeant(as: name, among: names))
   }
 
   /// The question whether the nearest of some names was meant; nil if none is near.
   package static func didYouMean(_ word: String, among names: some Sequence<String>) -> MessageText? {
-    word.nearest(among: names).map { didYouMean($0, by: word) }
+    word.nearest(among: names).map { didYouMean($0, by: word, among: names) }
   }
 }
 

@@ -29,11 +29,20 @@ extension String {
 extension String {
   /// Whether the nearest of some names is so near that hardly anything else was meant, rather than only likely.
   ///
-  /// Other capitals are no slip. A name of three scalars forgives one, and of ten or more one for each five.
-  package func isSurelyMeant(as name: String) -> Bool {
+  /// Other capitals are no slip. A name of three scalars forgives one, and of ten or more one for each five. Names with
+  /// other digits are of a series, in which each may be meant, and a name that takes one slip more may be meant as well.
+  package func isSurelyMeant(as name: String, among names: some Sequence<String>) -> Bool {
     let (left, right) = (Array(lowercased().unicodeScalars), Array(name.lowercased().unicodeScalars))
     let forgiven = left.count < 3 ? 0 : max(1, left.count / 5)
-    return slips(from: left, to: right, atMost: forgiven) != nil
+    func digits(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] { scalars.filter { $0.properties.numericType != nil } }
+    guard digits(left) == digits(right), let taken = slips(from: left, to: right, atMost: forgiven) else {
+      return false
+    }
+    let rival = taken == 0 ? 0 : min(taken + 1, max(taken, (left.count + 1) / 3))
+    return !names.contains { other in
+      !other.hasSameScalars(as: name)
+        && slips(from: left, to: Array(other.lowercased().unicodeScalars), atMost: rival) != nil
+    }
   }
 }
 

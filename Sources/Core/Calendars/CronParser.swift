@@ -47,6 +47,11 @@ struct CronParser {
     "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
   ]
 
+  private static let longNames = [
+    "JANUARY", "FEBRUARY", "MARCH", "APRIL", "MAY", "JUNE", "JULY", "AUGUST", "SEPTEMBER", "OCTOBER", "NOVEMBER",
+    "DECEMBER", "SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY",
+  ]
+
   mutating func parse() -> CronExpression? {
     var words = split(0..<bytes.count) { $0 == ASCII.space || $0 == ASCII.tab }.filter { !$0.isEmpty }
     guard let first = words.first else {
@@ -87,7 +92,10 @@ struct CronParser {
       guard let fields = CronParser.shorthands[name] else {
         let guess = name.nearest(among: CronParser.shorthands.keys)
         let hint =
-          guess.map { MessageText("did you mean '\($0)'?", [.code($0, for: range)]) }
+          guess.map {
+            MessageText("did you mean '\($0)'?", [.code($0, for: range)])
+              .tentative(if: !name.isSurelyMeant(as: $0, among: CronParser.shorthands.keys))
+          }
           ?? "there are \(CronParser.shorthands.keys.sorted().joined(separator: " "))"
         error("'\(word)' is unknown; \(hint)", range)
         return nil
@@ -219,7 +227,9 @@ struct CronParser {
         }
       hint = "'\(extra)' is not supported; \(replacement)"
     } else if let guess = word.nearest(among: field.names) ?? field.names.first(where: { upper.hasPrefix($0) }) {
-      hint = MessageText("did you mean '\(guess)'?", [.code(guess, for: range)])
+      // Three letters with one slip resemble several names; longer ones are those that people write out.
+      let isSure = upper.count > 3 && CronParser.longNames.contains { $0.hasPrefix(upper) && $0.hasPrefix(guess) }
+      hint = MessageText("did you mean '\(guess)'?", [.code(guess, for: range)]).tentative(if: !isSure)
     } else {
       hint = "write \(field.wanted)"
     }

@@ -99,6 +99,22 @@ package final class TimeZoneDatabase: Sendable {
       && parts.allSatisfy { ASCII.uppercase.contains($0.first ?? 0) }
   }
 
+  /// Whether a name hardly means another zone than the nearest: the city, if it is that, or one slip in its name.
+  private func isSurely(_ name: String, _ guess: String, among names: [String]) -> Bool {
+    func split(_ name: String) -> (region: String, city: String) {
+      let start = name.lastIndex(of: "/").map { name.index(after: $0) } ?? name.startIndex
+      return (name[..<start].lowercased(), String(name[start...]))
+    }
+    let (given, meant) = (split(name), split(guess))
+    if given.region.isEmpty, given.city.lowercased() == meant.city.lowercased() { return true }
+    if given.region == meant.region {
+      // The region says nothing about the city, so it makes no room for slips.
+      return given.city.isSurelyMeant(as: meant.city, among: names.map { split($0).city })
+    }
+    return given.city.lowercased() == meant.city.lowercased()
+      && given.region.isSurelyMeant(as: meant.region, among: names.map { split($0).region })
+  }
+
   private func unknown(_ name: String) -> TimeZoneError {
     let names = names()
     guard !names.isEmpty else {
@@ -112,6 +128,14 @@ package final class TimeZoneDatabase: Sendable {
         "'\(name)' isn't a time zone, and abbreviations have several meanings; write an IANA name such as 'Australia/Sydney'"
       )
     }
+    let unsigned = ["gmt", "utc"].contains(name.prefix(3).lowercased()) ? name.dropFirst(3) : ""
+    if let sign = unsigned.first, "+-".contains(sign), let hours = Int(unsigned.dropFirst()), (0...14).contains(hours) {
+      // `Etc/GMT+2` is two hours behind, not ahead.
+      let offset = "\(sign)\(hours < 10 ? "0" : "")\(hours):00"
+      return TimeZoneError(
+        .unknown,
+        MessageText("'\(name)' isn't a time zone; write '\(offset)'", [.text(offset)]).tentative)
+    }
     // People know the city.
     let city = name.lowercased()
     let guess =
@@ -121,7 +145,7 @@ package final class TimeZoneDatabase: Sendable {
     return TimeZoneError(
       .unknown,
       "'\(name.excerpt(64))' isn't a time zone; "
-        + (guess.map { .didYouMean($0, by: $0.lowercased().hasSuffix("/" + city) ? nil : name) }
+        + (guess.map { .didYouMean($0).tentative(if: !isSurely(name, $0, among: names)) }
           ?? "write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"))
   }
 }

@@ -18,6 +18,8 @@ struct QuoteAdvice {
   /// As far as this a line is looked at, so that a text of one long line costs no time.
   private static let farthest = 500
 
+  private static let quotes = ["'", "\"", "`", "“", "”", "„", "‘", "’", "‚", "«", "»", "‹", "›", "´"]
+
   private let source: Source
 
   init(_ source: Source) { self.source = source }
@@ -55,7 +57,13 @@ struct QuoteAdvice {
     guard !range.isEmpty, range.count < QuoteAdvice.farthest else { return generalAdvice }
     let quoted = QuoteAdvice.quoted(String(decoding: source.bytes[range], as: UTF8.self))
     let text = range.count > QuoteAdvice.longestQuoted ? generalAdvice.text : "quote the whole value: `\(quoted)`"
+    // A quote at an end is more likely to be one that lacks its other half than a part of the text.
+    let bytes = source.bytes[range]
+    let isHalf = QuoteAdvice.quotes.contains {
+      bytes.starts(with: $0.utf8) || bytes.reversed().starts(with: $0.utf8.reversed())
+    }
     return MessageText(text, [.edits("quote the whole value", [Diagnostic.Edit(range, quoted)])])
+      .tentative(if: isHalf)
   }
 
   /// A text that stands on one line in quotes that need no escapes.

@@ -25,7 +25,8 @@ struct SyntaxFault {
       return misplacedColon
     case "block sequence entries are not allowed in this context":
       return fault(
-        "a list cannot begin on the line of its key; put each `- ` on a line of its own, or \(valueAdvice)", 1)
+        "a list cannot begin on the line of its key; put each `- ` on a line of its own, or \(valueAdvice.tentative)", 1
+      )
     case "mapping keys are not allowed in this context":
       return fault("`? ` isn't allowed here; \(valueAdvice)", 1)
     case "found character that cannot start any token":
@@ -135,7 +136,9 @@ extension SyntaxFault {
       return fault("no key begins with \(quoted(error.offset)); quote the key", 1)
     }
     let advice = quoting.advice(for: value.range)
-    if let meaning = meaning(ofSignAt: start) { return fault("\(meaning); \(advice)", value.range) }
+    if let meaning = meaning(ofSignAt: start) {
+      return fault("\(meaning); \(advice.tentative(if: isReference(start)))", value.range)
+    }
     switch source.bytes[start] {
     case ASCII.apostrophe, ASCII.quote:
       return innerQuote ?? fault("a value that begins with a quote ends at the next one; \(advice)", value.range)
@@ -152,7 +155,13 @@ extension SyntaxFault {
   private var leftoverInFlow: Diagnostic {
     let start = error.context.hasPrefix("while scanning a") ? error.contextOffset : error.offset
     let meaning = meaning(ofSignAt: start) ?? "YAML cannot read this inside brackets"
-    return fault("\(meaning); \(entryAdvice)", start..<min(start + 1, source.bytes.count))
+    return fault(
+      "\(meaning); \(entryAdvice.tentative(if: isReference(start)))", start..<min(start + 1, source.bytes.count))
+  }
+
+  /// Whether an anchor, an alias or a tag may be meant by what begins here, rather than a text.
+  private func isReference(_ offset: Int) -> Bool {
+    offset < source.bytes.count && "&*!".utf8.contains(source.bytes[offset])
   }
 
   /// What a value cannot begin with unquoted, because it means something to YAML.
@@ -288,7 +297,12 @@ extension SyntaxFault {
     var end = source.lineEnd(after: quote)
     while end > quote + 1, isBlank(source.bytes[end - 1]) { end -= 1 }
     let sign = String(Unicode.Scalar(source.bytes[quote]))
-    return [.edits("add the closing quote", [Diagnostic.Edit(end..<end, sign)])]
+    // What follows a blank or a bracket may be outside of the quotes that are meant.
+    let rest = source.bytes[quote + 1..<max(quote + 1, end)]
+    let isAmbiguous = rest.contains { ",]}#".utf8.contains($0) }
+    return [
+      Suggestion("add the closing quote", .edits([Diagnostic.Edit(end..<end, sign)]), isTentative: isAmbiguous)
+    ]
   }
 
   /// To put a value that is in quotes of one kind into those of the other, where these need no escapes.
@@ -312,16 +326,18 @@ extension SyntaxFault {
   private var untabbed: Suggestion {
     let bytes = source.bytes
     var wanted = 2
+    var isBelow = lineAbove == nil
     if let above = lineAbove {
       var end = bytes[above].lastIndex { !isBlank($0) } ?? above.lowerBound
       if let comment = source.comment(in: above) { end = bytes[..<comment].lastIndex { !isBlank($0) } ?? end }
       wanted = column(above.lowerBound) + (bytes[above].starts(with: "- ".utf8) ? 2 : 0)
-      if bytes[end] == ASCII.colon { wanted += 2 }
+      if bytes[end] == ASCII.colon { (wanted, isBelow) = (wanted + 2, true) }
     }
     let start = source.lineStart(before: error.offset)
     let indentation = bytes[start...].prefix(while: isBlank)
     let tabs = indentation.count { $0 == ASCII.tab }
-    wanted -= indentation.prefix { $0 == ASCII.space }.count
+    let spaces = indentation.count { $0 == ASCII.space }
+    wanted -= spaces
     let perTab = tabs > 0 && wanted > 0 && wanted.isMultiple(of: tabs) ? wanted / tabs : 2
     var edits: [Diagnostic.Edit] = []
     var line = source.lineStart(before: error.offset)
@@ -333,7 +349,30 @@ extension SyntaxFault {
       guard let end = bytes[text...].firstIndex(of: ASCII.newline) else { break }
       line = end + 1
     }
-    return .edits("indent with spaces", edits)
+    // Any depth below a line that ends with a colon means the same; else a tab of another width may mean another map.
+    let landings = Set([2, 4, 8].map { spaces + tabs * $0 }).intersection(openColumns)
+    let isSure = isBelow || landings == [spaces + tabs * perTab]
+    return Suggestion("indent with spaces", .edits(edits), isTentative: !isSure)
+  }
+
+  /// The columns at which a key may follow the lines above.
+  private var openColumns: Set<Int> {
+    let bytes = source.bytes
+    var columns: Set<Int> = []
+    var least = Int.max
+    var end = source.lineStart(before: error.offset)
+    while end > 0, least > 0 {
+      let start = source.lineStart(before: end - 1)
+      var first = firstOnLine(start)
+      if first < end, !isBlankOrBreak(bytes[first]), bytes[first] != ASCII.hash, first - start < least {
+        least = first - start
+        let isItem = bytes[first...].starts(with: "- ".utf8)
+        if isItem { first += 2 }
+        columns.insert(first - start)
+      }
+      end = start
+    }
+    return columns
   }
 
   /// The byte at an offset, as messages show it.

@@ -213,7 +213,9 @@ extension TreeBuilder {
     // An anchor may stand before the tag.
     let start = bytes[properties.start...].firstIndex(of: UInt8(ascii: "!")) ?? properties.start
     let end = bytes[start...].firstIndex(where: isBlankOrBreak) ?? bytes.count
-    fail("`!` begins a tag in YAML, and only core tags such as `!!str` are known; \(advice(at: start))", start..<end)
+    fail(
+      "`!` begins a tag in YAML, and only core tags such as `!!str` are known; \(advice(at: start).tentative)",
+      start..<end)
     return .null
   }
 
@@ -334,7 +336,12 @@ extension TreeBuilder {
     let name = String(decoding: source.bytes[keyRange(second.key)], as: UTF8.self)
     let note = Diagnostic.Note("the first is here", at: Diagnostic.Location(source, keyRange(first.key)))
     func removal(_ what: String, _ member: ValueMap.Member) -> Suggestion? {
-      lines(of: member).map { .edits("remove \(what)", [Diagnostic.Edit($0, "")]) }
+      lines(of: member).map { lines in
+        // A comment there is lost, which may be why the line is there.
+        let isCommented = source.comment(in: lines) != nil
+        return Suggestion(
+          "remove \(what)", .edits([Diagnostic.Edit(lines, "")]), isTentative: isCommented)
+      }
     }
     // Which of two is meant to stay, only their author knows.
     let others = first.value == second.value ? nil : removal("the first one", first)
@@ -404,7 +411,8 @@ extension TreeBuilder {
   private mutating func alias(_ name: String, _ range: Range<Int>) {
     guard let anchor = anchors[name] else {
       fail(
-        "`*` begins an alias in YAML, but no anchor `&\(name)` comes before it; \(advice(at: range.lowerBound))", range
+        "`*` begins an alias in YAML, but no anchor `&\(name)` comes before it; \(advice(at: range.lowerBound).tentative)",
+        range
       )
       return attach(.null, range, height: 0)
     }
@@ -427,7 +435,7 @@ extension TreeBuilder {
   private mutating func warnIfUnused(_ anchor: Anchor) {
     if anchor.isUsed { return }
     warn(
-      "`&` begins an anchor in YAML, and no alias uses this one; remove it, or \(quoting.advice(at: anchor.range.lowerBound))",
+      "`&` begins an anchor in YAML, and no alias uses this one; remove it, or \(quoting.advice(at: anchor.range.lowerBound).tentative)",
       anchor.range)
   }
 }

@@ -232,7 +232,9 @@ struct Checker {
   }
 
   /// Wants a bool, and says how to get one.
-  mutating func expectBool(_ result: Result, _ syntax: Syntax, _ place: String) -> Bool {
+  ///
+  /// - Parameter isSide: Whether it is a side of `&&` or `||`, with which other languages give one of their sides.
+  mutating func expectBool(_ result: Result, _ syntax: Syntax, _ place: String, isSide: Bool = false) -> Bool {
     let (type, isSecret) = unsealed(result.type)
     switch type {
     case .bool, .dyn: break
@@ -247,7 +249,7 @@ struct Checker {
         switch type {
         case .string: suggestion("\(text) != ''", for: syntax, "; compare it, as in")
         case .choice(let options):
-          suggestion("\(text) == '\(options.first ?? "")'", for: syntax, "; compare it, as in")
+          suggestion("\(text) == '\(options.first ?? "")'", for: syntax, "; compare it, as in").tentative
         case .list, .map: suggestion("size(\(text)) > 0", for: syntax)
         case .int: suggestion("\(text) != 0", for: syntax, "; compare it, as in")
         case .uint: suggestion("\(text) != 0u", for: syntax, "; compare it, as in")
@@ -255,7 +257,8 @@ struct Checker {
         case .null: "; what may be null is compared with it, as in x == null"
         default: ""
         }
-      fault("\(place) is a bool, and this is \(show(type))\(fix)", syntax.range)
+      let isLiteral = if case .literal = syntax.kind { true } else { false }
+      fault("\(place) is a bool, and this is \(show(type))\(fix.tentative(if: isSide || isLiteral))", syntax.range)
     }
     return isSecret
   }
@@ -280,7 +283,7 @@ struct Checker {
     var decided: Facts?
     for operand in operands {
       let result = check(operand)
-      if expectBool(result, operand, "each side of `\(isAnd ? "&&" : "||")`") { isSecret = true }
+      if expectBool(result, operand, "each side of `\(isAnd ? "&&" : "||")`", isSide: true) { isSecret = true }
       nodes.append(result.node)
       let going = isAnd ? result.whenTrue : result.whenFalse
       let deciding = isAnd ? result.whenFalse : result.whenTrue

@@ -66,8 +66,9 @@ extension Checker {
     if let why = scope.absences[name] {
       return "there is no variable `\(name)`: \(suggestion(named: why, for: range))"
     }
-    if let near = name.nearest(among: locals.map(\.name) + scope.names) {
-      return "there is no variable `\(name)`\(guess(near, by: name, for: range))"
+    let names = locals.map(\.name) + scope.names
+    if let near = name.nearest(among: names) {
+      return "there is no variable `\(name)`\(guess(near, by: name, among: names, for: range))"
     }
     let known = scope.names.filter { !$0.utf8.contains(ASCII.dot) }.sorted { $0.precedesByScalars($1) }
     let list = known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
@@ -361,11 +362,12 @@ extension Checker {
         "\(whole): `\(step)` is the output itself; leave `.\(name)` out",
         [Suggestion("leave `.\(name)` out", .code("", operand.range.upperBound..<mark.upperBound))])
     }
-    if let near = name.nearest(among: object.fields.map(\.name)) {
+    let fields = object.fields.map(\.name)
+    if let near = name.nearest(among: fields) {
       let isWord = near.utf8.allSatisfy { isLetter($0) || isDigit($0) }
       let quote = syntax == nil ? String(decoding: text[mark].prefix(1), as: UTF8.self) : isWord ? "" : "`"
-      let word = "\(quote)\(name)\(quote)"
-      return "\(whole)\(guess("\(quote)\(near)\(quote)", by: word, shownAs: near, for: mark))"
+      let hint = guess("\(quote)\(near)\(quote)", by: nil, shownAs: near, for: mark)
+      return "\(whole)\(hint.tentative(if: !name.isSurelyMeant(as: near, among: fields)))"
     }
     guard !object.fields.isEmpty else { return "\(whole); it has no fields" }
     let names = object.fields.prefix(12).map(\.name).joined(separator: ", ")
@@ -473,7 +475,9 @@ extension Checker {
       if !inference.accepts(.int, key) {
         let hint: MessageText =
           switch key {
-          case .double, .uint: suggestion("int(\(source(index)))", for: index)
+          // The decimals are lost.
+          case .double: suggestion("int(\(source(index)))", for: index).tentative
+          case .uint: suggestion("int(\(source(index)))", for: index)
           case .string where wholeNumber(index) != nil:
             suggestion("\(source(operand))[\(wholeNumber(index) ?? 0)]", for: syntax)
           case .string, .choice:

@@ -31,7 +31,7 @@ extension Checker {
       let message =
         scope.functions.functions(named: "\(namespace).\(name)").isEmpty
         ? unknownIn(namespace, name, receiver, syntax)
-        : "there is no variable `\(other)`\(guess(namespace, by: other, shownAs: "\(namespace).\(name)(…)", for: receiver.range))"
+        : "there is no variable `\(other)`\(guess(namespace, by: other, among: Array(scope.functions.namespaces), shownAs: "\(namespace).\(name)(…)", for: receiver.range))"
       return faulty(message, receiver.range)
     }
     return resolve(name, scope.functions.methods(named: name), receiver: receiver, arguments, syntax)
@@ -53,7 +53,8 @@ extension Checker {
     let other = Checker.otherNames[name].flatMap { $0.split(separator: ".").last.map { String($0) } }
     let known = names.first { $0 == other } ?? Checker.otherMath[full]
     let near = (known ?? name.nearest(among: names)).map {
-      guess("\(prefix).\($0)", by: known == nil ? full : nil, for: part, in: syntax.range)
+      guess("\(prefix).\($0)", by: nil, for: part, in: syntax.range)
+        .tentative(if: known == nil && !name.isSurelyMeant(as: $0, among: names))
     }
     let list = names.sorted { $0.precedesByScalars($1) }.joined(separator: ", ")
     return "there is no function `\(full)`\(near ?? "; `\(prefix)` has \(list)")"
@@ -344,18 +345,21 @@ extension Checker {
         return suggest("\(number).0")
       }
       return suggest("double(\(text))")
-    case (.double, .uint), (.double, .string): return suggest("double(\(text))")
-    case (.int, .double), (.int, .uint), (.int, .string): return suggest("int(\(text))")
+    case (.double, .uint): return suggest("double(\(text))")
+    // Not each text is a number, and decimals would be lost.
+    case (.double, .string): return suggest("double(\(text))").tentative
+    case (.int, .uint): return suggest("int(\(text))")
+    case (.int, .double), (.int, .string): return suggest("int(\(text))").tentative
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool), (.string, .timestamp),
       (.string, .duration), (.string, .bytes):
       return suggest("string(\(text))")
-    case (.timestamp, .string): return suggest(timestamp(syntax))
+    case (.timestamp, .string): return suggest(timestamp(syntax)).tentative(if: isDate(syntax))
     case (.duration, .string): return suggest("duration(\(text))")
     case (.list(.dyn), let given) where given != .dyn: return suggest("[\(text)]", "; a list of one is")
     case (.list(let element), let given) where inference.finished(element) == inference.finished(given):
       return suggest("[\(text)]", "; a list of one is")
     case (.bool, .int): return suggest("\(text) != 0", "; compare it, as in")
-    case (.bool, .string): return suggest("\(text) == 'yes'", "; compare it, as in")
+    case (.bool, .string): return suggest("\(text) == 'yes'", "; compare it, as in").tentative
     default: return ""
     }
   }
@@ -403,9 +407,9 @@ extension Checker {
           + orGuess(other, suggestion("\(other)(\(([text] + texts).joined(separator: ", ")))", for: syntax))
       }
       let macros = Parser.macroForms.keys
-      let names = scope.functions.names(ofMethods: true)
+      let names = scope.functions.names(ofMethods: true) + macros
       let near =
-        name.nearest(among: names + macros).map { guess($0, by: name, for: syntax.mark, in: syntax.range) } ?? ""
+        name.nearest(among: names).map { guess($0, by: name, among: names, for: syntax.mark, in: syntax.range) } ?? ""
       return "there is no method `\(name)`\(near)"
     }
     if name == "now" {
@@ -422,15 +426,14 @@ extension Checker {
     if let form = Parser.macroForms[name] { return "\(name)() is written \(form)" }
     if let other = Checker.otherNames[name] {
       if other == "timestamp", let only = arguments.first, arguments.count == 1 {
-        return none + orGuess(other, suggestion(timestamp(only), for: syntax))
+        return none + orGuess(other, suggestion(timestamp(only), for: syntax).tentative(if: isDate(only)))
       }
       let plain = suggestion("\(other)(\(given))", for: syntax)
       return none + orGuess(other, plain.isEmpty ? suggestion("\(other)([\(given)])", for: syntax) : plain)
     }
+    let names = scope.functions.names(ofMethods: false)
     let near =
-      name.nearest(among: scope.functions.names(ofMethods: false)).map {
-        guess($0, by: name, for: syntax.mark, in: syntax.range)
-      } ?? ""
+      name.nearest(among: names).map { guess($0, by: name, among: names, for: syntax.mark, in: syntax.range) } ?? ""
     return "there is no function `\(name)`\(near)"
   }
 
@@ -450,7 +453,8 @@ extension Checker {
       for literal in literals {
         let text = literal.value.string ?? ""
         guard !options.contains(where: { $0.hasSameScalars(as: text) }) else { continue }
-        let near = text.nearest(among: options).map { guess(of: $0, by: text, for: literal.range) } ?? ""
+        let near =
+          text.nearest(among: options).map { guess(of: $0, by: text, among: options, for: literal.range) } ?? ""
         fault("'\(text)' is not \(wanted)\(near)", literal.range)
       }
       return

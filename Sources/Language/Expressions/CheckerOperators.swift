@@ -119,7 +119,8 @@ extension Checker {
         if case .int = type { return source(syntax) }
         return "int(\(source(syntax)))"
       }
-      let fix = suggestion("\(whole(types.0, left.syntax)) % \(whole(types.1, right.syntax))", for: syntax)
+      // The decimals are lost.
+      let fix = suggestion("\(whole(types.0, left.syntax)) % \(whole(types.1, right.syntax))", for: syntax).tentative
       return "`%` takes ints\(fix)"
     case (.remainder, .string, _):
       return head + suggestion("\(source(left.syntax)).format([\(source(right.syntax))])", for: syntax)
@@ -135,7 +136,9 @@ extension Checker {
       return head
         + suggestion("\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))", for: syntax)
     case (.add, .timestamp, .string):
-      return head + suggestion("string(\(source(left.syntax))) + \(source(right.syntax))", for: syntax)
+      return head
+        + suggestion("string(\(source(left.syntax))) + \(source(right.syntax))", for: syntax)
+        .tentative(if: !isSurelyText(right.syntax))
     case (.add, .list, _):
       let fix = suggestion(
         "\(source(left.syntax)) + [\(source(right.syntax))]", for: syntax, "; one item is added as a list:")
@@ -199,12 +202,27 @@ extension Checker {
       return rewrite(converted(left, to: "int"), source(right))
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool):
       // A text that is compared with a number is more likely to be a number that was read as a text.
-      if symbol == .add || symbol == nil { return rewrite(source(left), converted(right, to: "string")) }
+      if symbol == .add || symbol == nil {
+        return rewrite(source(left), converted(right, to: "string"))
+          .tentative(if: symbol == nil || !isSurelyText(left))
+      }
       return comparisonOfText(left, rightType, source(right), isLeft: true, in: syntax, symbol)
     case (.int, .string), (.uint, .string), (.double, .string), (.bool, .string):
-      if symbol == .add || symbol == nil { return rewrite(converted(left, to: "string"), source(right)) }
+      if symbol == .add || symbol == nil {
+        return rewrite(converted(left, to: "string"), source(right))
+          .tentative(if: symbol == nil || !isSurelyText(right))
+      }
       return comparisonOfText(right, leftType, source(left), isLeft: false, in: syntax, symbol)
     default: return ""
+    }
+  }
+
+  /// Whether a part is, or is joined with, a text that can't be meant as a number or a date.
+  private func isSurelyText(_ syntax: Syntax) -> Bool {
+    switch syntax.kind {
+    case .literal(let value): value.string.map { $0.unicodeScalars.contains { $0.properties.isAlphabetic } } ?? false
+    case .binary(.add, let left, let right): isSurelyText(left) || isSurelyText(right)
+    default: false
     }
   }
 
@@ -221,12 +239,15 @@ extension Checker {
         for: syntax)
     }
     var read = "\(inference.finished(type))(\(source(text)))"
+    var isRead = true
     if case .literal(let value) = text.kind, let string = value.string {
       guard Double(string) != nil || string == "true" || string == "false" else { return "" }
-      read = string
+      (read, isRead) = (string, false)
     }
+    // A text need not be a number, nor one without decimals.
     return suggestion(
-      isLeft ? "\(read) \(symbol.rawValue) \(other)" : "\(other) \(symbol.rawValue) \(read)", for: syntax)
+      isLeft ? "\(read) \(symbol.rawValue) \(other)" : "\(other) \(symbol.rawValue) \(read)", for: syntax
+    ).tentative(if: isRead)
   }
 
   private func isLiteralNumber(_ text: String) -> Bool {
@@ -272,8 +293,8 @@ extension Checker {
       let (low, middle) = (source(one), source(other))
       return "comparisons do not chain"
         + suggestion("\(low) \(before.rawValue) \(middle) && \(middle) \(symbol.rawValue) \(second)", for: syntax)
-    case (.timestamp, .string): return suggest(first, timestamp(right.syntax))
-    case (.string, .timestamp): return suggest(timestamp(left.syntax), second)
+    case (.timestamp, .string): return suggest(first, timestamp(right.syntax)).tentative(if: isDate(right.syntax))
+    case (.string, .timestamp): return suggest(timestamp(left.syntax), second).tentative(if: isDate(left.syntax))
     case (.duration, .string): return suggest(first, "duration(\(second))")
     case (.duration, .int), (.duration, .double):
       return head + "; a length of time is written duration('90m')"
@@ -321,7 +342,8 @@ extension Checker {
     return "timestamp(\(source(syntax)))"
   }
 
-  private func isDate(_ syntax: Syntax) -> Bool {
+  /// Whether a text is a day, of which only the author knows in which zone it begins.
+  func isDate(_ syntax: Syntax) -> Bool {
     guard case .literal(let value) = syntax.kind, let text = value.string else { return false }
     return text.utf8.count == 10 && Timestamp("\(text)T00:00:00Z") != nil
   }
@@ -372,7 +394,7 @@ extension Checker {
     guard case .choice(let options) = choice.type else { return }
     func look(_ value: Value, _ range: Range<Int>) {
       guard let text = value.string, !options.contains(where: { $0.hasSameScalars(as: text) }) else { return }
-      let near = text.nearest(among: options).map { guess(of: $0, by: text, for: range) }
+      let near = text.nearest(among: options).map { guess(of: $0, by: text, among: options, for: range) }
       let list: MessageText = options.count > 8 ? "" : "; it is \(ValueType.choice(options))"
       fault("`\(source(choice.syntax))` is never '\(text)'\(near ?? list)", range)
     }
@@ -434,6 +456,7 @@ extension Checker {
     default: return ""
     }
     return suggestion("\(function)(\(source(item.syntax)))", for: item.syntax, in: syntax)
+      .tentative(if: function == "int")
   }
 
   // MARK: Constants

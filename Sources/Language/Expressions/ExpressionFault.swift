@@ -19,6 +19,8 @@ package struct ExpressionFault: Hashable, Sendable {
   struct Fix: Hashable, Sendable {
     let code: String
     let range: Range<Int>
+    /// Whether something else may be meant as well.
+    var isTentative = false
   }
 
   package init(_ text: MessageText, at range: Range<Int>, severity: Diagnostic.Severity = .error) {

@@ -187,7 +187,14 @@ package struct Parser {
       return try checkDepth(Syntax(.invalid, range, depth: depth))
     }
     let text = "\(lexer.string(operand.range)).?\(name).orValue(\(lexer.string(right.range)))"
-    note("there is no `??`", at: mark, fix: ExpressionFault.Fix(code: text, range: range))
+    // `??` binds closer in some languages than a comparison.
+    let isDoubtful =
+      switch right.kind {
+      case .binary(let symbol, _, _): symbol.isRelation
+      case .and: true
+      default: false
+      }
+    note("there is no `??`", at: mark, fix: ExpressionFault.Fix(code: text, range: range, isTentative: isDoubtful))
     let optional = Syntax(.select(operand, name, isOptional: true), left.range, mark: left.mark, depth: depth)
     return try checkDepth(node(.method(optional, "orValue", [right]), range, mark: mark, over: depth))
   }
@@ -236,6 +243,7 @@ package struct Parser {
 
   /// The levels of relations (0), sums (1) and products (2).
   mutating func binary(_ level: Int) throws(Unreadable) -> Syntax {
+    if level == 0, isNotOperator { return try notRelation() }
     var left = level == 2 ? try unary() : try binary(level + 1)
     while let symbol = binaryOperator(level) {
       let mark = token.range
@@ -283,18 +291,47 @@ package struct Parser {
     }
   }
 
+  /// Whether the word `not` stands here as the operator of other languages, which it is only when an operand follows.
+  var isNotOperator: Bool {
+    guard isWord("not") else { return false }
+    var ahead = lexer
+    switch ahead.next().kind {
+    case .identifier, .not, .leftParenthesis: return true
+    default: return false
+    }
+  }
+
+  /// Reads `not` and what it negates: elsewhere a whole comparison, where `!` takes its first operand alone.
+  mutating func notRelation() throws(Unreadable) -> Syntax {
+    nesting += 1
+    defer { nesting -= 1 }
+    guard nesting <= Parser.depthLimit else { throw tooDeep(token.range) }
+    let mark = token.range
+    let place = faults.count
+    try advance()
+    let first = token.start
+    let operand = try binary(0)
+    var message: MessageText
+    if case .binary(_, let left, _) = operand.kind, left.range.lowerBound == operand.range.lowerBound {
+      let code = "!(\(lexer.string(operand.range)))"
+      message = MessageText("write `\(code)`", [.code(code, for: mark.lowerBound..<operand.range.upperBound)])
+    } else {
+      message = write("!", for: mark.lowerBound..<first)
+    }
+    message += " for `not`"
+    faults.insert(ExpressionFault(message, at: mark), at: place)
+    return try repeated(1, operand, start: mark.lowerBound) { .not($0) }
+  }
+
   mutating func unary() throws(Unreadable) -> Syntax {
     let start = token.start
     switch token.kind {
-    case .identifier where isWord("not"):
-      // `not` may be a name; it is the operator of other languages only when an operand follows.
+    case .identifier where isNotOperator:
+      nesting += 1
+      defer { nesting -= 1 }
+      guard nesting <= Parser.depthLimit else { throw tooDeep(token.range) }
       var ahead = lexer
-      let next = ahead.next()
-      switch next.kind {
-      case .identifier, .not, .leftParenthesis: break
-      default: return try postfix()
-      }
-      note("\(write("!", for: start..<next.start)) for `not`")
+      note("\(write("!", for: start..<ahead.next().start)) for `not`")
       try advance()
       let operand = try unary()
       return try repeated(1, operand, start: start) { .not($0) }

@@ -35,12 +35,14 @@ extension Checker {
   ///
   /// - Parameters:
   ///   - word: What stands there, if what was meant is only the nearest to it and may be another.
+  ///   - names: Among which it is the nearest.
   ///   - whole: What must check with it, if that is more than the part.
   func guess(
-    _ code: String, by word: String?, shownAs shown: String? = nil, for part: Range<Int>, in whole: Range<Int>? = nil
+    _ code: String, by word: String?, among names: [String] = [], shownAs shown: String? = nil, for part: Range<Int>,
+    in whole: Range<Int>? = nil
   ) -> MessageText {
     let isRight = isFix(code, for: part, in: whole ?? part)
-    let isTentative = word?.isSurelyMeant(as: code) == false
+    let isTentative = word?.isSurelyMeant(as: code, among: names) == false
     return MessageText(
       "; did you mean `\(shown ?? code)`?",
       isRight ? [Suggestion("write `\(code)`", .code(code, part), isTentative: isTentative)] : [])
@@ -56,7 +58,7 @@ extension Checker {
   }
 
   /// The question whether another text was meant by one that is written out.
-  func guess(of text: String, by word: String, for part: Range<Int>) -> MessageText {
+  func guess(of text: String, by word: String, among names: [String], for part: Range<Int>) -> MessageText {
     let quote = self.text[part].first == ASCII.quote ? "\"" : "'"
     let isPlain = !text.utf8.contains { $0 == ASCII.apostrophe || $0 == ASCII.quote || $0 == ASCII.backslash }
     return MessageText(
@@ -64,7 +66,8 @@ extension Checker {
       isPlain
         ? [
           Suggestion(
-            "write '\(text)'", .code("\(quote)\(text)\(quote)", part), isTentative: !word.isSurelyMeant(as: text))
+            "write '\(text)'", .code("\(quote)\(text)\(quote)", part),
+            isTentative: !word.isSurelyMeant(as: text, among: names))
         ] : [])
   }
 
@@ -92,7 +95,7 @@ extension Checker {
         return isFix(code, for: part, in: part)
       }
       fault.text = MessageText(fault.message, suggestions)
-      if let fix = fault.fix { fault.text += suggestion(fix.code, for: fix.range) }
+      if let fix = fault.fix { fault.text += suggestion(fix.code, for: fix.range).tentative(if: fix.isTentative) }
       fault.fix = nil
       return fault
     }

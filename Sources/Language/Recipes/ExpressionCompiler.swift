@@ -197,11 +197,14 @@ struct ExpressionCompiler {
   fileprivate func warnOfForeignExpressions(in value: Value, _ scope: Scope, isScript: Bool) {
     switch value.content {
     case .string(let text):
-      guard let found = scope.foreignExpression(in: text, isScript: isScript) else { return }
-      let written = String(decoding: Array(text.utf8)[found.range], as: UTF8.self)
-      findings.add(
-        "'\(written)' is sent as it is written; \(found.hint)",
-        at: placing(of: value).location(found.range) ?? findings.location(of: value), about: value, severity: .warning)
+      let bytes = Array(text.utf8)
+      for found in scope.foreignExpressions(in: text, isScript: isScript) {
+        let written = String(decoding: bytes[found.range], as: UTF8.self)
+        findings.add(
+          "'\(written)' is sent as it is written; \(found.hint)",
+          at: placing(of: value).location(found.range) ?? findings.location(of: value), about: value, severity: .warning
+        )
+      }
     case .list(let items): for item in items { warnOfForeignExpressions(in: item, scope, isScript: isScript) }
     case .map(let map):
       for member in map.members {

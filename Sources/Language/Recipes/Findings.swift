@@ -337,7 +337,12 @@ struct Fields {
           ?? (others.keys[name] == nil ? others.advice(name, member.value).map { MessageText($0) } : nil)
         let guess = known == nil ? others.keys[name] ?? name.nearest(among: names) : nil
         let end =
-          known ?? guess.map { .didYouMean($0, by: others.keys[name] == nil ? name : nil).unless(map[$0] != nil) }
+          known
+          ?? guess.map {
+            let question: MessageText =
+              others.keys[name] == nil ? .didYouMean($0, by: name, among: names) : .didYouMean($0)
+            return question.tentative(if: OtherNotations.doubtful.contains(name)).unless(map[$0] != nil)
+          }
           ?? hint.map { MessageText($0) }
           ?? "it takes \(names.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)

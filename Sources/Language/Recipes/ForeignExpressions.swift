@@ -8,10 +8,14 @@ import Expressions
 // `now`, and the variables that every shell has. In a script all of the latter is the shell's.
 
 extension Scope {
-  /// The first part of a text that is an expression elsewhere, as a range of its UTF-8, and what it is here.
+  /// The parts of a text that are expressions elsewhere, as ranges of its UTF-8, and what they are here.
+  ///
+  /// Only with all of them written as here, the text is what is meant.
   ///
   /// - Parameter isScript: Whether a shell expands the text.
-  func foreignExpression(in text: String, isScript: Bool) -> (range: Range<Int>, hint: MessageText)? {
+  func foreignExpressions(in text: String, isScript: Bool) -> [(range: Range<Int>, hint: MessageText)] {
+    var found: [(range: Range<Int>, hint: MessageText)] = []
+    var others = 0
     let bytes = Array(text.utf8)
     var start = bytes.startIndex
     while start < bytes.endIndex {
@@ -27,6 +31,7 @@ extension Scope {
         start += 1
         continue
       }
+      let first = start
       start += opening.utf8.count
       let inner = bytes[start...]
       let blanks = closing.isEmpty ? 0 : inner.prefix { $0 == ASCII.space }.count
@@ -35,21 +40,31 @@ extension Scope {
       while path.last == ASCII.dot { path.removeLast() }
       let end = bytes[path.endIndex...].drop { !closing.isEmpty && $0 == ASCII.space }
       let name = String(decoding: path, as: UTF8.self)
-      let range = start - opening.utf8.count..<end.startIndex + closing.utf8.count
+      if opening == "{{" { others += 1 }
       guard end.starts(with: closing.utf8) else { continue }
+      // With a gap behind it, a `$` belongs to the braces as well.
+      let blank = bytes[..<first].lastIndex { $0 != ASCII.space } ?? first
+      let isApart = opening == "{{" && blank < first - 1 && bytes[blank] == ASCII.dollar
+      let range = (isApart ? blank : first)..<end.startIndex + closing.utf8.count
       let isBareKnown = opening == "{{" || !isScript && (name == "now" || opening == "${" && blanks > 0)
       func write(_ path: String) -> MessageText {
         MessageText("an expression is written ${{ \(path) }}", [.code("${{ \(path) }}", for: range)])
       }
-      if isKnown(name, isBareKnown: isBareKnown) { return (range, write(name)) }
+      if isKnown(name, isBareKnown: isBareKnown) {
+        found.append((range, write(name)))
+        continue
+      }
       guard !isScript else { continue }
       let input = opening == "{{" ? name : name.lowercased()
       if opening == "{{" || name == name.uppercased(), isKnown("inputs.\(input)", isBareKnown: false) {
-        return (range, write("inputs.\(input)"))
+        found.append((range, write("inputs.\(input)")))
+      } else if opening != "{{", shellVariables.contains(name) {
+        found.append((range, "variables of a shell aren't expanded here"))
       }
-      if opening != "{{", shellVariables.contains(name) { return (range, "variables of a shell aren't expanded here") }
     }
-    return nil
+    others -= found.count { bytes[$0.range.upperBound - 2..<$0.range.upperBound].elementsEqual("}}".utf8) }
+    let isWhole = others == 0 && found.count <= mostForeign
+    return found.prefix(mostForeign).map { ($0.range, $0.hint.tentative(if: !isWhole)) }
   }
 
   /// Whether a path leads to something.
@@ -61,6 +76,9 @@ extension Scope {
     return if case .object(let object) = type { object[parts[1]] != nil } else { true }
   }
 }
+
+/// In how many places one text is faulted.
+private let mostForeign = 20
 
 /// The variables that every shell has.
 private let shellVariables = ["HOME", "USER", "PATH", "PWD", "TMPDIR", "HOSTNAME", "SHELL", "LOGNAME"]

@@ -74,7 +74,7 @@ extension Recipe.Input {
         // The input that was probably meant is not missing as well.
         if let guess { named.insert(guess) }
         let question = guess.map { guess in
-          MessageText.didYouMean(guess, by: name).unless(given.contains { $0.name == guess })
+          MessageText.didYouMean(guess, by: name, among: names).unless(given.contains { $0.name == guess })
         }
         let message: MessageText = "\(what) has no input '\(name)'; \(question ?? known)"
         faults.append((name, Diagnostic(message)))

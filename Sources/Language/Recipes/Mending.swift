@@ -21,6 +21,8 @@ package struct Mending {
   private static let mostRounds = 10
   /// How often fixes that bring faults to light may follow one another.
   private static let deepest = 4
+  /// The same while YAML can't read the text, of which it tells one fault at a time.
+  private static let deepestUnread = 100
   /// How often a text is checked at most; a hostile one could make every fix bring others.
   private static let mostChecks = 400
 
@@ -67,13 +69,18 @@ package struct Mending {
       Mending.counts(result.faults).allSatisfy { $0.value <= allowed[$0.key, default: 0] }
     }
     if isGood(result) { return result }
-    guard let depth, depth < Mending.deepest else { return nil }
-    result.mend(check, depth: depth + 1, &checksLeft)
+    guard let depth, depth < (result.isReadable ? Mending.deepest : Mending.deepestUnread) else { return nil }
+    // What comes to light once YAML can read the text is counted anew.
+    let next = result.isReadable && !isReadable ? 0 : depth + 1
+    result.mend(check, depth: next, &checksLeft)
     return isGood(result) || result.isReadable && !isReadable ? result : nil
   }
 
+  /// Whether the text holds what messages show as `•••`, which are about a text without it.
+  package var holdsSecret: Bool { faults.contains { $0.location.map { $0.source.bytes != text } ?? false } }
+
   /// Whether YAML can read the text, so that its faults are those of a recipe.
-  private var isReadable: Bool { (try? YAMLReader.read(Source(name: "", bytes: text))) != nil }
+  package var isReadable: Bool { (try? YAMLReader.read(Source(name: "", bytes: text))) != nil }
 
   /// The faults whose fixes change different parts of the text.
   private static func apart(_ faults: [Diagnostic]) -> [Diagnostic] {

@@ -99,6 +99,9 @@ struct OtherNotations: Sendable {
     }
   }
 
+  /// Keys whose values mean something else here: a condition alone, and a count of attempts without the first.
+  static let doubtful: Set = ["until", "retries"]
+
   static let step = OtherNotations(keys: [
     "on": "connection", "then": "steps", "try": "steps", "block": "steps", "catch": "onError", "except": "onError",
     "rescue": "onError", "on_error": "onError", "on_failure": "onError", "retries": "retry", "action": "uses",

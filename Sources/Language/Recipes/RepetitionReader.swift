@@ -281,7 +281,9 @@ struct RepetitionReader {
     return map.members.compactMap { member in
       let name = member.key.plainText
       guard names.contains(where: { $0.hasSameScalars(as: name) }) else {
-        let guess = name.nearest(among: names).map { MessageText.didYouMean($0, by: name).unless(map[$0] != nil) }
+        let guess = name.nearest(among: names).map {
+          MessageText.didYouMean($0, by: name, among: names).unless(map[$0] != nil)
+        }
         let list: MessageText =
           names.isEmpty ? "add 'carry' with its first value" : "'carry' has \(names.joined(separator: ", "))"
         findings.error("'carry' has no '\(name)'; \(guess ?? list)", at: member.key)

@@ -255,7 +255,7 @@ struct ShapeReader {
         let advice: MessageText =
           nested
           ? "write \(parts[0]): \(nesting)"
-          : guess.map { .didYouMean($0, by: field.name) }
+          : guess.map { .didYouMean($0, by: field.name, among: names) }
             ?? (names.count == 1
               ? "its open field is \(names[0]): write \(names[0]): { \(field.name): … }"
               : "its open fields are \(names.joined(separator: ", "))")

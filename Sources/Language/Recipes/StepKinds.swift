@@ -90,7 +90,10 @@ extension StepReader {
     let plugin = environment.catalog.plugin(String(name.prefix { $0 != "." }))
     let guess =
       (environment.catalog.actionIDs.first { $0.hasSuffix(".\(name)") } ?? environment.catalog.nearestAction(to: name))
-      .map { MessageText.didYouMean($0, by: $0.hasSuffix(".\(name)") ? nil : name) }
+      .map {
+        $0.hasSuffix(".\(name)")
+          ? MessageText.didYouMean($0) : .didYouMean($0, by: name, among: environment.catalog.actionIDs)
+      }
       ?? plugin.map { "'\($0.name)' has \($0.actions.map(\.id).joined(separator: ", "))" }
       ?? (name.contains("/") ? "actions of other systems aren't there; 'errand actions' lists ours" : nil)
     findings.error("no action is named '\(name)'; \(guess ?? "'errand actions' lists them all")", at: value)

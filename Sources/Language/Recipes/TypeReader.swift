@@ -69,7 +69,10 @@ struct TypeReader {
 
   /// What to write instead of a text that isn't a type.
   private func advice(on text: Substring, isOptional: Bool, _ depth: Int) -> MessageText {
-    if parse(text, depth: 0) != nil { return MessageText("\(absence); write '\(text)'", [.text(String(text))]) }
+    if parse(text, depth: 0) != nil {
+      // The `?` may mean that the value may be left out.
+      return MessageText("\(absence); write '\(text)'", [.text(String(text))]).tentative(if: !text.hasSuffix("?"))
+    }
     if text.hasPrefix("{") { return "a mapping is written without quotes, such as { name: string }" }
     if text.contains("{") {
       return "a list of objects is written as a list without quotes, such as [{ name: string, note: string? }]"
@@ -80,7 +83,22 @@ struct TypeReader {
       return MessageText(text.inside("choice")?.objectionAsChoices ?? TypeReader.list)
     }
     let mark = depth > 0 && (isOptional || meant.hasSuffix("?")) ? "?" : ""
-    return .didYouMean(bare + mark)
+    return .didYouMean(bare + mark).tentative(if: !TypeReader.isSure(text, as: bare))
+  }
+
+  /// Whether a text of another language hardly stands for another type than one.
+  private static func isSure(_ text: Substring, as meant: String) -> Bool {
+    let parts = text.lowercased().split { !$0.isLetter }.map { String($0) }
+    // `array<int>` says it all, and so do the words of a choice.
+    if meant.hasPrefix("choice(") { return parts.count > 1 }
+    let isWhole = parts.count == 1 || !doubtful.contains(parts.last ?? "")
+    return isWhole && !(parts.count == 1 && doubtful.contains(parts[0]))
+      && parts.allSatisfy { part in
+        guard otherNames[part] == nil, !generics.contains(part), let near = part.nearest(among: words) else {
+          return true
+        }
+        return part.isSurelyMeant(as: near, among: words)
+      }
   }
 
   /// The type that a text of another language stands for.
@@ -141,6 +159,9 @@ struct TypeReader {
     "object": "map(string, string)", "dict": "map(string, string)", "any": "dyn", "json": "dyn", "bigint": "int",
     "long": "int", "decimal": "double", "uuid": "string", "varchar": "string", "instant": "timestamp",
   ]
+  /// Those of them that say less than a type does, so that the rest is a guess.
+  private static let doubtful: Set = ["array", "enum", "object", "dict", "time"]
+  private static let generics: Set = ["list", "map", "of", "set", "record", "optional", "nullable", "maybe"]
   private static let words = [
     "int", "double", "bool", "string", "date", "bytes", "timestamp", "duration", "dyn", "list(string)",
   ]

@@ -87,7 +87,8 @@ private struct FieldCheck {
         ["body", "data", "payload", "content"].contains(name) && bodies.allSatisfy(names.contains)
         ? "write json: for a value, text: for a text, or form: for a web form" : nil
       let guess = name.nearest(among: names)
-      let hint = body ?? guess.map { .didYouMean($0, by: name).unless(map.has($0)) } ?? MessageText(list)
+      let hint =
+        body ?? guess.map { .didYouMean($0, by: name, among: names).unless(map.has($0)) } ?? MessageText(list)
       return fault("'\(path)' has no field '\(name)'; \(hint)", at: member.key)
     }
     if !field.name.hasSameScalars(as: name) {

@@ -63,15 +63,15 @@ extension LanguageServer {
     if isWanted(CodeActionKind.quickFix) {
       for fault in faults where fault.touches(range) {
         let shown = Value.list([report(fault, document)])
-        for (index, fix) in fault.fixes.enumerated() {
+        for fix in fault.fixes {
           actions.append(
             action(
               fix.title, CodeActionKind.quickFix, fix.edits, document,
-              ["diagnostics": shown, "isPreferred": .bool(index == 0)]))
+              ["diagnostics": shown, "isPreferred": .bool(fix == fault.certainFix)]))
         }
       }
     }
-    let fixes = Self.compatible(faults.compactMap(\.fixes.first))
+    let fixes = Self.compatible(faults.compactMap(\.certainFix))
     // Among all actions it says something new only if it mends more than one fault.
     if isWanted(CodeActionKind.fixAll), fixes.count > (only == nil ? 1 : 0) {
       let title = fixes.count == 1 ? "mend 1 fault" : "mend \(fixes.count) faults"

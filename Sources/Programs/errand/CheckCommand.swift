@@ -30,12 +30,12 @@ extension Dispatch {
     let workspace = try workspace(besides: given.first)
     let paths = try workspace.recipeFiles(of: given, hasTests: true)
     let secrets = workspace.secretSources()
-    let (mended, problems) = mends ? mend(paths, workspace) : ([:], [])
-    var found = problems
+    let mended = mends ? mend(paths, workspace) : MendedFiles()
+    var found = mended.problems
     var recipes: [Recipe?] = []
     var isMissing = false
     for path in paths {
-      let environment = workspace.environmentOfChecks(of: path, with: mended)
+      let environment = workspace.environmentOfChecks(of: path, with: mended.texts)
       do throws(FileError) {
         let source = try environment.read(path)
         if RecipeTestFile.isName(path) {
@@ -57,7 +57,7 @@ extension Dispatch {
     if given.isEmpty || given.contains(where: Workspace.isFolder), let fault = workspace.failureRecipeFault {
       found.append(fault)
     }
-    if mends { for index in found.indices { found[index].explainUnappliedFixes() } }
+    if mends { for index in found.indices { found[index].explainUnappliedFixes(of: mended) } }
     let faults = Diagnostics(found)
     show(faults, of: paths.count { !RecipeTestFile.isName($0) }, nothing)
     return (faults, !faults.hasErrors ? nil : isMissing && paths.count == 1 ? .noInput : .invalid)
@@ -108,7 +108,7 @@ extension Dispatch {
         result["locations"] = .list([
           .object([
             "physicalLocation": .object([
-              "artifactLocation": .object(["uri": .string(location.source.name)]),
+              "artifactLocation": .object(["uri": .string(location.source.name.asURIPath)]),
               "region": .object(["startLine": .int(start.line), "startColumn": .int(start.column)]),
             ])
           ])

@@ -2,49 +2,72 @@ import Agent
 import AgentRuntime
 import Basics
 import CommandLineParser
+import Glibc
 import Recipes
 
 extension Dispatch {
   /// Applies the fixes that leave no doubt to recipes and tests, and shows them as a diff.
   ///
   /// - Returns: The texts that files have or, if nothing may be written, would have; and why files weren't written.
-  func mend(_ paths: [String], _ workspace: Workspace) -> (texts: [String: Source], problems: [Diagnostic]) {
+  func mend(_ paths: [String], _ workspace: Workspace) -> MendedFiles {
     let isTrial = parsed["dry-run"].isGiven
-    var texts: [String: Source] = [:]
-    var problems: [Diagnostic] = []
-    var count = 0
+    var result = MendedFiles()
+    var (fixCount, fileCount) = (0, 0)
+    /// What was read of each file, by its path without links, because one may be named twice.
+    var known: [String: [UInt8]] = [:]
     // A test is checked against its recipe.
     let (tests, recipes) = (paths.filter(RecipeTestFile.isName), paths.filter { !RecipeTestFile.isName($0) })
     for path in recipes + tests {
-      let environment = workspace.environmentOfChecks(of: path, with: texts)
+      let place = Dispatch.realPath(path) ?? path
+      if let text = known[place] {
+        result.texts[path] = Source(name: path, bytes: text)
+        continue
+      }
+      let environment = workspace.environmentOfChecks(of: path, with: result.texts)
       // What can't be read is told where it is checked.
       guard let source = try? environment.read(path) else { continue }
+      // A pipe can't be read again.
+      (result.texts[path], known[place]) = (source, source.bytes)
       let mending = Mending(source.bytes) { Dispatch.faults(of: Source(name: path, bytes: $0), in: environment) }
       guard mending.text != source.bytes else { continue }
       if !isTrial {
         do throws(FileError) {
           guard try Files.replace(source.bytes, with: mending.text, at: path) else {
-            problems.append(Diagnostic("'\(path)' has changed while it was checked, so nothing is written to it"))
+            result.problems.append(
+              Diagnostic("'\(path)' has changed while it was checked, so nothing is written to it"))
+            result.unwritten.insert(path)
             continue
           }
         } catch {
-          problems.append(Diagnostic("\(error)"))
+          result.problems.append(Diagnostic("\(error)"))
+          result.unwritten.insert(path)
           continue
         }
       }
-      texts[path] = Source(name: path, bytes: mending.text)
-      count += mending.applied.count
+      (result.texts[path], known[place]) = (Source(name: path, bytes: mending.text), mending.text)
+      fixCount += mending.applied.count
+      fileCount += 1
+      if mending.holdsSecret {
+        console.say("'\(path)' holds what messages don't show, so its changes aren't shown")
+        continue
+      }
       let isText = parsed["format"].text ?? "text" == "text"
-      let diff = UnifiedDiff(source.bytes, mending.text, path: path)
+      let diff = UnifiedDiff(source.bytes, mending.text, path: path, context: mending.isReadable ? 3 : 0)
         .rendered(colour: isText ? console.colourOut : console.colourError)
       if isText { console.out(diff) } else { console.error(diff) }
     }
-    if !texts.isEmpty {
-      let fixes = count == 1 ? "1 fix" : "\(count) fixes"
-      let files = texts.count == 1 ? "1 file" : "\(texts.count) files"
+    if fileCount > 0 {
+      let fixes = fixCount == 1 ? "1 fix" : "\(fixCount) fixes"
+      let files = fileCount == 1 ? "1 file" : "\(fileCount) files"
       console.say(isTrial ? "\(fixes) would change \(files)" : "\(fixes) changed \(files)")
     }
-    return (texts, problems)
+    return result
+  }
+
+  private static func realPath(_ path: String) -> String? {
+    guard let resolved = realpath(path, nil) else { return nil }
+    defer { free(resolved) }
+    return String(cString: resolved)
   }
 
   /// What is at fault in the text of a recipe or a test itself.
@@ -56,17 +79,31 @@ extension Dispatch {
   }
 }
 
+/// What `errand check --fix` has made of files.
+struct MendedFiles {
+  /// The texts that were checked, as they are now or, if nothing may be written, would be.
+  var texts: [String: Source] = [:]
+  /// Files that have fixes, but couldn't be written.
+  var unwritten: Set<String> = []
+  /// Why they couldn't be.
+  var problems: [Diagnostic] = []
+}
+
 extension Diagnostic {
   /// Says why `--fix` has left what it has fixes for.
-  mutating func explainUnappliedFixes() {
+  mutating func explainUnappliedFixes(of files: MendedFiles) {
     guard let first = fixes.first else { return }
     let reason =
       if fixes.count > 1 {
         "several fixes are as likely: \(fixes.map(\.title).joined(separator: "; "))"
       } else if first.isTentative {
         "only you can tell whether this is meant: \(first.title)"
+      } else if let name = location?.source.name, files.unwritten.contains(name) {
+        "the file could not be written: \(first.title)"
+      } else if let name = location?.source.name, files.texts[name] == nil {
+        "only the files that were named are changed: \(first.title)"
       } else {
-        "something else would be at fault with this: \(first.title)"
+        "other faults would show with this: \(first.title)"
       }
     notes.append(Note("not fixed, because \(reason)"))
   }
@@ -102,7 +139,7 @@ extension Diagnostic.Fix {
       "description": .object(["text": .string(title)]),
       "artifactChanges": .list([
         .object([
-          "artifactLocation": .object(["uri": .string(source.name)]), "replacements": .list(replacements),
+          "artifactLocation": .object(["uri": .string(source.name.asURIPath)]), "replacements": .list(replacements),
         ])
       ]),
     ])
@@ -117,5 +154,22 @@ extension Diagnostic.Edit {
       ("startLine", .int(start.line)), ("startColumn", .int(start.column)), ("endLine", .int(end.line)),
       ("endColumn", .int(end.column)),
     ])
+  }
+}
+
+extension String {
+  /// The path as a part of a URI (RFC 3986, section 3.3).
+  var asURIPath: String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var text: [UInt8] = []
+    for byte in utf8 {
+      switch byte {
+      case ASCII.digits, ASCII.uppercase, ASCII.lowercase, ASCII.slash, ASCII.minus, ASCII.dot, ASCII.underscore,
+        UInt8(ascii: "~"):
+        text.append(byte)
+      default: text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 }

@@ -1,6 +1,6 @@
 import Basics
 
-/// The lines in which two texts differ, in the unified format of POSIX diff, with three lines around them.
+/// The lines in which two texts differ, in the unified format of POSIX diff, with some lines around them.
 struct UnifiedDiff {
   /// A line, with its break; the last may have none.
   private struct Line {
@@ -9,12 +9,13 @@ struct UnifiedDiff {
     let bytes: ArraySlice<UInt8>
   }
 
-  private static let context = 3
-
+  /// How many lines are shown before and behind a change.
+  private let context: Int
   private let path: String
   private var lines: [Line] = []
 
-  init(_ old: [UInt8], _ new: [UInt8], path: String) {
+  init(_ old: [UInt8], _ new: [UInt8], path: String, context: Int = 3) {
+    self.context = context
     self.path = path
     let (oldLines, newLines) = (UnifiedDiff.lines(of: old), UnifiedDiff.lines(of: new))
     let difference = newLines.difference(from: oldLines)
@@ -58,16 +59,16 @@ struct UnifiedDiff {
     let changes = lines.indices.filter { lines[$0].sign != " " }
     guard let first = changes.first else { return "" }
     var hunks: [Range<Int>] = []
-    var start = max(0, first - UnifiedDiff.context)
+    var start = max(0, first - context)
     var end = first
     for change in changes {
-      if change - end > 2 * UnifiedDiff.context {
-        hunks.append(start..<min(lines.count, end + 1 + UnifiedDiff.context))
-        start = change - UnifiedDiff.context
+      if change - end > 2 * context {
+        hunks.append(start..<min(lines.count, end + 1 + context))
+        start = change - context
       }
       end = change
     }
-    hunks.append(start..<min(lines.count, end + 1 + UnifiedDiff.context))
+    hunks.append(start..<min(lines.count, end + 1 + context))
     var text = [Style.bold.applied(to: "--- \(path.safe)", colour), Style.bold.applied(to: "+++ \(path.safe)", colour)]
     for hunk in hunks { text += rendered(hunk, colour: colour) }
     return text.joined(separator: "\n")

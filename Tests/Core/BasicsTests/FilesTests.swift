@@ -24,6 +24,20 @@ import Testing
     #expect(status.st_mode & 0o7777 == 0o600)
   }
 
+  @Test func `replaces what was read, and nothing that was written meanwhile`() throws {
+    let path = "\(folder)/\(String(repeating: "n", count: 250))"
+    try Files.write([1], to: path)
+    let isReplaced = try Files.replace([1], with: [2], at: path)
+    #expect(isReplaced)
+    let isOld = try Files.replace([1], with: [3], at: path)
+    #expect(!isOld)
+    // An editor saves while the new bytes are synced.
+    let isKept = try Files.replace([2], with: [3], at: path) { try? Files.write([9], to: path) }
+    #expect(!isKept)
+    #expect(try Files.read(path) == [9])
+    #expect(try Files.list(folder).count == 1)
+  }
+
   @Test func `leaves the old file and no other when it cannot replace it`() throws {
     // A folder that is not empty cannot be renamed over.
     let path = folder + "/taken"

@@ -19,6 +19,23 @@ import Testing
   }
 
   @Test(arguments: [
+    ("sumary", "summary", ["summary", "steps"], true),
+    ("foreach", "forEach", ["forEach", "for"], true),
+    ("mark3", "mark1", ["mark1", "mark2"], false),
+    ("mark3", "mark1", ["mark1"], false),
+    ("mark", "mark1", ["mark1"], false),
+    ("bat", "bad", ["cat", "bad"], false),
+    ("clour", "colour", ["colour", "closer"], false),
+    ("clour", "colour", ["colour", "summary"], true),
+    ("lastName", "familyName", ["familyName"], false),
+  ])
+  func `knows when hardly anything else was meant`(
+    _ typed: String, _ guess: String, _ candidates: [String], _ isSure: Bool
+  ) {
+    #expect(typed.isSurelyMeant(as: guess, among: candidates) == isSure)
+  }
+
+  @Test(arguments: [
     ("", ["a"]), ("x", ["y"]), ("ab", ["cd"]), ("steps", ["name", "id"]), ("key", []), ("markbook", ["timetable"]),
     (String(repeating: "a", count: 10_000), [String(repeating: "a", count: 10_001)]),
   ])

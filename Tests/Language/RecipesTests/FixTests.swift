@@ -134,7 +134,15 @@ import Testing
     ("- if: ${{ now > now\n  wait: 1s", "- if: ${{ now > now }}\n  wait: 1s"),
     ("- if: now ≥ now\n  wait: 1s", "- if: now >= now\n  wait: 1s"),
     ("- if: run.id == “a”\n  wait: 1s", "- if: run.id == 'a'\n  wait: 1s"),
-    ("- let: { a: \"${{ 1 + '2' }}\" }", "- let: { a: \"${{ '1' + '2' }}\" }"),
+    ("- let: { a: \"${{ 1 + ' day' }}\" }", "- let: { a: \"${{ '1' + ' day' }}\" }"),
+    ("- if: not run.id == 'a'\n  wait: 1s", "- if: \"!(run.id == 'a')\"\n  wait: 1s"),
+    ("- if: not run.id in ['a']\n  wait: 1s", "- if: \"!(run.id in ['a'])\"\n  wait: 1s"),
+    (
+      "- let:\n    a: \"{{ run.id }}: {{ run.id }}, {{ run.id }}\"",
+      "- let:\n    a: \"${{ run.id }}: ${{ run.id }}, ${{ run.id }}\""
+    ),
+    ("- let:\n    a: $ {{ run.id }}", "- let:\n    a: ${{ run.id }}"),
+    ("- let:\n    a: 'b, c", "- let:\n    a: 'b, c"),
     ("- let: { a: \"${{ nwo }}\" }", "- let: { a: \"${{ now }}\" }"),
     ("- let:\n    a: {{ now }}", "- let:\n    a: \"${{ now }}\""),
     ("- let:\n    a: ${{ run.id == '' ? 1 : 2 }}", "- let:\n    a: \"${{ run.id == '' ? 1 : 2 }}\""),
@@ -157,6 +165,86 @@ import Testing
       }
       #expect(Self.mended(recipe(wrong)) == recipe(right))
     }
+  }
+
+  /// Expressions whose fixes choose for the author.
+  @Test(arguments: [
+    // Of several names, and of a series.
+    "inputs.mark3", "inputs.mark", "inputs.mark12",
+    // What gives a default or chooses elsewhere.
+    "inputs.text || 'world'", "inputs.text or 'world'", "inputs.flag && 'x' || 'y'", "inputs.mark1 & 1",
+    "'x' ? 1 : 2",
+    // Dates, numbers in texts, texts as numbers, and decimals.
+    "inputs.day + 1", "inputs.mark1 + '5'", "inputs.text > 5", "inputs.text * 3", "7 % 2.5", "[1, 2][1.5]",
+    "lists.range(2.9)", "1 + '2'", "inputs.text in [1]", "math.abs(inputs.text)",
+    // A zone, and what binds otherwise.
+    "inputs.at > '2026-01-01'", "steps ?? inputs.text == 'a'", "inputs.other ?? inputs.text == 'a'",
+    // An example.
+    "inputs.level ? 1 : 2",
+  ])
+  func `An expression that may mean something else is left as it is`(_ expression: String) {
+    let text = """
+      recipe: x
+      inputs:
+        mark1: int
+        mark2: int
+        text: string
+        flag: bool
+        day: date
+        at: timestamp
+        level: { type: "choice(low, high)" }
+        other: { type: string, optional: true }
+      steps:
+        - let: { a: "${{ \(expression) }}" }
+
+      """
+    #expect(Self.mended(text) == text)
+    #expect(!Self.faults(text).isEmpty)
+  }
+
+  /// The rest of a recipe whose fixes choose for the author.
+  @Test(arguments: [
+    "inputs: { a: string? }\nsteps:\n  - wait: 1s", "inputs: { a: array }\nsteps:\n  - wait: 1s",
+    "inputs: { a: object }\nsteps:\n  - wait: 1s", "inputs: { a: time }\nsteps:\n  - wait: 1s",
+    "inputs: { a: enum }\nsteps:\n  - wait: 1s",
+    "steps:\n  - wait: 5m\n    timeout: 5m\n    timeout: 5m # do not change",
+    "steps:\n  - uses: desk.find\n    retries: 3", "steps:\n  - uses: desk.find\n    until: result == []",
+    "zone: Asia/Mumbai\nsteps:\n  - wait: 1s", "zone: America/Houston\nsteps:\n  - wait: 1s",
+    "zone: Europe/Bern\nsteps:\n  - wait: 1s", "zone: Asia/Osaka\nsteps:\n  - wait: 1s",
+    "zone: GMT+2\nsteps:\n  - wait: 1s", "zone: UTC-10\nsteps:\n  - wait: 1s",
+    "on: { schedule: { cron: 0 8 * * TUN } }\nsteps:\n  - wait: 1s",
+    "on: { schedule: { cron: 0 8 * MA * } }\nsteps:\n  - wait: 1s",
+    "steps:\n  - let:\n      a: \"Hi # comment", "steps:\n  - let: { a: \"b }", "steps:\n  - let:\n      a: [\"b, c]",
+    "steps:\n  - let: { a: 'b, c: d }", "steps:\n  - let:\n      a: '${{ run.id }}\"",
+    "steps:\n  - let:\n      a: \"${{ run.id }}'", "steps:\n  - let:\n      a: ”${{ run.id }}\"",
+    "steps:\n  - let:\n      a: \"x\" + ${{ run.id }}", "steps:\n  - let:\n      a: - x",
+    "steps:\n  - let:\n      a: *x", "steps:\n  - let:\n      a: &x",
+    "steps:\n  - let:\n      a:\n        b: 5\n\tif: now > now",
+    "steps:\n  - let:\n      a: \"{{ run.id }}: {{ unknown }}\"",
+  ])
+  func `A recipe that may mean something else is left as it is`(_ rest: String) {
+    let text = "recipe: x\n\(rest)\n"
+    #expect(Self.mended(text) == text)
+    #expect(!Self.faults(text).isEmpty)
+  }
+
+  @Test(arguments: [
+    ("zone: Australia/Sidney", "zone: Australia/Sydney"), ("zone: sydney", "zone: Australia/Sydney"),
+    ("on: { schedule: { cron: 0 8 * * Monday } }", "on: { schedule: { cron: 0 8 * * MON } }"),
+    ("on: { schedule: { cron: 0 8 * JUNE * } }", "on: { schedule: { cron: 0 8 * JUN * } }"),
+    ("inputs: { a: integer, b: boolean, c: array<int> }", "inputs: { a: int, b: bool, c: list(int) }"),
+  ])
+  func `A recipe is mended where nothing else can be meant`(_ wrong: String, _ right: String) {
+    func recipe(_ text: String) -> String { "recipe: x\n\(text)\nsteps:\n  - wait: 1s\n" }
+    #expect(Self.mended(recipe(wrong)) == recipe(right))
+  }
+
+  @Test(arguments: [("\ta: 1", "    a: 1"), ("    a: b: c", "    a: \"b: c\""), ("    a: \"\\d\"", "    a: \"\\\\d\"")])
+  func `Faults of YAML are mended however many there are`(_ wrong: String, _ right: String) {
+    func recipe(_ line: String) -> String {
+      "recipe: x\nsteps:\n" + String(repeating: "- let:\n\(line)\n", count: 12)
+    }
+    #expect(Self.mended(recipe(wrong)) == recipe(right))
   }
 
   /// What has several answers, or a value that only the author knows, is left as it is.

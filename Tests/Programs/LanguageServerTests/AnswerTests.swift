@@ -98,16 +98,31 @@ import Testing
       Diagnostic(
         "no such step", at: .init(Source(name: "/w/recipes/a.yaml", text: Self.text), 10..<15),
         fixes: [.init("write 'steps'", [.init(10..<15, "steps")])]),
+      Diagnostic(
+        "no such step", at: .init(Source(name: "/w/recipes/a.yaml", text: Self.text), 20..<21),
+        fixes: [.init("write '1'", [.init(20..<21, "1")])]),
+      Diagnostic(
+        "no unit", at: .init(Source(name: "/w/recipes/a.yaml", text: Self.text), 30..<31),
+        fixes: [.init("write 5s", [.init(30..<31, "5s")], isTentative: true)]),
     ]
     func titles(_ only: String?) -> [String] {
       params["context"] = .object(["only": only.map { .list([.string($0)]) } ?? .null])
       let actions = client.request("textDocument/codeAction", .map(params))["result"]?.list ?? []
-      return actions.map { "\($0["kind"]?.string ?? "") \($0["title"]?.string ?? "")" }
+      return actions.map {
+        let isPreferred = $0["isPreferred"]?.bool == true
+        return "\($0["kind"]?.string ?? "") \($0["title"]?.string ?? "")\(isPreferred ? ", preferred" : "")"
+      }
     }
     #expect(titles(nil) == ["quickfix Write 'recipe'", "quickfix Remove it", "source.fixAll Mend 2 faults"])
     #expect(titles("quickfix") == ["quickfix Write 'recipe'", "quickfix Remove it"])
     #expect(titles("source") == ["source.fixAll Mend 2 faults"])
     #expect(titles("source.fixAll") == ["source.fixAll Mend 2 faults"])
     #expect(titles("source.organizeImports") == [])
+    // Where several may be meant, no client takes one unasked.
+    for (place, expected) in [(10, "quickfix Write 'steps', preferred"), (30, "quickfix Write 5s")] {
+      params["range"] =
+        client.server.documents[uri].map { $0.positions.value(of: place..<place) } ?? .null
+      #expect(titles("quickfix") == [expected])
+    }
   }
 }

@@ -121,6 +121,25 @@ import Testing
     await program.remove()
   }
 
+  @Test func `the reason of what is left is true, and each file counts once`() async throws {
+    let program = try await Program()
+    try program.write("recipe: called\nsumary: A.\nsteps:\n  - wait: 5m\n", to: "called.yaml")
+    try program.write("recipe: a\nsumary: A.\nsteps:\n  - call: called.yaml\n", to: "a b#c.yaml")
+    let trial = try await program.call("check", "--fix", "--dry-run", "a b#c.yaml", "./a b#c.yaml")
+    #expect(trial.error.hasPrefix("1 fix would change 1 file\n"))
+    #expect(
+      trial.error.contains("note: not fixed, because only the files that were named are changed: write 'summary'"))
+    let sarif = try await program.call("check", "--format", "sarif", "a b#c.yaml")
+    #expect(sarif.out.contains("\"uri\": \"a%20b%23c.yaml\""))
+    try program.write(
+      "recipe: a\non: { webhook: { verify: { github: hunter2PLANTED } } }\nsteps:\n  - let:\n\ta: 1\n", to: "w.yaml")
+    let secret = try await program.call("check", "--fix", "w.yaml")
+    #expect(try program.read("w.yaml").contains("      a: 1"))
+    #expect(!secret.out.contains("hunter2PLANTED"))
+    #expect(!secret.error.contains("hunter2PLANTED"))
+    await program.remove()
+  }
+
   @Test func `JSON and SARIF show the fixes`() async throws {
     let program = try await Program()
     try program.write("recipe: a\nsumary: A.\nsteps:\n  - wait: 5m\n", to: "a.yaml")
