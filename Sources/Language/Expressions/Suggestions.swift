@@ -88,13 +88,16 @@ extension Checker {
 
   /// The faults of the parser, with the fixes that check.
   func suggesting(_ faults: [ExpressionFault]) -> [ExpressionFault] {
-    faults.prefix(Checker.mostFaults).map { fault in
+    // Where the sides aren't bools, another operator may be meant.
+    let isDoubtful = self.faults.contains { $0.message.hasPrefix("each side of ") }
+    return faults.prefix(Checker.mostFaults).map { fault in
       var fault = fault
       let suggestions = fault.suggestions.filter {
         guard case .code(let code, let part) = $0.content else { return true }
         return isFix(code, for: part, in: part)
       }
-      fault.text = MessageText(fault.message, suggestions)
+      let isLogic = suggestions.contains { $0.title == "write `&&`" || $0.title == "write `||`" }
+      fault.text = MessageText(fault.message, suggestions).tentative(if: isDoubtful && isLogic)
       if let fix = fault.fix { fault.text += suggestion(fix.code, for: fix.range).tentative(if: fix.isTentative) }
       fault.fix = nil
       return fault

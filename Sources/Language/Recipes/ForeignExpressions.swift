@@ -48,7 +48,12 @@ extension Scope {
       let range = (isApart ? blank : first)..<end.startIndex + closing.utf8.count
       let isBareKnown = opening == "{{" || !isScript && (name == "now" || opening == "${" && blanks > 0)
       func write(_ path: String) -> MessageText {
-        MessageText("an expression is written ${{ \(path) }}", [.code("${{ \(path) }}", for: range)])
+        // A secret is taken only where it is the whole text.
+        if path.hasPrefix("secrets."), range.count < bytes.count {
+          others += 1
+          return MessageText("an expression is written ${{ \(path) }}")
+        }
+        return MessageText("an expression is written ${{ \(path) }}", [.code("${{ \(path) }}", for: range)])
       }
       if isKnown(name, isBareKnown: isBareKnown) {
         found.append((range, write(name)))

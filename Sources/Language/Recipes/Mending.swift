@@ -69,9 +69,11 @@ package struct Mending {
       Mending.counts(result.faults).allSatisfy { $0.value <= allowed[$0.key, default: 0] }
     }
     if isGood(result) { return result }
-    guard let depth, depth < (result.isReadable ? Mending.deepest : Mending.deepestUnread) else { return nil }
+    guard let depth else { return nil }
     // What comes to light once YAML can read the text is counted anew.
-    let next = result.isReadable && !isReadable ? 0 : depth + 1
+    let isFirstRead = result.isReadable && !isReadable
+    let next = isFirstRead ? 0 : depth + 1
+    guard next <= (result.isReadable ? Mending.deepest : Mending.deepestUnread) else { return nil }
     result.mend(check, depth: next, &checksLeft)
     return isGood(result) || result.isReadable && !isReadable ? result : nil
   }

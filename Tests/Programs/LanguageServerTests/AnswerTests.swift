@@ -119,7 +119,7 @@ import Testing
     #expect(titles("source.fixAll") == ["source.fixAll Mend 2 faults"])
     #expect(titles("source.organizeImports") == [])
     // Where several may be meant, no client takes one unasked.
-    for (place, expected) in [(10, "quickfix Write 'steps', preferred"), (30, "quickfix Write 5s")] {
+    for (place, expected) in [(12, "quickfix Write 'steps', preferred"), (30, "quickfix Write 5s")] {
       params["range"] =
         client.server.documents[uri].map { $0.positions.value(of: place..<place) } ?? .null
       #expect(titles("quickfix") == [expected])

@@ -56,8 +56,9 @@ import Testing
       }
       try program.write(text, to: path)
     }
-    // A name that resembles another field more than the one that is meant, and a length of time without its unit.
-    #expect(left == ["student.lastName", "every: 1"])
+    // A name that resembles another field more than the one that is meant, one that resembles `mean` as well, and a
+    // length of time without its unit.
+    #expect(left == ["student.lastName", "stats.medain(marks)", "every: 1"])
     await program.remove()
   }
 
@@ -132,7 +133,8 @@ import Testing
     let sarif = try await program.call("check", "--format", "sarif", "a b#c.yaml")
     #expect(sarif.out.contains("\"uri\": \"a%20b%23c.yaml\""))
     try program.write(
-      "recipe: a\non: { webhook: { verify: { github: hunter2PLANTED } } }\nsteps:\n  - let:\n\ta: 1\n", to: "w.yaml")
+      "recipe: a\non:\n  - webhook:\n      path: x\n      verify: { github: hunter2PLANTED }\nsteps:\n  - let:\n\ta: 1\n",
+      to: "w.yaml")
     let secret = try await program.call("check", "--fix", "w.yaml")
     #expect(try program.read("w.yaml").contains("      a: 1"))
     #expect(!secret.out.contains("hunter2PLANTED"))
