@@ -346,7 +346,7 @@ struct Fields {
           ?? hint.map { MessageText($0) }
           ?? "it takes \(names.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)
-        guard let guess, map[guess] == nil, !OtherNotations.doubtful.contains(name) else {
+        guard let guess, map[guess] == nil else {
           strays.append(member)
           continue
         }

@@ -8,9 +8,11 @@ struct PolicyReader {
 
   /// Reads `{maxAttempts, initial, factor, maxInterval, jitter, on, if}`.
   func retry(_ value: Value, scope: Scope) -> RetryPolicy? {
+    // Elsewhere the first try is often not counted.
     let form = value.int.map { count in
       MessageText(
-        "retry: { maxAttempts: \(count) }, where the first try counts", [.verbatim("{ maxAttempts: \(count) }")])
+        "retry: { maxAttempts: \(count) }, where the first try counts", [.verbatim("{ maxAttempts: \(count) }")]
+      ).tentative
     }
     guard let fields = Fields(value, of: "'retry'", .retry, findings, form: form) else { return nil }
     var policy = RetryPolicy(scopeSize: scope.size)

@@ -102,7 +102,7 @@ import Testing
     ("- wait: \"5 minutes\"", "- wait: 5m"),
     ("- id: My-Step\n  uses: desk.find", "- id: myStep\n  uses: desk.find"),
     ("- approve: Is it right?", "- approve: { prompt: \"Is it right?\" }"),
-    ("- uses: desk.find\n  retry: 3", "- uses: desk.find\n  retry: { maxAttempts: 3 }"),
+    ("- uses: desk.find\n  retry: 3", "- uses: desk.find\n  retry: 3"),
     ("- uses: desk.find\n  onError: skip", "- uses: desk.find\n  onError: continue"),
     // Inputs beside `with`.
     ("- uses: desk.file\n  day: 2026-01-01  # one", "- uses: desk.file\n  with:\n    day: 2026-01-01  # one"),
