@@ -178,7 +178,7 @@ import Testing
     "inputs.day + 1", "inputs.mark1 + '5'", "inputs.text > 5", "inputs.text * 3", "7 % 2.5", "[1, 2][1.5]",
     "lists.range(2.9)", "1 + '2'", "inputs.text in [1]", "math.abs(inputs.text)",
     // A zone, and what binds otherwise.
-    "inputs.at > '2026-01-01'", "steps ?? inputs.text == 'a'", "inputs.other ?? inputs.text == 'a'",
+    "inputs.at > '2026-01-01'", "inputs.thing.note ?? inputs.text == 'a'",
     // An example.
     "inputs.level ? 1 : 2",
   ])
@@ -193,7 +193,7 @@ import Testing
         day: date
         at: timestamp
         level: { type: "choice(low, high)" }
-        other: { type: string, optional: true }
+        thing: { type: { note: string? } }
       steps:
         - let: { a: "${{ \(expression) }}" }
 
