@@ -24,12 +24,15 @@ package struct Mending {
   /// The same while YAML can't read the text, of which it tells one fault at a time.
   private static let deepestUnread = 100
   /// How often a text is checked at most; a hostile one could make every fix bring others.
-  private static let mostChecks = 400
+  private static let mostChecks = 20...400
+  /// How many bytes are checked at most, as far as the checks above allow.
+  private static let mostBytes = 2 << 20
 
   package init(_ text: [UInt8], check: Check) {
     self.text = text
     faults = check(text)
-    var checksLeft = Mending.mostChecks
+    let affordable = Mending.mostBytes / max(text.count, 1)
+    var checksLeft = min(max(affordable, Mending.mostChecks.lowerBound), Mending.mostChecks.upperBound)
     mend(check, depth: 0, &checksLeft)
   }
 
@@ -40,7 +43,7 @@ package struct Mending {
         self = all
         continue
       }
-      let good = mendable.count < 2 ? [] : mendable.filter { applying([$0], check, depth: nil, &checksLeft) != nil }
+      let good = good(among: mendable, check, &checksLeft)
       if let some = applying(good, check, depth: nil, &checksLeft) {
         self = some
         continue
@@ -50,6 +53,19 @@ package struct Mending {
       guard let one else { return }
       self = one
     }
+  }
+
+  /// The faults whose fixes bring no others, found by halves of those that bring some together.
+  private func good(among faults: [Diagnostic], _ check: Check, _ checksLeft: inout Int) -> [Diagnostic] {
+    guard faults.count > 1 else { return [] }
+    var good: [Diagnostic] = []
+    for half in [Array(faults[..<(faults.count / 2)]), Array(faults[(faults.count / 2)...])] {
+      // One check is left for those that are found.
+      guard checksLeft > 1 else { break }
+      let isGood = applying(half, check, depth: nil, &checksLeft) != nil
+      good += isGood ? half : self.good(among: half, check, &checksLeft)
+    }
+    return good
   }
 
   /// What is left with the fixes of some faults, if nothing is wrong with it that wasn't, and those faults are gone.
