@@ -24,8 +24,8 @@ package struct EditorFolder: Sendable {
   package var environment: @Sendable (_ path: String) -> RecipeEnvironment
   /// The paths of all recipes and their tests.
   package var files: @Sendable () -> [String]
-  /// The paths of the recipes and tests in the folder of a file and in `tests` there, which may be none of those of
-  /// recipes.
+  /// The paths of the recipes and tests beside a file and beside open ones, and in `tests` there: in folders that may be
+  /// none of recipes.
   package var filesBeside: @Sendable (_ path: String) -> [String]
   /// The names of the secrets that there are, as far as that is known without reading one.
   package var secretNames: @Sendable () -> [String]

@@ -39,6 +39,9 @@ extension EditorService {
       throw RenameError(message: "a recipe isn't renamed here, because its runs are recorded under its name")
     }
     if symbol.name.hasSameScalars(as: name) { return [] }
+    if let fault = files.keeper(ofNameOf: symbol, from: file) {
+      throw RenameError(message: "'\(symbol.name)' can't be renamed here: \(fault)")
+    }
     let renaming = Renaming(files, symbol, from: file)
     if let fault = renaming.fault(of: name) { throw RenameError(message: "'\(name)' \(fault)") }
     return try renaming.edits(to: name).map { FileEdits($0.file.source.name, $0.edits) }
@@ -63,6 +66,7 @@ struct Renaming {
       case .recipe:
         // Its name and its file's name may differ.
         files.files(mentioning: "", declaredIn: symbol.path)
+          + [files.configuration(for: symbol.path)].compactMap(\.self)
       default: files.files(mentioning: symbol.name, declaredIn: symbol.path)
       }
     mentions = concerned.map { ($0, files.mentions(of: symbol, in: $0)) }
@@ -122,7 +126,8 @@ struct Renaming {
   func edits(to name: String) throws(RenameError) -> [Edits] {
     if symbol.kind == .connection, mentions.contains(where: { $0.list.contains(where: \.isImplicit) }) {
       throw RenameError(
-        message: "'\(symbol.name)' is the connection of the plugin of that name, which steps use that name none")
+        message:
+          "'\(symbol.name)' is the connection of the plugin of that name, and steps that name no connection use it")
     }
     if let (file, offset) = mentions.lazy.compactMap({ unclearUse(in: $0.file) }).first {
       let tested = file.root["recipe"]?.string ?? "the recipe"
@@ -309,6 +314,20 @@ extension EditedFile {
 }
 
 extension EditedFiles {
+  /// Why a name has to stay, because what is in no file here goes by it.
+  fileprivate func keeper(ofNameOf symbol: Symbol, from file: EditedFile) -> String? {
+    switch symbol.kind {
+    case .secret where configuration(for: file.path)?.root["secrets"]?["commands"]?.key(symbol.name) == nil:
+      return "the secret's value is stored under this name, and no command of 'secrets' in errand.yaml gives it"
+    case .input:
+      guard let configuration = configuration(for: symbol.path), let told = configuration.root["onFailure"]?.string,
+        Recipe.path(told, besides: configuration.path) == symbol.path
+      else { return nil }
+      return "'onFailure' in errand.yaml names this recipe, which is given its inputs by these names"
+    default: return nil
+    }
+  }
+
   fileprivate func recipe(testedBy test: EditedFile) -> EditedFile? {
     test.root["recipe"]?.string.flatMap { file(Recipe.path($0, besides: test.path)) }
   }

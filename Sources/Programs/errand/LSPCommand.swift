@@ -44,7 +44,9 @@ extension ServedFolder {
         return environment
       },
       files: { workspace.editedFiles(files) },
-      filesBeside: { path in Workspace.editedFiles(in: [Workspace.folder(of: path)], files) },
+      filesBeside: { path in
+        Workspace.editedFiles(in: ([path] + files.paths).map(Workspace.folder), files)
+      },
       secretNames: { secrets.namesWithoutCommands().sorted { $0.precedesByScalars($1) } },
       now: { SystemTime().now() })
     self.init(editor, recipeFolders: workspace.recipeFolders, isFaulty: isFaulty)

@@ -141,6 +141,9 @@ import Testing
       "on: [{ webhook: { verify: { github: \"${{ secrets.TOK¦EN }}\" } } }]\nsteps: [{ wait: 1s }]\n"
         + "%% errand.yaml\nsecrets: { commands: { TOKEN: [pass, a] } }",
       "errand.yaml:1:24 TOKEN", "recipe.yaml:1:50 TOKEN"),
+    Case(
+      "recipe: ¦told\nsteps: [{ wait: 1s }]\n%% errand.yaml\nonFailure: recipe.yaml",
+      "recipe.yaml:1:9 told", "errand.yaml:1:12 recipe.yaml"),
     // Secrets of the same name of another errand.yaml are others.
     Case(
       "steps: [{ fail: \"${{ secrets.TOK¦EN.size() }}\" }]\n%% errand.yaml\nsecrets: { commands: { TOKEN: [pass, a] } }\n"

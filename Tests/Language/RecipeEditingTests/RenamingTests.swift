@@ -92,16 +92,19 @@ import Testing
       "recipe.yaml:1: steps: [{ uses: http.get, connection: depot, with: { url: /a } }]"),
     Case(
       "steps: [{ uses: http.get, with: { url: \"/${{ secrets.A.size() }}\" } }]\n"
-        + "%% errand.yaml\nconnections: { http: { baseURL: \"https://a.example\", token: \"${{ secrets.¦A }}\" } }",
+        + "%% errand.yaml\nconnections: { http: { baseURL: \"https://a.example\", token: \"${{ secrets.¦A }}\" } }\nsecrets: { commands: { A: [pass, a] } }",
       "B_1",
       "errand.yaml:1: connections: { http: { baseURL: \"https://a.example\", token: \"${{ secrets.B_1 }}\" } }",
+      "errand.yaml:2: secrets: { commands: { B_1: [pass, a] } }",
       "recipe.yaml:1: steps: [{ uses: http.get, with: { url: \"/${{ secrets.B_1.size() }}\" } }]"),
     // Secrets that are named where no expression is evaluated.
     Case(
       "inputs: { t: { type: string, secret: true } }\non: [{ webhook: { verify: { token: { header: X-T, secret: [\"${{ secrets.¦A }}\", \"${{ secrets.B }}\"] } } } }]\nsteps: [{ wait: 1s }]\n"
-        + "%% a.test.yaml\nrecipe: recipe.yaml\nsecrets: { A: x }\ncases: [{ case: a, do: [{ run: { t: \"@secret:A\" } }] }]",
+        + "%% a.test.yaml\nrecipe: recipe.yaml\nsecrets: { A: x }\ncases: [{ case: a, do: [{ run: { t: \"@secret:A\" } }] }]\n"
+        + "%% errand.yaml\nsecrets: { commands: { A: [pass, a] } }",
       "C", "a.test.yaml:2: secrets: { C: x }",
       "a.test.yaml:3: cases: [{ case: a, do: [{ run: { t: \"@secret:C\" } }] }]",
+      "errand.yaml:1: secrets: { commands: { C: [pass, a] } }",
       "recipe.yaml:2: on: [{ webhook: { verify: { token: { header: X-T, secret: [\"${{ secrets.C }}\", \"${{ secrets.B }}\"] } } } }]"
     ),
     // A test is followed by its form while its recipe has an error.
@@ -180,9 +183,18 @@ import Testing
     Case(
       "steps: [{ uses: http.get, with: { url: /a } }]\n"
         + "%% errand.yaml\nconnections: { ¦http: { baseURL: \"https://a.example\" } }", "shop",
-      "'http' is the connection of the plugin of that name, which steps use that name none"),
+      "'http' is the connection of the plugin of that name, and steps that name no connection use it"),
     Case(
-      "steps: [{ fail: \"${{ secrets.¦A.size() }}\" }]", "a-b", "'a-b' isn't a name of a secret: letters, digits and _"),
+      "steps: [{ fail: \"${{ secrets.¦A.size() }}\" }]\n%% errand.yaml\nsecrets: { commands: { A: [pass, a] } }", "a-b",
+      "'a-b' isn't a name of a secret: letters, digits and _"),
+    Case(
+      "steps: [{ fail: \"${{ secrets.¦A.size() }}\" }]", "B",
+      "'A' can't be renamed here: the secret's value is stored under this name, and no command of 'secrets' in errand.yaml gives it"
+    ),
+    Case(
+      "inputs: { ¦message: string }\nsteps: [{ wait: 1s }]\n%% errand.yaml\nonFailure: recipe.yaml", "note",
+      "'message' can't be renamed here: 'onFailure' in errand.yaml names this recipe, which is given its inputs by these names"
+    ),
   ])
   func `says why something can't be renamed`(_ sample: Case) {
     let folder = EditedFolder(sample.text)

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Testing
 
@@ -87,6 +88,20 @@ import Testing
     let found = try await ShellCompletionTests.words(shell, lines.map(\.0), in: program)
     #expect(found == lines.map { words in words.1.map { "<\($0)>" }.joined() })
     #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "pwned").path))
+    await program.remove()
+  }
+
+  @Test func `offers older runs by the beginning of a whole id`() async throws {
+    let program = try await Program()
+    try program.write("steps: [{ let: { x: 1 } }]\n", to: "one.yaml")
+    _ = try await program.shell("for i in $(seq 52); do '\(Program.binary.path)' run one.yaml; done")
+    let runs = try await program.call("runs", "list", "-n", "100", "--json").json["finished"]?.list ?? []
+    let oldest = runs.compactMap { $0["id"]?.string }.min() ?? ""
+    for (typed, words) in [(String(oldest.prefix(23)), "words\n\(oldest)\n"), ("0000", "words\n")] {
+      let answer = try await program.call("completions", "bash", "--", " ", "errand runs show \(typed)")
+      #expect(answer.out == words)
+    }
+    #expect(runs.count == 52)
     await program.remove()
   }
 
