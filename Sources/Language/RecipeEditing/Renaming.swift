@@ -138,12 +138,16 @@ struct Renaming {
     var edits: [Edits] = mentions.map { file, list in
       (file, Set(list.filter { !$0.isImplicit }.map(\.range)).map { Diagnostic.Edit($0, name) })
     }
+    let known = mentions.map { file, _ in
+      Dictionary(grouping: files.check(file).errors) { $0.location?.range.lowerBound ?? -1 }
+    }
     for _ in 0..<Renaming.mostTrials {
       let trial = Trial(files, edits, symbol, name)
       var remaining: (EditedFile, Diagnostic)?
       var isChanged = false
       for index in edits.indices {
-        for error in trial.errors(index) where !isKnown(error, at: trial.old(error, index), edits[index], name) {
+        for error in trial.errors(index)
+        where !isKnown(error, at: trial.old(error, index), among: known[index], edits[index], name) {
           if let range = trial.old(error, index).flatMap({ oldName(at: $0, edits[index]) }) {
             edits[index].edits.append(Diagnostic.Edit(range, name))
             isChanged = true
@@ -171,10 +175,13 @@ struct Renaming {
   }
 
   /// Whether an error was there before; of what is renamed it may be another that takes the place of the old one.
-  private func isKnown(_ error: Diagnostic, at range: Range<Int>?, _ edits: Edits, _ name: String) -> Bool {
-    guard let offset = range?.lowerBound else { return false }
-    let before = files.check(edits.file).errors.filter { $0.location?.range.lowerBound == offset }
-    guard edits.edits.contains(where: { $0.range.contains(offset) }) else { return !before.isEmpty }
+  ///
+  /// - Parameter known: The errors that were there, by where they begin.
+  private func isKnown(
+    _ error: Diagnostic, at range: Range<Int>?, among known: [Int: [Diagnostic]], _ edits: Edits, _ name: String
+  ) -> Bool {
+    guard let offset = range?.lowerBound, let before = known[offset] else { return false }
+    guard edits.edits.contains(where: { $0.range.contains(offset) }) else { return true }
     func renamed(_ error: Diagnostic) -> String { error.message.replacing("'\(symbol.name)'", with: "'\(name)'") }
     return before.contains { renamed($0) == renamed(error) }
   }
