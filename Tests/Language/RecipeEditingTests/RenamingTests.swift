@@ -204,8 +204,8 @@ import Testing
     #expect(error?.message == sample.changed.first)
   }
 
-  /// Every fifth declaration gets a new name, and every fifth a name that something else has.
-  @Test func `after any renaming the recipes of the repository check as before, and it can be undone`() throws {
+  /// Every tenth declaration gets a new name, and every tenth a name that something else has; all with EVERY_RENAMING.
+  @Test func `after any renaming the recipes of the repository check as before, and it can be undone`() async throws {
     let folder = EditedFolder.repository
     #expect(folder.files.count > 50)
     let before = folder.diagnostics
@@ -214,12 +214,14 @@ import Testing
       let names = folder.names(in: source)
       for (index, offset) in names.enumerated() {
         count += 1
+        // What works for long lets others go on.
+        await Task.yield()
         let taken = names[(index + 1) % names.count]
-        for name in Self.isThorough || count % 5 == 0 ? ["anotherName"] : [] {
+        for name in Self.isThorough || count % 10 == 0 ? ["anotherName"] : [] {
           let edits = try folder.service.rename(in: source, at: offset, to: name)
           try check(edits, of: source, at: offset, in: folder, before)
         }
-        for name in Self.isThorough || count % 5 == 1 ? [folder.name(in: source, at: taken)] : [] {
+        for name in Self.isThorough || count % 10 == 1 ? [folder.name(in: source, at: taken)] : [] {
           guard let edits = try? folder.service.rename(in: source, at: offset, to: name) else {
             refused += 1
             continue
@@ -229,7 +231,7 @@ import Testing
       }
     }
     #expect(count > 150)
-    #expect(refused > 5)
+    #expect(refused > 2)
   }
 
   private func check(
