@@ -70,6 +70,8 @@ built: packages clients
 
 # What isn't over after so many minutes hangs: the tests that are running are listed then, with the stacks of their process.
 TEST_MINUTES ?= 40
+# All tests at once would wait for each other: an answer over HTTP is late when two thousand others come first.
+test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 12
 test: built
 	@.ci/tests .build/tests.log $(TEST_MINUTES) swift test $(CHECKED) --disable-xctest --parallel
 
