@@ -340,6 +340,6 @@ extension ValueType {
 
 extension UInt8 {
   fileprivate var isPartOfName: Bool {
-    ASCII.lowercase.contains(self | 0x20) || ASCII.digits.contains(self) || self == ASCII.underscore
+    isLetter(self) || isDigit(self)
   }
 }

@@ -198,19 +198,10 @@ final class EditedFiles {
       environment.limits[to] = environment.limits[from]
       environment.connections?[from] = nil
     }
-    var outputs: ValueType?
-    let diagnostics: [Diagnostic]
-    switch file.kind {
-    case .recipe:
-      let found = Recipe.check(file.readable, in: environment)
-      (outputs, diagnostics) = (found.recipe?.outputType, found.diagnostics)
-    case .test: diagnostics = RecipeTestFile.check(file.readable, in: environment).diagnostics
-    case .configuration:
-      diagnostics = Configuration.read(file.readable, catalog: folder.catalog, observer: observer).diagnostics
-    }
+    let found = folder.check(file.readable, in: environment)
     return Checked(
-      outputs: outputs, texts: observer.texts.filter { $0.source === file.readable },
-      errors: diagnostics.filter { $0.severity == .error && $0.location?.source === file.readable })
+      outputs: found.recipe?.outputType, texts: observer.texts.filter { $0.source === file.readable },
+      errors: found.diagnostics.filter { $0.severity == .error && $0.location?.source === file.readable })
   }
 }
 

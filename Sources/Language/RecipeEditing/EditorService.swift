@@ -73,6 +73,20 @@ package enum EditedFileKind: Sendable {
   }
 }
 
+extension EditorFolder {
+  /// Checks a file as what it is by its name; the recipe is nil for a faulty one and for other files.
+  func check(_ source: Source, in environment: RecipeEnvironment) -> CheckedRecipe {
+    switch EditedFileKind(path: source.name) {
+    case .recipe: Recipe.check(source, in: environment)
+    case .test: CheckedRecipe(recipe: nil, diagnostics: RecipeTestFile.check(source, in: environment).diagnostics)
+    case .configuration:
+      CheckedRecipe(
+        recipe: nil,
+        diagnostics: Configuration.read(source, catalog: catalog, observer: environment.observer).diagnostics)
+    }
+  }
+}
+
 /// Answers what editors ask.
 package struct EditorService: Sendable {
   let folder: EditorFolder

@@ -195,11 +195,7 @@ extension EditorService {
     let observer = CheckObserver()
     var environment = folder.environment(source.name)
     environment.observer = observer
-    switch EditedFileKind(path: source.name) {
-    case .recipe: _ = Recipe.check(source, in: environment)
-    case .test: _ = RecipeTestFile.check(source, in: environment)
-    case .configuration: _ = Configuration.read(source, catalog: folder.catalog, observer: observer)
-    }
+    _ = folder.check(source, in: environment)
     return observer
   }
 

@@ -9,14 +9,8 @@ import Recipes
 extension EditorService {
   /// What is at fault in a file, and what could be better, each with its fixes.
   package func diagnostics(of source: Source) -> [Diagnostic] {
-    let found: [Diagnostic]
-    switch EditedFileKind(path: source.name) {
-    case .recipe:
-      let checked = Recipe.check(source, in: folder.environment(source.name))
-      found = checked.diagnostics + (checked.recipe?.hints ?? [])
-    case .test: found = RecipeTestFile.check(source, in: folder.environment(source.name)).diagnostics
-    case .configuration: found = Configuration.read(source, catalog: folder.catalog).diagnostics
-    }
+    let checked = folder.check(source, in: folder.environment(source.name))
+    let found = checked.diagnostics + (checked.recipe?.hints ?? [])
     return found.filter { $0.location.map { $0.source.name == source.name } ?? true }.map { $0.placed(in: source) }
       + faultsElsewhere(found, source)
   }

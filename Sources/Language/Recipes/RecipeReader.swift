@@ -68,6 +68,11 @@ package struct RecipeEnvironment: Sendable {
 package struct CheckedRecipe: Sendable {
   package let recipe: Recipe?
   package let diagnostics: [Diagnostic]
+
+  package init(recipe: Recipe?, diagnostics: [Diagnostic]) {
+    self.recipe = recipe
+    self.diagnostics = diagnostics
+  }
 }
 
 extension Recipe {
