@@ -36,6 +36,8 @@ final class HeldRuns: Sendable {
 
   private struct Content {
     var runs: [String: Run] = [:]
+    /// How many are being created that may come to be held.
+    var creating = 0
     /// Of the latest runs that are held no longer, the newest last.
     var former: [Mark] = []
     /// The worker that holds them; nil while this program is none.
@@ -106,6 +108,13 @@ final class HeldRuns: Sendable {
       return content.runs.count + others < terms.capacity && terms.take(row)
     }
   }
+
+  /// Counts runs among those that take room while they are created: others may be taken up between the commit and its
+  /// answer.
+  func create(_ count: Int) { content.withLock { $0.creating += count } }
+
+  /// For how many more runs there is room.
+  func room(of capacity: Int) -> Int { content.withLock { max(0, capacity - $0.runs.count - $0.creating) } }
 
   var isDraining: Bool { content.withLock { $0.isDraining } }
 

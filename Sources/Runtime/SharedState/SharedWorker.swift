@@ -336,7 +336,7 @@ package actor SharedWorker {
   private func untilNext() async -> TimeSpan {
     // Spread, so that workers don't all ask at once.
     let patience = TimeSpan.milliseconds(Int((0.8 + 0.4 * chance()) * SharedWorker.patience.inSeconds * 1000))
-    guard takesUp, !held.isDraining, held.count < terms.capacity, isSettled,
+    guard takesUp, !held.isDraining, held.room(of: terms.capacity) > 0, isSettled,
       let span = try? await database.untilDue(terms, at: time.now())
     else { return patience }
     return min(span, patience)
@@ -367,16 +367,18 @@ package actor SharedWorker {
     defer { claiming -= 1 }
     do throws(DatabaseError) {
       while takesUp, !held.isDraining, time.elapsed() < held.deadline, self.identity == identity, isSettled {
-        let room = min(terms.capacity - held.count, SharedWorker.batch)
+        let room = min(held.room(of: terms.capacity), SharedWorker.batch)
         if room <= 0 { return }
         let claimed = try await database.claim(identity, terms, most: room, at: time.now())
-        if !isSettled {
-          // It was claimed on a server that has just taken over.
-          let claims = Dictionary(claimed.map { ($0.log.record.id, $0.epoch) }) { _, last in last }
-          return try await abandon(claims, of: identity)
+        // None that was claimed on a server that has just taken over, and none beyond the room that what was created
+        // meanwhile has left.
+        let kept = claimed.prefix(isSettled ? held.room(of: terms.capacity) : 0)
+        for run in kept { hold(run, by: identity) }
+        if !kept.isEmpty { tell(.claimed(kept.map(\.log.record))) }
+        if kept.count < claimed.count {
+          let rest = claimed[kept.count...].map { ($0.log.record.id, $0.epoch) }
+          return try await abandon(Dictionary(rest) { _, last in last }, of: identity)
         }
-        for run in claimed { hold(run, by: identity) }
-        if !claimed.isEmpty { tell(.claimed(claimed.map(\.log.record))) }
         if claimed.count < room { return }
       }
     } catch {

@@ -430,6 +430,9 @@ actor SharedWriter {
     _ events: [StateEvent], in term: ScheduleTerm?, _ ids: Set<String>, claim: Int?
   ) async throws(StateError) {
     let receipt = newReceipt()
+    let created = Set(events.compactMap { if case .runCreated(let run) = $0 { run.run } else { nil } })
+    held.create(created.count)
+    defer { held.create(-created.count) }
     for _ in 0..<SharedWriter.mostOutrun {
       do throws(StateError) {
         try await settleDoubts(ids)
@@ -451,7 +454,6 @@ actor SharedWriter {
         switch outcome {
         case .refused(let error): throw error
         case .wasDone:
-          let created = events.compactMap { if case .runCreated(let run) = $0 { run.run } else { nil } }
           for id in ids {
             if let run = held[id] {
               try await refresh(run)
@@ -459,8 +461,8 @@ actor SharedWriter {
               try await takeUp(id, by: worker)
             }
           }
-        case .done(let created, let changed, let ended):
-          if let worker { for run in created { held.take(run, by: worker) } }
+        case .done(let new, let changed, let ended):
+          if let worker { for run in new { held.take(run, by: worker) } }
           for run in changed {
             held.update(run)
             foldIfLong(run)

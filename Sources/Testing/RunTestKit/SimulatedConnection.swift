@@ -93,8 +93,12 @@ package final class SimulatedConnection: SharedDatabase {
   ) async throws(DatabaseError) -> Outcome {
     _ = try await tables(forWriting: true)
     let transaction = SimulatedTransaction(database)
-    defer { transaction.end() }
-    return try await body(transaction)
+    let outcome: Result<Outcome, DatabaseError>
+    do throws(DatabaseError) { outcome = .success(try await body(transaction)) } catch { outcome = .failure(error) }
+    transaction.end()
+    // Others may see what is committed before the answer comes.
+    await database.pass()
+    return try outcome.get()
   }
 
   // MARK: What is open

@@ -10,9 +10,11 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct CreatedRunsTests {
   private static func id(_ number: Int) -> String { "0199a3f2-4c00-7abc-8def-\(String(number + 200_000_000_000))" }
 
-  private static func created(_ run: String, needs: [String], queue: String? = nil) -> StateEvent {
+  private static func created(
+    _ run: String, needs: [String], queue: String? = nil, at instant: Timestamp = SystemTime().now()
+  ) -> StateEvent {
     var event = RunCreated(
-      run: run, at: SystemTime().now(), recipe: "averages", file: "averages.yaml",
+      run: run, at: instant, recipe: "averages", file: "averages.yaml",
       texts: .inline(.object([:])), inputs: .object([:]), program: "test")
     (event.needs, event.queue) = (needs, queue)
     return .runCreated(event)
@@ -101,14 +103,30 @@ import Testing
     #expect(taken == [11, 12, 13, 21, 22, 23].map(CreatedRunsTests.id))
   }
 
-  @Test func `a program holds no more than it has room for of what is created at once`() async throws {
-    let store = SharedStateStore(
-      SimulatedConnection(SimulatedDatabase()), terms: WorkerTerms(name: "lab", capacity: 2))
-    try await store.join(takingUp: true)
-    let ids = (1...3).map(Self.id)
-    try await store.append(ids.map { Self.created($0, needs: []) })
-    #expect(ids.count { store.run($0) != nil } == 2)
-    try await store.close()
+  @Test func `a program holds no more than it has room for of what is created at once, whatever comes first`() async {
+    for seed in 0..<128 {
+      let faults = await Stage.play(UInt64(seed)) { clock in
+        let store = SharedStateStore(
+          SimulatedConnection(SimulatedDatabase(time: clock)), terms: WorkerTerms(name: "lab", capacity: 2),
+          time: clock, newReceipt: Stage.receipts(1))
+        do {
+          try await store.join(takingUp: true)
+          let ids = (1...3).map(Self.id)
+          async let created: Void = store.append(ids.map { Self.created($0, needs: [], at: clock.now()) })
+          // It looks for runs meanwhile.
+          for offer in ["plugin:desk", "plugin:bell"] {
+            await store.work(on: WorkerTerms(name: "lab", offers: [offer], capacity: 2))
+          }
+          try await created
+          var counts = [ids.count { store.run($0) != nil }]
+          try await clock.sleep(for: .seconds(30))
+          counts.append(ids.count { store.run($0) != nil })
+          try await store.close()
+          return counts == [2, 2] ? [] : ["it holds \(counts)"]
+        } catch { return ["\(error)"] }
+      }
+      #expect(faults == [], "seed \(seed)")
+    }
   }
 
   @Test func `a program without room leaves what it creates to others, and takes it up when there is room again`()
