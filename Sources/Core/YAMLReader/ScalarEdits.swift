@@ -8,6 +8,7 @@ extension YAMLDocument {
   /// The fix that a suggestion is for a scalar with a value; nil if there is none in this text.
   package func fix(_ suggestion: Suggestion, for scalar: YAMLScalar?, with value: Value) -> Diagnostic.Fix? {
     let edit: Diagnostic.Edit?
+    var isTentative = suggestion.isTentative
     switch suggestion.content {
     case .edits(let edits): return Diagnostic.Fix(suggestion.title, edits, isTentative: suggestion.isTentative)
     case .text(let text): edit = scalar.flatMap { self.edit($0, to: text) }
@@ -15,8 +16,13 @@ extension YAMLDocument {
     case .code(let code, let part):
       guard let scalar, let text = value.string else { return nil }
       edit = self.edit(part, of: scalar, with: Array(text.utf8), to: code)
+      // How the lines are broken is its author's choice.
+      if let edit {
+        let breaks = source.bytes[edit.range].count { $0 == ASCII.newline }
+        isTentative = isTentative || breaks > edit.text.utf8.count { $0 == ASCII.newline }
+      }
     }
-    return edit.map { Diagnostic.Fix(suggestion.title, [$0], isTentative: suggestion.isTentative) }
+    return edit.map { Diagnostic.Fix(suggestion.title, [$0], isTentative: isTentative) }
   }
 
   /// The change of a text that writes another into a part of a scalar's value, given as UTF-8 offsets in it; nil if it

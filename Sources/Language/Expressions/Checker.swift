@@ -84,7 +84,7 @@ struct Checker {
     if !takesOptional, !leavesOutAbsent, case .optional = unsealed(result.type).type {
       fault(
         "a value is needed here, but this is \(show(result.type))"
-          + suggestion("\(receiver(syntax)).orValue(…)", for: syntax), syntax.range)
+          + suggestion("\(enclosed(syntax)).orValue(…)", for: syntax), syntax.range)
     }
     let type = inference.finished(result.type)
     let isLocal = { (path: Path) in path.local != nil }
@@ -241,15 +241,15 @@ struct Checker {
     case .parameter: _ = inference.accepts(.bool, type)
     case .wrapper(.bool) where !isSound: break
     case .optional(.bool):
-      let fix = suggestion("\(receiver(syntax)).orValue(false)", for: syntax)
+      let fix = suggestion("\(enclosed(syntax)).orValue(false)", for: syntax)
       fault("\(place) is a bool, and this is an optional one\(fix)", syntax.range)
     default:
-      let text = source(syntax)
+      let text = enclosed(syntax)
       let fix: MessageText =
         switch type {
         case .string: suggestion("\(text) != ''", for: syntax, "; compare it, as in")
         case .choice(let options):
-          suggestion("\(text) == '\(options.first ?? "")'", for: syntax, "; compare it, as in").tentative
+          suggestion("\(text) == '\(options.first ?? "")'", for: syntax, "; compare it, as in")
         case .list, .map: suggestion("size(\(text)) > 0", for: syntax)
         case .int: suggestion("\(text) != 0", for: syntax, "; compare it, as in")
         case .uint: suggestion("\(text) != 0u", for: syntax, "; compare it, as in")
@@ -257,8 +257,7 @@ struct Checker {
         case .null: "; what may be null is compared with it, as in x == null"
         default: ""
         }
-      let isLiteral = if case .literal = syntax.kind { true } else { false }
-      fault("\(place) is a bool, and this is \(show(type))\(fix.tentative(if: isSide || isLiteral))", syntax.range)
+      fault("\(place) is a bool, and this is \(show(type))\(fix)", syntax.range)
     }
     return isSecret
   }

@@ -61,7 +61,10 @@ extension Checker {
       return "there is no variable `\(name)`" + suggestion(truth, for: range)
     }
     if case .object(let steps)? = scope.type(of: "steps"), steps[name] != nil {
-      return "there is no variable `\(name)`" + suggestion("steps.\(name)", for: range)
+      return "there is no variable `\(name)`" + suggestion("steps.\(name)", for: range, isCertain: true)
+    }
+    if case .object(let inputs)? = scope.type(of: "inputs"), inputs[name] != nil {
+      return "there is no variable `\(name)`" + suggestion("inputs.\(name)", for: range)
     }
     if let why = scope.absences[name] {
       return "there is no variable `\(name)`: \(suggestion(named: why, for: range))"
@@ -402,27 +405,39 @@ extension Checker {
     return value.string.flatMap { Int($0) }
   }
 
+  /// The methods that read the parts of a timestamp or duration, by what other languages call these.
+  private static let parts = [
+    "year": "getFullYear", "month": "getMonth", "day": "getDate", "date": "getDate", "weekday": "getDayOfWeek",
+    "dayOfWeek": "getDayOfWeek", "dayOfYear": "getDayOfYear", "hour": "getHours", "hours": "getHours",
+    "minute": "getMinutes", "minutes": "getMinutes", "second": "getSeconds", "seconds": "getSeconds",
+    "totalSeconds": "getSeconds", "total_seconds": "getSeconds",
+  ]
+
   private func noFields(_ name: String, _ type: ValueType, _ syntax: Syntax) -> MessageText {
     guard case .select(let operand, _, _) = syntax.kind else { return "\(show(type)) has no fields" }
-    let text = source(operand)
+    let text = enclosed(operand)
     let article = if case .list = type { "a list" } else { show(type) }
     let none: MessageText = "\(article) has no field `\(name)`"
     switch (type, name) {
     case (.list, "length"), (.list, "count"), (.list, "size"), (.string, "length"), (.string, "count"),
       (.string, "size"), (.bytes, "length"), (.bytes, "size"):
-      return none + suggestion("size(\(text))", for: syntax)
-    case (.list, "empty"), (.list, "isEmpty"): return none + suggestion("size(\(text)) == 0", for: syntax)
-    case (.list, "first"): return none + suggestion("\(text)[0]", for: syntax)
-    case (.list, "last"): return none + suggestion("\(text)[size(\(text)) - 1]", for: syntax)
+      return none + suggestion("size(\(text))", for: syntax, isCertain: true)
+    case (.list, "empty"), (.list, "isEmpty"):
+      return none + suggestion("size(\(text)) == 0", for: syntax, isCertain: true)
+    case (.list, "first"): return none + suggestion("\(text)[0]", for: syntax, isCertain: true)
+    case (.list, "last"): return none + suggestion("\(text)[size(\(text)) - 1]", for: syntax, isCertain: true)
     case (.list, _):
       return none + suggestion("\(text)[0].\(name)", for: syntax, "; read one item,")
         + suggestion("\(text).map(x, x.\(name))", for: syntax, ", or all,")
     case (.wrapper, _):
       return "\(show(type)) has no fields; what may be null is compared with null first"
-    case (.timestamp, _):
-      return none + suggestion("\(text).getFullYear()", for: syntax, "; its parts are read with methods, as in")
-    case (.duration, _):
-      return none + suggestion("\(text).getMinutes()", for: syntax, "; its parts are read with methods, as in")
+    case (.timestamp, _), (.duration, _):
+      guard let method = Checker.parts[name] else {
+        let example = if case .timestamp = type { "getFullYear" } else { "getMinutes" }
+        return none + "; its parts are read with methods, as in \(text).\(example)()"
+      }
+      let fix = suggestion("\(text).\(method)()", for: syntax)
+      return none + (fix.isEmpty ? "; its parts are read with methods, as in \(text).getSeconds()" : fix)
     default: return "\(show(type)) has no fields, so no `\(name)`"
     }
   }
@@ -477,12 +492,12 @@ extension Checker {
           switch key {
           // The decimals are lost.
           case .double: suggestion("int(\(source(index)))", for: index).tentative
-          case .uint: suggestion("int(\(source(index)))", for: index)
+          case .uint: suggestion("int(\(source(index)))", for: index, isCertain: true)
           case .string where wholeNumber(index) != nil:
-            suggestion("\(source(operand))[\(wholeNumber(index) ?? 0)]", for: syntax)
+            suggestion("\(enclosed(operand))[\(wholeNumber(index) ?? 0)]", for: syntax, isCertain: true)
           case .string, .choice:
             (keyNode as? LiteralNode)?.value.string.map {
-              suggestion("\(source(operand)).map(x, x.\($0))", for: syntax, "; one field of every item is")
+              suggestion("\(enclosed(operand)).map(x, x.\($0))", for: syntax, "; one field of every item is")
             } ?? ""
           default: ""
           }
@@ -490,7 +505,8 @@ extension Checker {
       }
       if isSound, let position = (keyNode as? LiteralNode)?.value.int, position < 0 {
         let last = suggestion(
-          "\(source(operand))[size(\(source(operand))) - 1]", for: syntax, "items are counted from 0; the last one is")
+          "\(enclosed(operand))[size(\(source(operand))) - 1]", for: syntax,
+          "items are counted from 0; the last one is", isCertain: true)
         fault(last.unless(position != -1), index.range)
       }
       return Found(type: element)
@@ -520,7 +536,9 @@ extension Checker {
     case .wrapper(let wrapped) where !isSound:
       return item(of: wrapped, at: key, keyNode, operand, index, syntax, isRead: isRead)
     case .string:
-      let fix = suggestion("\(source(operand)).charAt(\(source(index)))", for: syntax)
+      // From the end, as in other languages, it doesn't count.
+      let isCounted = (keyNode as? LiteralNode)?.value.int.map { $0 >= 0 } ?? false
+      let fix = suggestion("\(enclosed(operand)).charAt(\(source(index)))", for: syntax, isCertain: isCounted)
       fault("a text has no items\(fix)", syntax.range)
       return Found(type: .dyn)
     case let type:

@@ -286,8 +286,12 @@ extension Checker {
     if ofCount.isEmpty {
       return "\(name)() is called with \(counted(arguments.count, "argument")); it is \(signatures)"
     }
-    // The form that takes all but one argument shows which one is meant.
     let parts = (receiver.map { [$0] } ?? []) + arguments
+    if name == "contains", parts.count == 2, case .list? = types.first {
+      return "contains() belongs to texts"
+        + suggestion("\(enclosed(parts[1])) in \(enclosed(parts[0]))", for: syntax, isCertain: true)
+    }
+    // The form that takes all but one argument shows which one is meant.
     var wanted: [Int: [ValueType]] = [:]
     for form in ofCount {
       let parameters = inference.instantiate(form.allParameters)
@@ -297,15 +301,12 @@ extension Checker {
     }
     if let (index, choices) = wanted.min(by: { $0.key < $1.key }) {
       let text = source(parts[index])
-      if name == "contains", index == 0, case .list = types[0] {
-        return "contains() belongs to texts" + suggestion("\(source(parts[1])) in \(text)", for: syntax)
-      }
       let place = receiver != nil && index == 0 ? "\(name)() belongs to" : "\(name)() wants"
       var hint: MessageText = choices.count == 1 ? argumentHint(choices[0], types[index], parts[index], in: syntax) : ""
       if name == "orValue", index == 1, case .optional(.optional(let inner)) = types[0],
         inference.accepts(inner, types[1])
       {
-        hint = suggestion("\(source(parts[0])).orValue(optional.none()).orValue(\(text))", for: syntax)
+        hint = suggestion("\(enclosed(parts[0])).orValue(optional.none()).orValue(\(text))", for: syntax)
       }
       return "\(place) \(listed(choices)), and `\(text)` is \(show(types[index]))\(hint)"
     }
@@ -334,32 +335,36 @@ extension Checker {
   /// How to make what is given what is wanted.
   func argumentHint(_ wanted: ValueType, _ given: ValueType, _ syntax: Syntax, in whole: Syntax) -> MessageText {
     let text = source(syntax)
-    func suggest(_ code: String, _ lead: String = "; write") -> MessageText {
-      suggestion(code, for: syntax, lead, in: whole)
+    let isLiteral = if case .literal = syntax.kind { true } else { false }
+    func suggest(_ code: String, _ lead: String = "; write", isCertain: Bool = false) -> MessageText {
+      suggestion(code, for: syntax, lead, in: whole, isCertain: isCertain)
     }
     switch (inference.resolved(wanted), inference.resolved(given)) {
     case (let wanted, .optional(let wrapped)) where inference.finished(wrapped) == inference.finished(wanted):
-      return suggest("\(receiver(syntax)).orValue(…)")
+      return suggest("\(enclosed(syntax)).orValue(…)")
     case (.double, .int):
       if case .literal(let value) = syntax.kind, let number = value.int {
-        return suggest("\(number).0")
+        return suggest("\(number).0", isCertain: true)
       }
-      return suggest("double(\(text))")
-    case (.double, .uint): return suggest("double(\(text))")
+      // A quotient of ints has lost its decimals before.
+      return suggest("double(\(text))", isCertain: !isOperation(syntax))
+    case (.double, .uint): return suggest("double(\(text))", isCertain: !isOperation(syntax))
     // Not each text is a number, and decimals would be lost.
-    case (.double, .string): return suggest("double(\(text))").tentative
-    case (.int, .uint): return suggest("int(\(text))")
-    case (.int, .double), (.int, .string): return suggest("int(\(text))").tentative
+    case (.double, .string), (.int, .double), (.int, .string):
+      return suggest("\(inference.finished(wanted))(\(text))")
+    case (.int, .uint): return suggest("int(\(text))", isCertain: true)
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool), (.string, .timestamp),
       (.string, .duration), (.string, .bytes):
-      return suggest("string(\(text))")
-    case (.timestamp, .string): return suggest(timestamp(syntax)).tentative(if: isDate(syntax))
-    case (.duration, .string): return suggest("duration(\(text))")
+      return suggest("string(\(text))", isCertain: true)
+    // A text, such as a date, need not be one of a time.
+    case (.timestamp, .string): return suggest(timestamp(syntax), isCertain: isLiteral && !isDate(syntax))
+    case (.duration, .string): return suggest("duration(\(text))", isCertain: isLiteral)
+    // With the text of `format`, which may be written as in another language.
     case (.list(.dyn), let given) where given != .dyn: return suggest("[\(text)]", "; a list of one is")
     case (.list(let element), let given) where inference.finished(element) == inference.finished(given):
-      return suggest("[\(text)]", "; a list of one is")
-    case (.bool, .int): return suggest("\(text) != 0", "; compare it, as in")
-    case (.bool, .string): return suggest("\(text) == 'yes'", "; compare it, as in").tentative
+      return suggest("[\(text)]", "; a list of one is", isCertain: true)
+    case (.bool, .int): return suggest("\(enclosed(syntax)) != 0", "; compare it, as in")
+    case (.bool, .string): return suggest("\(enclosed(syntax)) == 'yes'", "; compare it, as in")
     default: return ""
     }
   }
@@ -376,6 +381,11 @@ extension Checker {
     "date": "timestamp", "datetime": "timestamp", "abs": "math.abs", "floor": "math.floor", "ceil": "math.ceil",
     "sqrt": "math.sqrt",
   ]
+  /// Those of them that do the same for every value.
+  private static let sameFunctions: Set<String> = [
+    "length", "len", "count", "str", "toString", "includes", "has_value", "indexof", "strip", "sum", "mean", "avg",
+    "average", "median", "min", "max", "default", "abs", "floor", "ceil", "sqrt",
+  ]
   private static let otherMath = [
     "math.max": "greatest", "math.min": "least", "json.stringify": "format", "json.dumps": "format",
     "json.loads": "parse",
@@ -387,24 +397,27 @@ extension Checker {
     let texts = arguments.map { source($0) }
     let given = texts.joined(separator: ", ")
     if let receiver {
-      let text = source(receiver)
+      let text = enclosed(receiver)
+      func called(_ name: String, isCertain: Bool) -> MessageText {
+        let all = ([source(receiver)] + texts).joined(separator: ", ")
+        return suggestion("\(name)(\(all))", for: syntax, isCertain: isCertain)
+      }
       if !scope.functions.functions(named: name).isEmpty {
-        return "\(name)() isn't a method"
-          + suggestion("\(name)(\(([text] + texts).joined(separator: ", ")))", for: syntax)
+        return "\(name)() isn't a method" + called(name, isCertain: true)
       }
       if name == "has", arguments.count == 1, case .literal(let value) = arguments[0].kind, let field = value.string {
-        return "has() isn't a method" + suggestion("has(\(text).\(field))", for: syntax)
+        return "has() isn't a method" + suggestion("has(\(text).\(field))", for: syntax, isCertain: true)
       }
       let none: MessageText = "there is no method `\(name)`"
-      if let other = replacement(forMethod: name, on: text, with: texts) {
-        return none + suggestion(other, for: syntax)
+      if let (other, isCertain) = replacement(forMethod: name, on: text, with: arguments.map { enclosed($0) }) {
+        return none + suggestion(other, for: syntax, isCertain: isCertain)
       }
       if let other = Checker.otherNames[name] {
+        let isSame = Checker.sameFunctions.contains(name)
         if !scope.functions.methods(named: other).isEmpty, other != "size" {
-          return none + orGuess(other, suggestion("\(text).\(other)(\(given))", for: syntax))
+          return none + orGuess(other, suggestion("\(text).\(other)(\(given))", for: syntax, isCertain: isSame))
         }
-        return none
-          + orGuess(other, suggestion("\(other)(\(([text] + texts).joined(separator: ", ")))", for: syntax))
+        return none + orGuess(other, called(other, isCertain: isSame))
       }
       let macros = Parser.macroForms.keys
       let names = scope.functions.names(ofMethods: true) + macros
@@ -418,18 +431,25 @@ extension Checker {
     if name == "has" { return "has() is written has(a.b)" }
     if !scope.functions.methods(named: name).isEmpty, let first = arguments.first {
       let rest = arguments.dropFirst().map { source($0) }.joined(separator: ", ")
-      return "\(name)() is a method" + suggestion("\(source(first)).\(name)(\(rest))", for: syntax)
+      return "\(name)() is a method"
+        + suggestion("\(enclosed(first)).\(name)(\(rest))", for: syntax, isCertain: true)
     }
     let none: MessageText = "there is no function `\(name)`"
     if let other = replacement(forFunction: name) { return "\(none); \(other)" }
-    if name == "concat" { return none + suggestion(texts.joined(separator: " + "), for: syntax) }
+    if name == "concat" {
+      let parts = arguments.map { enclosed($0) }
+      return none + suggestion(parts.joined(separator: " + "), for: syntax, isCertain: true)
+    }
     if let form = Parser.macroForms[name] { return "\(name)() is written \(form)" }
     if let other = Checker.otherNames[name] {
       if other == "timestamp", let only = arguments.first, arguments.count == 1 {
-        return none + orGuess(other, suggestion(timestamp(only), for: syntax).tentative(if: isDate(only)))
+        return none + orGuess(other, suggestion(timestamp(only), for: syntax))
       }
-      let plain = suggestion("\(other)(\(given))", for: syntax)
-      return none + orGuess(other, plain.isEmpty ? suggestion("\(other)([\(given)])", for: syntax) : plain)
+      let isSame = Checker.sameFunctions.contains(name)
+      let plain = suggestion("\(other)(\(given))", for: syntax, isCertain: isSame)
+      return none
+        + orGuess(
+          other, plain.isEmpty ? suggestion("\(other)([\(given)])", for: syntax, isCertain: isSame) : plain)
     }
     let names = scope.functions.names(ofMethods: false)
     let near =

@@ -63,12 +63,12 @@ extension Checker {
     case .string:
       fault(
         "\(name)() goes through a list or the keys of a map, and this is a string"
-          + suggestion("\(receiver(loop.range)).split(',')", for: loop.range, "; split it first, as in"),
+          + suggestion("\(enclosed(loop.range)).split(',')", for: loop.range, "; split it first, as in"),
         loop.range.range)
     case .optional:
       fault(
         "\(name)() goes through a list or the keys of a map, and this is \(show(type))"
-          + suggestion("\(receiver(loop.range)).orValue(…)", for: loop.range), loop.range.range)
+          + suggestion("\(enclosed(loop.range)).orValue(…)", for: loop.range), loop.range.range)
     default:
       fault("\(name)() goes through a list or the keys of a map, and this is \(show(type))", loop.range.range)
     }

@@ -11,9 +11,10 @@ extension Checker {
     case .int, .double, .dyn, .parameter: break
     case .wrapper(.int) where !isSound, .wrapper(.double) where !isSound: break
     case .uint:
-      return faulty("a uint has no negative" + suggestion("-int(\(source(operand)))", for: syntax), syntax.range)
+      return faulty(
+        "a uint has no negative" + suggestion("-int(\(source(operand)))", for: syntax, isCertain: true), syntax.range)
     case .bool:
-      let fix = suggestion("!\(source(operand))", for: syntax)
+      let fix = suggestion("!\(enclosed(operand))", for: syntax)
       return faulty("`-` takes an int or a double, and this is a bool\(fix)", syntax.range)
     default: return faulty("`-` takes an int or a double, and this is \(show(type))", syntax.range)
     }
@@ -120,10 +121,10 @@ extension Checker {
         return "int(\(source(syntax)))"
       }
       // The decimals are lost.
-      let fix = suggestion("\(whole(types.0, left.syntax)) % \(whole(types.1, right.syntax))", for: syntax).tentative
+      let fix = suggestion("\(whole(types.0, left.syntax)) % \(whole(types.1, right.syntax))", for: syntax)
       return "`%` takes ints\(fix)"
     case (.remainder, .string, _):
-      return head + suggestion("\(source(left.syntax)).format([\(source(right.syntax))])", for: syntax)
+      return head + suggestion("\(enclosed(left.syntax)).format([\(source(right.syntax))])", for: syntax)
     case (.multiply, .duration, _), (.multiply, _, .duration), (.divide, .duration, _):
       return "a duration is not multiplied or divided; write its length out, as in duration('90m')"
     case (.subtract, .string, .string): return "`-` does not take texts; remove a part with replace(part, '')"
@@ -134,14 +135,18 @@ extension Checker {
     case (.add, .timestamp, .string) where isLength(right.syntax), (.subtract, .timestamp, .string),
       (.add, .duration, .string), (.subtract, .duration, .string):
       return head
-        + suggestion("\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))", for: syntax)
+        + suggestion(
+          "\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))", for: syntax,
+          isCertain: isLength(right.syntax))
     case (.add, .timestamp, .string):
       return head
-        + suggestion("string(\(source(left.syntax))) + \(source(right.syntax))", for: syntax)
-        .tentative(if: !isSurelyText(right.syntax))
+        + suggestion(
+          "string(\(source(left.syntax))) + \(source(right.syntax))", for: syntax,
+          isCertain: isSurelyText(right.syntax))
     case (.add, .list, _):
       let fix = suggestion(
-        "\(source(left.syntax)) + [\(source(right.syntax))]", for: syntax, "; one item is added as a list:")
+        "\(source(left.syntax)) + [\(source(right.syntax))]", for: syntax, "; one item is added as a list:",
+        isCertain: true)
       return head + fix
     case (.add, .map, _), (.add, .object, _): return "maps are not added"
     default: break
@@ -155,8 +160,8 @@ extension Checker {
   ) -> MessageText {
     switch types {
     case (.optional, .optional): difference(types.0, types.1)
-    case (.optional, _): suggestion("\(receiver(left.syntax)).orValue(…)", for: left.syntax, in: syntax)
-    case (_, .optional): suggestion("\(receiver(right.syntax)).orValue(…)", for: right.syntax, in: syntax)
+    case (.optional, _): suggestion("\(enclosed(left.syntax)).orValue(…)", for: left.syntax, in: syntax)
+    case (_, .optional): suggestion("\(enclosed(right.syntax)).orValue(…)", for: right.syntax, in: syntax)
     default: difference(types.0, types.1)
     }
   }
@@ -174,9 +179,12 @@ extension Checker {
     joinedBy symbol: BinaryOperator? = nil
   ) -> MessageText {
     func rewrite(_ one: String, _ other: String) -> MessageText {
-      if let symbol { return suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax) }
+      // A quotient of ints has lost its decimals before it is a double.
+      let isCertain = one == source(left) ? !isOperation(right) : !isOperation(left)
+      if let symbol { return suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax, isCertain: isCertain) }
       return one == source(left)
-        ? suggestion(other, for: right, in: syntax) : suggestion(one, for: left, in: syntax)
+        ? suggestion(other, for: right, in: syntax, isCertain: isCertain)
+        : suggestion(one, for: left, in: syntax, isCertain: isCertain)
     }
     func converted(_ syntax: Syntax, to type: String) -> String {
       if case .literal(let value) = syntax.kind, case .int(let number) = value.content {
@@ -236,7 +244,7 @@ extension Checker {
       return suggestion(
         isLeft
           ? "\(source(text)) \(symbol.rawValue) '\(other)'" : "'\(other)' \(symbol.rawValue) \(source(text))",
-        for: syntax)
+        for: syntax, isCertain: true)
     }
     var read = "\(inference.finished(type))(\(source(text)))"
     var isRead = true
@@ -246,8 +254,8 @@ extension Checker {
     }
     // A text need not be a number, nor one without decimals.
     return suggestion(
-      isLeft ? "\(read) \(symbol.rawValue) \(other)" : "\(other) \(symbol.rawValue) \(read)", for: syntax
-    ).tentative(if: isRead)
+      isLeft ? "\(read) \(symbol.rawValue) \(other)" : "\(other) \(symbol.rawValue) \(read)", for: syntax,
+      isCertain: !isRead)
   }
 
   private func isLiteralNumber(_ text: String) -> Bool {
@@ -283,26 +291,32 @@ extension Checker {
     let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, in: syntax, joinedBy: symbol)
     if !hint.isEmpty { return head + hint }
     let (first, second) = (source(left.syntax), source(right.syntax))
-    func suggest(_ one: String, _ other: String) -> MessageText {
-      head + suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax)
+    func suggest(_ one: String, _ other: String, isCertain: Bool) -> MessageText {
+      head + suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax, isCertain: isCertain)
+    }
+    // Of a text that isn't written out only its author knows how it is written.
+    func isTime(_ operand: Operand) -> Bool {
+      if case .literal = operand.syntax.kind { !isDate(operand.syntax) } else { false }
     }
     switch (one, other) {
-    case (.list, .int), (.map, .int): return suggest("size(\(first))", second)
+    case (.list, .int), (.map, .int): return suggest("size(\(first))", second, isCertain: true)
     case (.bool, _) where symbol != .equal && symbol != .notEqual:
       guard case .binary(let before, let one, let other) = left.syntax.kind else { return head }
       let (low, middle) = (source(one), source(other))
       return "comparisons do not chain"
-        + suggestion("\(low) \(before.rawValue) \(middle) && \(middle) \(symbol.rawValue) \(second)", for: syntax)
-    case (.timestamp, .string): return suggest(first, timestamp(right.syntax)).tentative(if: isDate(right.syntax))
-    case (.string, .timestamp): return suggest(timestamp(left.syntax), second).tentative(if: isDate(left.syntax))
-    case (.duration, .string): return suggest(first, "duration(\(second))")
+        + suggestion(
+          "\(low) \(before.rawValue) \(middle) && \(middle) \(symbol.rawValue) \(second)", for: syntax,
+          isCertain: true)
+    case (.timestamp, .string): return suggest(first, timestamp(right.syntax), isCertain: isTime(right))
+    case (.string, .timestamp): return suggest(timestamp(left.syntax), second, isCertain: isTime(left))
+    case (.duration, .string): return suggest(first, "duration(\(second))", isCertain: isLength(right.syntax))
     case (.duration, .int), (.duration, .double):
       return head + "; a length of time is written duration('90m')"
     case (.int, .type), (.string, .type), (.double, .type), (.bool, .type), (.list, .type), (.map, .type):
-      return suggest("type(\(first))", second)
+      return suggest("type(\(first))", second, isCertain: true)
     case (.type, .string):
       guard case .literal(let value) = right.syntax.kind, let name = value.string else { return head }
-      return suggest(first, name)
+      return suggest(first, name, isCertain: true)
     default: return head + unwrapped(left, right, (one, other), in: syntax)
     }
   }
@@ -379,14 +393,14 @@ extension Checker {
   }
 
   private func neverNull(_ operand: Operand, _ symbol: BinaryOperator, _ syntax: Syntax) -> MessageText {
-    let text = source(operand.syntax)
+    let text = enclosed(operand.syntax)
     let not = symbol == .equal ? "!" : ""
     if case .optional = operand.type {
-      return "an optional is not null" + suggestion("\(not)\(text).hasValue()", for: syntax)
+      return "an optional is not null" + suggestion("\(not)\(text).hasValue()", for: syntax, isCertain: true)
     }
     let head: MessageText = "`\(text)` is \(show(operand.type)) and never null"
     guard case .select(_, _, isOptional: false) = operand.syntax.kind else { return head }
-    return head + suggestion("\(not)has(\(text))", for: syntax, "; whether it is there is asked with")
+    return head + suggestion("\(not)has(\(text))", for: syntax, "; whether it is there is asked with", isCertain: true)
   }
 
   /// A text that is compared with a choice must be one of its options.
@@ -434,12 +448,12 @@ extension Checker {
     case .string:
       return faulty(
         "`in` looks into a list or the keys of a map"
-          + suggestion("\(source(container.syntax)).contains(\(source(item.syntax)))", for: syntax),
+          + suggestion("\(enclosed(container.syntax)).contains(\(source(item.syntax)))", for: syntax, isCertain: true),
         syntax.range, type: .bool)
     case .optional:
       return faulty(
         "`in` looks into a list or the keys of a map, and this is \(show(container.type))"
-          + suggestion("\(receiver(container.syntax)).orValue(…)", for: container.syntax, in: syntax),
+          + suggestion("\(enclosed(container.syntax)).orValue(…)", for: container.syntax, in: syntax),
         container.syntax.range, type: .bool)
     case let type:
       return faulty(
@@ -455,8 +469,9 @@ extension Checker {
     case (.int, .double): function = "double"
     default: return ""
     }
-    return suggestion("\(function)(\(source(item.syntax)))", for: item.syntax, in: syntax)
-      .tentative(if: function == "int")
+    return suggestion(
+      "\(function)(\(source(item.syntax)))", for: item.syntax, in: syntax,
+      isCertain: function == "string" || function == "double" && !isOperation(item.syntax))
   }
 
   // MARK: Constants

@@ -339,7 +339,6 @@ extension ValueType {
 }
 
 extension UInt8 {
-  fileprivate var isPartOfName: Bool {
-    isLetter(self) || isDigit(self)
-  }
+  /// Whether names of expressions are made of it: letters, digits and underscores.
+  package var isPartOfName: Bool { isLetter(self) || isDigit(self) }
 }

@@ -66,26 +66,37 @@ func replacement(forFilter name: String) -> String? {
   }
 }
 
-/// What a method of other languages is in CEL, given the texts of what it is called on and with; nil if nothing is
-/// known of it.
-func replacement(forMethod name: String, on receiver: String, with arguments: [String]) -> String? {
+/// What a method of other languages is in CEL, given the code of what it is called on and with, each of which binds
+/// closer than any operator, and whether it is that for all values; nil if nothing is known of it.
+func replacement(
+  forMethod name: String, on receiver: String, with arguments: [String]
+) -> (code: String, isCertain: Bool)? {
   switch (name, arguments.count) {
-  case ("equals", 1), ("eq", 1): "\(receiver) == \(arguments[0])"
-  case ("isEmpty", 0), ("empty", 0): "size(\(receiver)) == 0"
-  case ("isNull", 0), ("isNone", 0): "\(receiver) == null"
-  case ("first", 0): "\(receiver)[0]"
-  case ("last", 0): "\(receiver)[size(\(receiver)) - 1]"
-  case ("get", 1), ("at", 1): "\(receiver)[\(arguments[0])]"
-  case ("add", 1), ("append", 1), ("push", 1): "\(receiver) + [\(arguments[0])]"
-  case ("concat", 1), ("plus", 1): "\(receiver) + \(arguments[0])"
-  case ("keys", 0): "\(receiver).map(k, k)"
-  case ("values", 0): "\(receiver).map(k, \(receiver)[k])"
-  case ("substr", _), ("slice", _): "\(receiver).substring(\(arguments.joined(separator: ", ")))"
-  case ("toInt", 0), ("toInteger", 0): "int(\(receiver))"
-  case ("toDouble", 0), ("toFloat", 0), ("toNumber", 0): "double(\(receiver))"
-  case ("orElse", 1), ("unwrap", 1), ("or_else", 1): "\(receiver).orValue(\(arguments[0]))"
-  case ("abs", 0): "math.abs(\(receiver))"
-  case ("strftime", 1), ("format", 1): "time.format(\(receiver), \(arguments[0]), 'UTC')"
+  case ("equals", 1), ("eq", 1): ("\(receiver) == \(arguments[0])", true)
+  case ("isEmpty", 0), ("empty", 0): ("size(\(receiver)) == 0", true)
+  case ("isNull", 0), ("isNone", 0): ("\(receiver) == null", true)
+  case ("first", 0): ("\(receiver)[0]", true)
+  case ("last", 0): ("\(receiver)[size(\(receiver)) - 1]", true)
+  case ("get", 1), ("at", 1): ("\(receiver)[\(arguments[0])]", true)
+  case ("add", 1), ("append", 1), ("push", 1): ("\(receiver) + [\(arguments[0])]", true)
+  case ("concat", 1), ("plus", 1): ("\(receiver) + \(arguments[0])", true)
+  case ("keys", 0): ("\(receiver).map(k, k)", true)
+  case ("values", 0): ("\(receiver).map(k, \(receiver)[k])", true)
+  // The second number is a length in most languages, and an end here.
+  case ("substr", 2):
+    if let start = Int(arguments[0]), let length = Int(arguments[1]), length < 1 << 32, start < 1 << 32 {
+      ("\(receiver).substring(\(start), \(start + length))", false)
+    } else {
+      ("\(receiver).substring(\(arguments[0]), \(arguments[0]) + \(arguments[1]))", false)
+    }
+  // It may count from the end.
+  case ("substr", 1), ("slice", 1), ("slice", 2):
+    ("\(receiver).substring(\(arguments.joined(separator: ", ")))", false)
+  case ("toInt", 0), ("toInteger", 0): ("int(\(receiver))", false)
+  case ("toDouble", 0), ("toFloat", 0), ("toNumber", 0): ("double(\(receiver))", false)
+  case ("orElse", 1), ("unwrap", 1), ("or_else", 1): ("\(receiver).orValue(\(arguments[0]))", true)
+  case ("abs", 0): ("math.abs(\(receiver))", true)
+  case ("strftime", 1), ("format", 1): ("time.format(\(receiver), \(arguments[0]))", false)
   default: nil
   }
 }

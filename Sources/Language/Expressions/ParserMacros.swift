@@ -8,7 +8,9 @@ extension Parser {
   ) throws(Unreadable) -> Syntax? {
     let count = arguments.count
     if let meant = Parser.otherNames[name], count == 2, case .name = arguments[0].kind {
-      note("there is no \(name)(); \(write(meant, for: mark))", at: mark)
+      // In some languages these give something else.
+      let isDoubtful = ["select", "find", "forEach"].contains(name)
+      note("there is no \(name)(); \(write(meant, for: mark).tentative(if: isDoubtful))", at: mark)
       return try expandMethod(receiver, meant, arguments, range, mark: mark, over: depth)
     }
     func loop(_ kind: Syntax.Loop.Kind, names: Int, filtered: Bool = false) throws(Unreadable) -> Syntax? {

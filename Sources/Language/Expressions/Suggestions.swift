@@ -17,18 +17,31 @@ extension Checker {
 
   /// A clause that suggests to write something for a part; empty if that would be at fault as well.
   ///
-  /// - Parameter whole: What must check with the suggestion in it, if that is more than the part.
-  func suggestion(_ code: String, for part: Range<Int>, _ lead: String = "; write", in whole: Range<Int>? = nil)
-    -> MessageText
-  {
+  /// - Parameters:
+  ///   - whole: What must check with the suggestion in it, if that is more than the part.
+  ///   - isCertain: Whether nothing else can be meant by what stands there, in any language and for any value.
+  func suggestion(
+    _ code: String, for part: Range<Int>, _ lead: String = "; write", in whole: Range<Int>? = nil,
+    isCertain: Bool = false
+  ) -> MessageText {
     let whole = whole ?? part
-    guard isFix(code, for: part, in: whole) else { return "" }
-    return MessageText("\(lead) `\(code)`", written(code, for: part, in: whole).map { [$0] } ?? [])
+    // What is right by itself may need parentheses where it stands.
+    guard let code = [code, "(\(code))"].first(where: { isFix($0, for: part, in: whole) }) else { return "" }
+    let suggestion = written(code, for: part, in: whole)
+    return MessageText("\(lead) `\(code)`", suggestion.map { [$0] } ?? [])
+      .tentative(if: !isCertain || holdsLayout(part))
   }
 
-  func suggestion(_ code: String, for part: Syntax, _ lead: String = "; write", in whole: Syntax? = nil) -> MessageText
-  {
-    suggestion(code, for: part.range, lead, in: whole?.range)
+  func suggestion(
+    _ code: String, for part: Syntax, _ lead: String = "; write", in whole: Syntax? = nil, isCertain: Bool = false
+  ) -> MessageText {
+    suggestion(code, for: part.range, lead, in: whole?.range, isCertain: isCertain)
+  }
+
+  /// Whether a part has a comment or a line break, which would be gone if it is written anew.
+  private func holdsLayout(_ part: Range<Int>) -> Bool {
+    zip(text[part], text[part].dropFirst()).contains { $0 == ASCII.slash && $1 == ASCII.slash }
+      || text[part].contains(ASCII.newline)
   }
 
   /// The question whether something else was meant by a part, which suggests to write it if it checks there.
@@ -98,7 +111,7 @@ extension Checker {
       }
       let isLogic = suggestions.contains { $0.title == "write `&&`" || $0.title == "write `||`" }
       fault.text = MessageText(fault.message, suggestions).tentative(if: isDoubtful && isLogic)
-      if let fix = fault.fix { fault.text += suggestion(fix.code, for: fix.range).tentative(if: fix.isTentative) }
+      if let fix = fault.fix { fault.text += suggestion(fix.code, for: fix.range, isCertain: !fix.isTentative) }
       fault.fix = nil
       return fault
     }
@@ -117,7 +130,12 @@ extension Checker {
     guard let syntax else { return false }
     var trial = Checker(fixed, 0..<fixed.count, scope)
     trial.isTrial = true
+    let parts = Inspector()
+    if code.isOperation { trial.inspector = parts }
     _ = trial.check(syntax)
+    let place = part.lowerBound - range.lowerBound
+    // An operation has to stay together among those around it.
+    if code.isOperation, parts.types[place..<place + code.utf8.count] == nil { return false }
     let start = whole.lowerBound - range.lowerBound
     let end = whole.upperBound - range.lowerBound + code.utf8.count - part.count
     return !(unreadable + trial.faults).contains { $0.range.lowerBound >= start && $0.range.upperBound <= end }
@@ -125,24 +143,37 @@ extension Checker {
 }
 
 extension Checker {
-  /// The text of a part as something that a method can follow.
-  func receiver(_ syntax: Syntax) -> String { syntax.isOperation ? "(\(source(syntax)))" : source(syntax) }
+  /// The text of a part as something that binds closer than any operator.
+  func enclosed(_ syntax: Syntax) -> String { isOperation(syntax) ? "(\(source(syntax)))" : source(syntax) }
+
+  func isOperation(_ syntax: Syntax) -> Bool { syntax.isOperation(in: text) }
 }
 
 extension String {
   /// The expression as something that a method can follow: in parentheses if it is an operation.
-  package var asReceiver: String {
+  package var asReceiver: String { isOperation ? "(\(self))" : self }
+
+  fileprivate var isOperation: Bool {
     let bytes = Array(utf8)
-    return Parser.parse(bytes, range: 0..<bytes.count).0?.isOperation == true ? "(\(self))" : self
+    return Parser.parse(bytes, range: 0..<bytes.count).syntax?.isOperation(in: bytes) ?? false
   }
 }
 
 extension Syntax {
-  /// Whether what follows the text would belong to the last operand alone.
-  fileprivate var isOperation: Bool {
+  /// Whether what stands around a part of a text would belong to one of its operands alone: it is an operation without
+  /// parentheses.
+  fileprivate func isOperation(in text: [UInt8]) -> Bool {
+    let first: Syntax
     switch kind {
-    case .not, .negate, .binary, .and, .or, .conditional: true
-    default: false
+    case .not, .negate: return text[range.lowerBound] != UInt8(ascii: "(")
+    case .binary(_, let left, _): first = left
+    case .conditional(let condition, _, _): first = condition
+    case .and(let operands), .or(let operands):
+      guard let operand = operands.first else { return false }
+      first = operand
+    default: return false
     }
+    // That of what is in parentheses begins with these.
+    return first.range.lowerBound == range.lowerBound
   }
 }

@@ -34,6 +34,9 @@ package enum Names {
 
   /// A name of several words as one; nil if that is no name either.
   private static func joined(_ name: String) -> String? {
+    // What is in capitals has no words of its own.
+    let name = name.utf8.contains(where: ASCII.lowercase.contains) ? name : name.lowercased()
+    if isWellFormed(name), fault(in: name) == nil { return name }
     let words = parts(of: name).flatMap { $0.split(separator: "_") }.filter { !$0.isEmpty }
     guard let first = words.first, words.count > 1 || name.utf8.count > first.utf8.count else {
       let lower = name.prefix(1).lowercased() + name.dropFirst()

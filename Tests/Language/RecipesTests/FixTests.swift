@@ -179,8 +179,17 @@ import Testing
     "lists.range(2.9)", "1 + '2'", "inputs.text in [1]", "math.abs(inputs.text)",
     // A zone, and what binds otherwise.
     "inputs.at > '2026-01-01'", "inputs.thing.note ?? inputs.text == 'a'",
-    // An example.
-    "inputs.level ? 1 : 2",
+    // Examples.
+    "inputs.level ? 1 : 2", "inputs.text ? 1 : 2", "inputs.at.month", "inputs.length.seconds", "inputs.length.days",
+    "inputs.at.epoch", "inputs.at.strftime('%H')",
+    // What differs from one language to another, or for some values.
+    "inputs.text.substr(1, 3)", "inputs.text.slice(-3)", "inputs.text.toUpperCase()", "inputs.words.select(x, x + 'a')",
+    "inputs.words.find(x, x != '')", "'a {}'.format(inputs.text)", "inputs.text.toInt()",
+    // Dates as times, and quotients of ints.
+    "inputs.day < now", "now > inputs.day", "date(inputs.day)", "inputs.mark1 / inputs.mark2 * 1.5",
+    "math.sqrt(inputs.mark1 / inputs.mark2)",
+    // Comments and line breaks would go.
+    "inputs.text.concat('a'\n        + // the end\n        'b')", "inputs.words\n          .isEmpty()",
   ])
   func `An expression that may mean something else is left as it is`(_ expression: String) {
     let text = """
@@ -192,6 +201,8 @@ import Testing
         flag: bool
         day: date
         at: timestamp
+        length: duration
+        words: list(string)
         level: { type: "choice(low, high)" }
         thing: { type: { note: string? } }
       steps:
@@ -200,6 +211,32 @@ import Testing
       """
     #expect(Self.mended(text) == text)
     #expect(!Self.faults(text).isEmpty)
+  }
+
+  /// Methods and fields of other languages that are operators here, within others.
+  @Test(arguments: [
+    ("10 - inputs.n.plus(2)", "10 - (inputs.n + 2)"), ("-inputs.n.plus(1)", "-(inputs.n + 1)"),
+    ("inputs.l.add(3).size()", "(inputs.l + [3]).size()"),
+    ("inputs.l.append(1).map(x, x)", "(inputs.l + [1]).map(x, x)"),
+    ("inputs.b.equals(inputs.b && inputs.c)", "inputs.b == (inputs.b && inputs.c)"),
+    ("!inputs.l.isEmpty()", "!(size(inputs.l) == 0)"), ("!inputs.l.contains(1)", "!(1 in inputs.l)"),
+    ("(inputs.l + [1]).first()", "(inputs.l + [1])[0]"),
+    ("(inputs.l + [1]).last", "(inputs.l + [1])[size((inputs.l + [1])) - 1]"),
+    ("inputs.l.concat(inputs.c ? [1] : [])", "inputs.l + (inputs.c ? [1] : [])"),
+    ("inputs.l.plus([1]) == [1]", "inputs.l + [1] == [1]"), ("size(inputs.l.plus([1]))", "size(inputs.l + [1])"),
+    ("concat('a', inputs.c ? 'b' : 'c')", "'a' + (inputs.c ? 'b' : 'c')"),
+  ])
+  func `An operator keeps what it joins together`(_ wrong: String, _ right: String) {
+    func recipe(_ expression: String) -> String {
+      """
+      recipe: x
+      inputs: { n: int, l: list(int), b: bool, c: bool }
+      steps:
+        - let: { a: "${{ \(expression) }}" }
+
+      """
+    }
+    #expect(Self.mended(recipe(wrong)) == recipe(right))
   }
 
   /// The rest of a recipe whose fixes choose for the author.
