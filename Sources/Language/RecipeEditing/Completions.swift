@@ -1,6 +1,7 @@
 import ActionKit
 package import Basics
 import Calendars
+import Expressions
 import Recipes
 
 // Completion of keys and of values that are no expressions: by the schema, which says what keys there are and what each
@@ -24,11 +25,32 @@ extension EditorService {
     let walk = SchemaWalk(folder.schemas[EditedFileKind(path: source.name).schema.rawValue], outline)
     let cursor = walk.cursor(at: offset)
     if cursor.place == .nothing { return [] }
+    let rest: Int
+    var found: [Completion]
     if let expression = openExpression(walk, cursor) {
-      return completions(in: expression, source, at: offset, outline)
+      rest = source.bytes[offset...].prefix(while: \.isPartOfName).count
+      found = completions(in: expression, source, at: offset, outline)
+    } else {
+      let place = CompletedPlace(service: self, walk: walk, cursor: cursor, source: source, offset: offset)
+      (rest, found) = cursor.place == .key ? (0, place.keys) : (outline.restOfWord(cursor, offset), place.values)
     }
-    let place = CompletedPlace(service: self, walk: walk, cursor: cursor, source: source, offset: offset)
-    return cursor.place == .key ? place.keys : place.values
+    for index in found.indices where found[index].rest == nil { found[index].rest = rest }
+    return found
+  }
+}
+
+extension TextOutline {
+  /// How many bytes of the value in which a cursor is follow it: on its line, without a quote that ends it.
+  fileprivate func restOfWord(_ cursor: TextCursor, _ offset: Int) -> Int {
+    let value = nodes[cursor.node].value
+    guard value.lowerBound == cursor.written.lowerBound, !nodes[cursor.node].isBlockText else { return 0 }
+    var end = min(value.upperBound, lineEnd(at: offset))
+    if end > offset, value.count > 1, let first = value.first.map({ bytes[$0] }),
+      first == ASCII.quote || first == ASCII.apostrophe, bytes[end - 1] == first
+    {
+      end -= 1
+    }
+    return max(0, end - offset)
   }
 }
 
@@ -55,17 +77,18 @@ private struct CompletedPlace {
     let present = outline.nodes[node].children.compactMap { child -> String? in
       child == cursor.own || outline.nodes[child].kind != .key ? nil : outline.nodes[child].name
     }
+    var found = known(node).filter { !present.contains($0.label) }
     let items = forms.compactMap { $0["items"] }
     // In a list that has no dash here, the keys of its items.
-    if !items.isEmpty, !cursor.isFlow, cursor.own == nil {
+    if !items.isEmpty, !cursor.isFlow, cursor.own == nil, present.isEmpty {
       let inItems = items.flatMap { walk.expanded($0, nil) }
-      return walk.members(of: inItems).map { key($0.name, $0.schema, dash: true, rank: 1) }
-        + walk.words(inItems).map { word in
-          Completion(
-            .value, word.word, detail: "alone", documentation: word.meaning, edit: edit("- \(word.word)"), rank: 1)
-        }
+      found += members(of: inItems, in: inItems, besides: [], dash: true)
+      found += walk.words(inItems).map { word in
+        Completion(
+          .value, word.word, detail: "alone", documentation: word.meaning, edit: edit("- \(word.word)"), rank: 1)
+      }
+      if outline.nodes[node].children.contains(where: { outline.nodes[$0].kind == .item }) { return found }
     }
-    var found = known(node).filter { !present.contains($0.label) }
     if outline.nodes[node].kind == .item, present.isEmpty {
       found += values.map { value in
         var value = value
@@ -73,15 +96,25 @@ private struct CompletedPlace {
         return value
       }
     }
-    if !found.contains(where: { $0.kind == .key || $0.kind == .secret }) {
-      for member in walk.members(of: forms) where !present.contains(member.name) {
-        let obstacle = walk.obstacle(to: member.name, in: node, besides: present)
-        if obstacle == false { continue }
-        let isRequired = walk.isRequired(member.name, in: node)
-        found.append(key(member.name, member.schema, rank: obstacle == true ? 3 : isRequired ? 0 : 1))
-      }
+    if !found.contains(where: { $0.kind == .key || $0.kind == .secret }) || !items.isEmpty {
+      found += members(of: forms, in: walk.forms(of: node), besides: present)
     }
     return found
+  }
+
+  /// The keys of some forms of a mapping that may be added to those that it has.
+  private func members(
+    of forms: [Value], in all: [Value], besides present: [String], dash: Bool = false
+  ) -> [Completion] {
+    walk.members(of: forms).compactMap { member in
+      if present.contains(member.name) { return nil }
+      let obstacle = walk.obstacle(to: member.name, in: all, besides: present)
+      // What goes with another key is of no use before there is any.
+      if obstacle == false || obstacle == true && present.isEmpty { return nil }
+      // On top of a recipe the keys stand as they are read.
+      let isFirst = (cursor.node != 0 || kind != .recipe) && walk.isRequired(member.name, in: all)
+      return key(member.name, member.schema, dash: dash, rank: obstacle == true ? 3 : isFirst ? 0 : 1)
+    }
   }
 
   /// The keys that the schema doesn't know, or not as well.
@@ -174,7 +207,7 @@ private struct CompletedPlace {
   /// A key with what comes before its value.
   private func insertion(_ name: String, _ type: String, column: Int? = nil) -> String {
     if cursor.own != nil { return name }
-    let margin = String(repeating: " ", count: (column ?? cursor.column) + 2)
+    let margin = String(repeating: " ", count: (column ?? cursor.column) + 2 + lead.utf8.count)
     switch type {
     case "mapping" where !cursor.isFlow: return "\(name):\n\(margin)"
     case "list" where !cursor.isFlow: return "\(name):\n\(margin)- "
@@ -184,7 +217,15 @@ private struct CompletedPlace {
 
   private func edit(_ text: String) -> Diagnostic.Edit {
     if let own = cursor.own { return Diagnostic.Edit(outline.nodes[own].nameRange, text) }
-    return Diagnostic.Edit(cursor.written, text)
+    return Diagnostic.Edit(cursor.written, lead + text)
+  }
+
+  /// The blank that keeps what is put in away from its colon or dash, where there is none.
+  private var lead: String {
+    let start = cursor.written.lowerBound
+    guard start > 0, !cursor.isFlow else { return "" }
+    let isDash = source.bytes[start - 1] == ASCII.minus && outline.nodes[cursor.node].kind == .item
+    return isDash || source.bytes[start - 1] == ASCII.colon ? " " : ""
   }
 
   // MARK: Values
@@ -195,10 +236,9 @@ private struct CompletedPlace {
     let isQuoted =
       start < offset && (source.bytes[start] == ASCII.quote || source.bytes[start] == ASCII.apostrophe)
     let range = (isQuoted ? start + 1 : start)..<offset
-    let isEmpty = range.isEmpty
     // Brackets are of no value's text.
     if start < offset, [ASCII.openBrace, ASCII.openBracket].contains(source.bytes[start]) { return [] }
-    let lead = start > 0 && source.bytes[start - 1] == ASCII.colon ? " " : ""
+    let lead = lead
     func value(
       _ text: String, _ kind: Completion.Kind = .value, detail: String = "", _ meaning: String = "", rank: Int = 1
     ) -> Completion {
@@ -216,8 +256,13 @@ private struct CompletedPlace {
     var found: [Completion] = []
     switch (kind, outline.nodes[owner].name) {
     case (.recipe, "uses"):
-      return folder.catalog.actionIDs.compactMap(folder.catalog.action).map {
-        value($0.id, .action, detail: $0.effect.name, "\($0.summary)\n\n\($0.effect.sentence)")
+      // Those first that need no connection, or have one.
+      let connected = Set((folder.environment(source.name).connections ?? [:]).values)
+      let ready = Set(folder.catalog.plugins.filter(\.worksUnconfigured).map(\.name)).union(connected)
+      return folder.catalog.actionIDs.compactMap(folder.catalog.action).map { action in
+        value(
+          action.id, .action, detail: action.effect.name, "\(action.summary)\n\n\(action.effect.sentence)",
+          rank: ready.contains(String(action.id.prefix { $0 != "." })) ? 0 : 1)
       }
     case (.recipe, "connection"):
       let plugin = outline.scalar("uses", of: parent).map { String($0.prefix { $0 != "." }) } ?? ""
@@ -231,13 +276,16 @@ private struct CompletedPlace {
       return files { !RecipeTestFile.isName($0) && $0 != source.name }.map {
         value(String(($0.split(separator: "/").last ?? "").prefix { $0 != "." }), detail: "recipe")
       }
+    case (.recipe, "recipe") where parent == 0:
+      let file = source.name.split(separator: "/").last ?? ""
+      found.append(value(String(file.prefix { $0 != "." }), detail: "the file's name", rank: 0))
     case (_, "zone"): return TimeZoneDatabase.system.names().map { value($0, detail: "time zone") }
     case (.test, "approve"), (.test, "reject"), (.test, "step"):
       found += (tested?.approvals ?? []).map { value($0, detail: "approval") }
     default: break
     }
-    if !cursor.isNewItem, walk.declarations(of: node).contains(where: { $0["$ref"]?.string == "#/definitions/type" }) {
-      found += CompletedPlace.types.map { value($0, detail: "type") }
+    if !cursor.isNewItem, walk.takes("type", node) {
+      found += types(value)
     }
     if kind == .recipe, outline.nodes[node].name == "default",
       outline.nodes[outline.nodes[parent].parent].name == "inputs"
@@ -246,9 +294,7 @@ private struct CompletedPlace {
       let choices = outline.child("choices", of: parent).map { outline.nodes[$0].children.map(outline.scalar) } ?? []
       found += choices.map { value($0, detail: "choice") }
     }
-    if kind == .recipe, parent == outline.child("inputs", of: 0) {
-      found += CompletedPlace.types.map { value($0, detail: "type") }
-    }
+    if kind == .recipe, parent == outline.child("inputs", of: 0) { found += types(value) }
     if let type = inputType(of: outline.nodes[owner].name, in: parent) {
       found += (type == .bool ? ["true", "false"] : type.choices).map {
         value($0, detail: type == .bool ? "" : "choice")
@@ -262,7 +308,14 @@ private struct CompletedPlace {
         value($0.word, detail: $0.word == usual ? "default" : "", $0.meaning, rank: $0.word == usual ? 0 : 1)
       }
     }
-    if isEmpty, takesTemplates(node) {
+    if walk.takes("duration", node) {
+      found += ["30s", "5m", "1h", "1d"].map { value($0, detail: "a length of time") }
+    }
+    if kind == .recipe, outline.nodes[node].name == "cron" {
+      found += CompletedPlace.crons.map { value($0.text, detail: $0.meaning) }
+    }
+    // What is written so far may be the beginning of its braces.
+    if "${{".utf8.starts(with: source.bytes[range]), takesTemplates(node) {
       // In brackets the braces would be those of YAML.
       let isBare = isQuoted || !cursor.isFlow
       let text = isBare ? "\(lead)${{  }}" : "\(lead)\"${{  }}\""
@@ -275,11 +328,34 @@ private struct CompletedPlace {
     return found
   }
 
+  /// Examples of cron expressions.
+  private static let crons = [
+    ("0 7 * * *", "each day at 7:00"), ("0 7 * * MON-FRI", "Monday to Friday at 7:00"),
+    ("*/15 * * * *", "every 15 minutes"), ("0 9 1 * *", "on the 1st of each month at 9:00"),
+  ].map { (text: $0.0, meaning: $0.1) }
+
   /// What a type may be, for `type` and inputs.
   private static let types = [
     "string", "int", "double", "bool", "date", "timestamp", "duration", "bytes", "list(string)", "map(string, string)",
     "choice(a, b)", "dyn",
   ]
+
+  /// The types that may be written, whole or as what a type holds.
+  private func types(
+    _ value: (_ text: String, _ kind: Completion.Kind, _ detail: String, _ meaning: String, _ rank: Int) -> Completion
+  ) -> [Completion] {
+    let written = source.bytes[cursor.written.lowerBound..<offset]
+    guard let open = written.lastIndex(where: { $0 == UInt8(ascii: "(") || $0 == ASCII.comma }) else {
+      return CompletedPlace.types.map { value($0, .value, "type", "", 1) }
+    }
+    let start = source.bytes[(open + 1)..<offset].firstIndex { $0 != ASCII.space } ?? offset
+    // The rest of the whole type stays.
+    return CompletedPlace.types.map {
+      var type = Completion(.value, $0, detail: "type", edit: Diagnostic.Edit(start..<offset, $0), rank: 1)
+      type.rest = source.bytes[offset...].prefix(while: \.isPartOfName).count
+      return type
+    }
+  }
 
   /// The type of an input that is given a value here: of this recipe, of the one that a step calls, or of the tested one.
   private func inputType(of name: String, in node: Int) -> ValueType? {

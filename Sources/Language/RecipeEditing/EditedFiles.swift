@@ -24,6 +24,11 @@ final class EditedFile {
     kind = EditedFileKind(path: path)
   }
 
+  /// What YAML can't read of the text.
+  var unreadable: [UInt8] {
+    readable === source ? [] : zip(source.bytes, readable.bytes).compactMap { $0 == $1 ? nil : $0 }
+  }
+
   var root: Value { document?.root ?? .null }
 
   /// The steps of a recipe, with those inside others.

@@ -125,6 +125,11 @@ package struct Completion: Sendable {
   package var documentation: String
   /// What is replaced, and by what.
   package var edit: Diagnostic.Edit
+  /// How many bytes behind that belong to the same word, which is replaced as a whole or only up to the cursor; nil while
+  /// that isn't known.
+  package var rest: Int?
+  /// What is matched with what stands in the range of the edit, where that isn't the label.
+  package var match: String?
   /// Where the cursor goes within the new text, where that isn't its end: a range of it to be written over.
   package var selection: Range<Int>?
   /// The likeliest first: completions are shown by this, then by their labels.

@@ -40,7 +40,9 @@ extension EditorService {
     let lead =
       !expression.isBraced && range.lowerBound > 0 && source.bytes[range.lowerBound - 1] == ASCII.colon ? " " : ""
     func edit(_ text: String) -> Diagnostic.Edit { Diagnostic.Edit(range, lead + text) }
-    let isCalled = offset < source.bytes.count && source.bytes[offset] == UInt8(ascii: "(")
+    let isInApostrophes =
+      outline.nodes[expression.node].value.first.map { source.bytes[$0] == ASCII.apostrophe } ?? false
+    let isCalled = source.bytes[offset...].first { !$0.isPartOfName } == UInt8(ascii: "(")
     func call(_ name: String, _ form: FunctionDeclaration, _ kind: Completion.Kind, rank: Int) -> Completion {
       let text = isCalled ? name : "\(name)()"
       let place = form.parameters.isEmpty || isCalled ? nil : name.utf8.count + 1..<name.utf8.count + 1
@@ -68,7 +70,16 @@ extension EditorService {
       }
       var found = type.members.flatMap { field -> [Completion] in
         let detail = field.isOptional ? "\(field.type), may be absent" : "\(field.type)"
-        let plain = Completion(.field, field.name, detail: detail, documentation: field.summary, edit: edit(field.name))
+        var plain = Completion(.field, field.name, detail: detail, documentation: field.summary, edit: edit(field.name))
+        if !field.name.isPlainName {
+          // In brackets, in the place of the dot.
+          guard range.lowerBound > 0, let quoted = field.name.inApostrophes(isInApostrophes: isInApostrophes) else {
+            return []
+          }
+          plain.edit = Diagnostic.Edit(range.lowerBound - 1..<range.upperBound, "[\(quoted)]")
+          plain.match = ".\(field.name)"
+          return [plain]
+        }
         guard field.isOptional, range.lowerBound > 0, source.bytes[range.lowerBound - 1] == ASCII.dot else {
           return [plain]
         }
@@ -96,9 +107,13 @@ extension EditorService {
             .variable, name, detail: type.brief, documentation: meaning, edit: edit(name), rank: fits ? 0 : rank))
       }
       for local in locals.reversed() { variable(local.name, local.type, "", rank: 1) }
-      for name in text.names.names.sorted(by: { $0.precedesByScalars($1) }) {
+      // The names that the recipe gives itself, of loops and `let`, before those that each recipe has.
+      let names = text.names.names.sorted { $0.precedesByScalars($1) }
+      let own = names.filter { EditorService.meanings[$0] == nil || $0 == "item" }
+      for name in own { text.names.type(of: name).map { variable(name, $0, "", rank: 1) } }
+      for name in names where !own.contains(name) {
         guard let type = text.names.type(of: name) else { continue }
-        variable(name, type, "", rank: 2)
+        variable(name, type, EditorService.meanings[name] ?? "", rank: 2)
         // What is written most: the outputs of steps and the inputs.
         guard ["steps", "inputs"].contains(name), case .object(let object) = type else { continue }
         for field in object.fields { variable("\(name).\(field.name)", field.type, field.summary, rank: 1) }
@@ -109,7 +124,8 @@ extension EditorService {
           .function, "has", detail: "has(a.b) -> bool", documentation: "Whether a field that may be absent is there.",
           edit: edit(isCalled ? "has" : "has()"), selection: isCalled ? nil : 4..<4, rank: 4))
       found += (text.names.functions.namespaces + ["cel"]).sorted(by: { $0.precedesByScalars($1) }).map {
-        Completion(.function, $0, detail: "functions", edit: edit("\($0)."), rank: 4)
+        let isFollowed = source.bytes[offset...].first { !$0.isPartOfName } == ASCII.dot
+        return Completion(.function, $0, detail: "functions", edit: edit(isFollowed ? $0 : "\($0)."), rank: 4)
       }
       return found + ["true", "false", "null"].map { Completion(.value, $0, edit: edit($0), rank: 5) }
     }
@@ -122,11 +138,11 @@ extension EditorService {
     let others = folder.files().prefix(EditorService.mostFiles).compactMap { try? environment.read($0) }
     var read: Set<String> = []
     for file in [source] + others {
-      // Each place where a name may follow `secrets.`.
+      // Each place where a name may follow `secrets.`, in an expression.
       for dot in file.bytes.indices where file.bytes[dot] == ASCII.dot && file.bytes[..<dot].hasSuffix("secrets") {
-        let name = file.bytes[(dot + 1)...].prefix { byte in
-          ASCII.lowercase.contains(byte | 0x20) || ASCII.digits.contains(byte) || byte == ASCII.underscore
-        }
+        let start = file.bytes[..<dot].lastIndex(of: ASCII.newline) ?? 0
+        guard holds(Array(file.bytes[start..<dot]), "${{") else { continue }
+        let name = file.bytes[(dot + 1)...].prefix(while: \.isPartOfName)
         if !name.isEmpty { read.insert(String(decoding: name, as: UTF8.self)) }
       }
     }
@@ -220,10 +236,11 @@ extension SchemaWalk {
   }
 
   /// Whether a node's value is an expression without `${{ }}`.
-  func takesExpression(_ node: Int) -> Bool {
-    let declared = declarations(of: node)
-    let inner = declared.flatMap { [$0] + ($0["anyOf"]?.list ?? []) + [$0["then"] ?? .null, $0["else"] ?? .null] }
-    return inner.contains { $0["$ref"]?.string == "#/definitions/expression" }
+  func takesExpression(_ node: Int) -> Bool { takes("expression", node) }
+
+  /// Whether a node's value may be what the schema defines under a name.
+  func takes(_ name: String, _ node: Int) -> Bool {
+    refers(declarations(of: node), to: name)
   }
 }
 
@@ -261,6 +278,22 @@ extension TextOutline {
   }
 }
 
+extension String {
+  /// Whether it can follow a dot.
+  fileprivate var isPlainName: Bool {
+    guard let first = utf8.first, !ASCII.digits.contains(first), utf8.allSatisfy(\.isPartOfName) else { return false }
+    return !["in", "true", "false", "null"].contains(self)
+  }
+
+  /// The text in apostrophes, which are doubled in a text of YAML that stands in such; nil if it would need escapes.
+  fileprivate func inApostrophes(isInApostrophes: Bool) -> String? {
+    let special: Set<UInt8> = [ASCII.apostrophe, ASCII.quote, ASCII.backslash]
+    guard utf8.allSatisfy({ $0 >= ASCII.space && !special.contains($0) }) else { return nil }
+    let quote = isInApostrophes ? "''" : "'"
+    return quote + self + quote
+  }
+}
+
 extension BidirectionalCollection<UInt8> {
   fileprivate func hasSuffix(_ text: String) -> Bool { suffix(text.utf8.count).elementsEqual(text.utf8) }
 
@@ -268,8 +301,7 @@ extension BidirectionalCollection<UInt8> {
   fileprivate func ends(with name: String) -> Bool {
     guard hasSuffix(name) else { return false }
     guard let before = dropLast(name.utf8.count).last else { return true }
-    return before != ASCII.dot && before != ASCII.underscore && !ASCII.digits.contains(before)
-      && !ASCII.lowercase.contains(before | 0x20)
+    return before != ASCII.dot && !before.isPartOfName
   }
 }
 

@@ -129,6 +129,11 @@ struct Renaming {
         message:
           "'\(symbol.name)' is the connection of the plugin of that name, and steps that name no connection use it")
     }
+    // A place in what YAML can't read would be missed.
+    if let file = mentions.lazy.map(\.file).first(where: { holds($0.unreadable, symbol.name) }) {
+      throw RenameError(
+        message: "'\(symbol.name)' can't be renamed while '\(file.source.name)' isn't YAML; mend that first")
+    }
     if let (file, offset) = mentions.lazy.compactMap({ unclearUse(in: $0.file) }).first {
       let tested = file.root["recipe"]?.string ?? "the recipe"
       throw RenameError(

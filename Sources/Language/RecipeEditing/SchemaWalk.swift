@@ -59,10 +59,10 @@ struct SchemaWalk {
     return members
   }
 
-  /// Whether a key may be added to those that a mapping has: nil if nothing speaks against it, else false if it never
+  /// Whether a key may be added to those that a mapping of some forms has: nil if nothing speaks against it, else false if it never
   /// may, or true if it only comes too early.
-  func obstacle(to key: String, in node: Int, besides keys: [String]) -> Bool? {
-    for form in forms(of: node) {
+  func obstacle(to key: String, in forms: [Value], besides keys: [String]) -> Bool? {
+    for form in forms {
       // One that may stand alone goes with the others.
       let kinds = (form["oneOf"]?.list ?? []).filter { $0["maxProperties"] == nil }
         .compactMap { $0["required"]?.list?.first?.string }
@@ -80,8 +80,8 @@ struct SchemaWalk {
     return nil
   }
 
-  func isRequired(_ key: String, in node: Int) -> Bool {
-    forms(of: node).contains { $0["required"]?.list?.contains { $0.string == key } ?? false }
+  func isRequired(_ key: String, in forms: [Value]) -> Bool {
+    forms.contains { $0["required"]?.list?.contains { $0.string == key } ?? false }
   }
 
   // MARK: Forms
@@ -108,6 +108,21 @@ struct SchemaWalk {
       open += next.reversed().map { ($0, depth + 1) }
     }
     return forms
+  }
+
+  /// Whether one of some schemas, or of those that they choose among, is a definition.
+  func refers(_ schemas: [Value], to name: String) -> Bool {
+    var open = schemas.map { ($0, 0) }
+    while let (schema, depth) = open.popLast() {
+      let target = schema["$ref"]?.string?.split(separator: "/").last.map(String.init)
+      if target == name { return true }
+      guard depth < SchemaWalk.deepest else { continue }
+      let next =
+        (schema["anyOf"]?.list ?? [])
+        + [schema["then"], schema["else"], target.flatMap { definitions[$0] }].compactMap(\.self)
+      open += next.map { ($0, depth + 1) }
+    }
+    return false
   }
 
   /// Whether a condition of the schema holds of a node; nil if the text doesn't tell yet.

@@ -178,7 +178,7 @@ extension TextOutline {
       start += 1
       while start < offset, bytes[start] == ASCII.space { start += 1 }
     }
-    let column = start - lineStart
+    var column = start - lineStart
     if let colon = OutlineReader.colon(bytes, start..<offset) {
       let key = nodes.indices.last {
         nodes[$0].kind == .key && nodes[$0].nameRange.lowerBound == start && !nodes[$0].isFlow
@@ -191,9 +191,23 @@ extension TextOutline {
     let own = nodes.indices.last {
       nodes[$0].kind == .key && nodes[$0].nameRange.lowerBound == start && !nodes[$0].isFlow
     }
-    let parent = own.map { nodes[$0].parent } ?? owner(ofColumn: column, hasDash: hasDash, lineStart, start)
+    var parent = own.map { nodes[$0].parent } ?? owner(ofColumn: column, hasDash: hasDash, lineStart, start)
+    // Below a value that has no keys of its own stands the next key beside it: editors indent too far after many lines.
+    if own == nil, !hasDash, takesNoKeys(parent, whileWriting: start < offset) {
+      column = nodes[parent].column
+      parent = nodes[parent].parent
+      start = min(start, lineStart + column)
+    }
     return TextCursor(
       place: .key, node: parent, written: start..<offset, column: column, own: own)
+  }
+
+  /// Whether a node has a value on its line that isn't continued below.
+  private func takesNoKeys(_ node: Int, whileWriting: Bool) -> Bool {
+    let value = nodes[node].value
+    guard nodes[node].kind == .key, !value.isEmpty, !nodes[node].isFlow, !nodes[node].isBlockText else { return false }
+    // A sentence may go on.
+    return !whileWriting || !bytes[value].contains(ASCII.space)
   }
 
   private func isInBlockText(_ offset: Int) -> Bool {

@@ -104,7 +104,19 @@ extension LanguageServer {
         item["insertTextFormat"] = .int(2)
       }
       if client.keepsIndentation, edit.text.utf8.contains(ASCII.newline) { item["insertTextMode"] = .int(1) }
-      item["textEdit"] = asked.document.positions.value(of: edit)
+      let rest = completion.rest ?? 0
+      let whole = edit.range.lowerBound..<edit.range.upperBound + rest
+      if let match = completion.match { item["filterText"] = .string(match) }
+      if rest > 0, client.choosesRange {
+        item["textEdit"] = .object([
+          "newText": .string(edit.text), "insert": asked.document.positions.value(of: edit.range),
+          "replace": asked.document.positions.value(of: whole),
+        ])
+      } else {
+        // Of a word that is begun the rest goes with it; one that isn't begun is put before what stands there.
+        if !edit.range.isEmpty { edit.range = whole }
+        item["textEdit"] = asked.document.positions.value(of: edit)
+      }
       return .map(item)
     }
   }

@@ -4,6 +4,8 @@ import Basics
 struct ClientCapabilities {
   var encoding = TextPosition.Encoding.utf16
   var takesSnippets = false
+  /// Whether the client lets one choose how much of a word a completion replaces.
+  var choosesRange = false
   /// Whether new lines of a completion can be kept as they are.
   var keepsIndentation = false
   var nestsSymbols = false
@@ -26,6 +28,7 @@ struct ClientCapabilities {
     let encodings = value["general"]?["positionEncodings"]?.list ?? []
     encoding = encodings.contains(.string(TextPosition.Encoding.utf8.rawValue)) ? .utf8 : .utf16
     takesSnippets = has("textDocument", "completion", "completionItem", "snippetSupport")
+    choosesRange = has("textDocument", "completion", "completionItem", "insertReplaceSupport")
     let modes = value["textDocument"]?["completion"]?["completionItem"]?["insertTextModeSupport"]?["valueSet"]?.list
     keepsIndentation = modes?.contains(.int(1)) ?? false
     nestsSymbols = has("textDocument", "documentSymbol", "hierarchicalDocumentSymbolSupport")

@@ -46,11 +46,14 @@ final class ServedFolders {
   /// Whether a text is a file of ours: by its name, its folder or its keys.
   func treats(_ document: Document) -> Bool {
     switch document.kind {
-    case .configuration, .test: return true
+    case .configuration: return true
+    case .test: return TextOutline(document.source.bytes).looksLikeTest
     case .recipe:
       let folder = FileAddress.folder(of: document.path)
-      return folder.hasSuffix("/recipes") || document.source.looksLikeRecipe
-        || self.folder(of: document.path).recipeFolders.contains { FileAddress.resolve($0, in: "/") == folder }
+      let served = self.folder(of: document.path)
+      return folder.hasSuffix("/recipes")
+        || served.recipeFolders.contains { FileAddress.resolve($0, in: "/") == folder }
+        || EditorService(served.editor).looksLikeRecipe(document.source)
     }
   }
 
@@ -71,20 +74,5 @@ final class ServedFolders {
   private func root(of folder: String) -> String {
     let holding = roots.filter { folder == $0 || $0 == "/" || folder.hasPrefix($0 + "/") }
     return holding.max { $0.utf8.count < $1.utf8.count } ?? folder
-  }
-}
-
-extension Source {
-  /// Whether keys that only recipes have stand at the left.
-  var looksLikeRecipe: Bool {
-    var keys: Set<String> = []
-    for line in bytes.split(separator: ASCII.newline) {
-      guard let first = line.first, ASCII.lowercase.contains(first), let colon = line.firstIndex(of: ASCII.colon) else {
-        continue
-      }
-      keys.insert(String(decoding: line[..<colon], as: UTF8.self))
-    }
-    // `on` and `jobs` together are a workflow of GitHub.
-    return keys.contains("steps") || keys.contains("recipe") || keys.contains("on") && !keys.contains("jobs")
   }
 }

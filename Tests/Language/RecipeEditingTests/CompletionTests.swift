@@ -43,15 +43,27 @@ import Testing
     """
 
   @Test(arguments: [
-    Case("¦", ["steps", "recipe", "summary", "inputs", "on"]),
-    Case("recipe: a\n¦", ["steps", "summary"], without: ["recipe"]),
-    Case("steps:\n  - ¦", ["id", "name", "if"]),
+    Case("¦", ["recipe", "summary", "inputs", "on"], with: ["steps"]),
+    Case("recipe: a\n¦", ["summary"], with: ["steps"], without: ["recipe"]),
+    Case("recipe: ¦", ["a"]),
+    // Where an editor has indented too far.
+    Case("recipe: a\n  ¦", ["summary"], with: ["steps"], without: ["recipe"]),
+    Case("recipe: a\n  st¦", ["summary"], with: ["steps"]),
+    Case("recipe: a\nsummary: What it does\n  a¦", []),
+    Case(
+      "steps:\n  - uses: file.read\n      ¦", ["with", "id", "name", "if", "forEach", "onError"],
+      without: ["let", "uses"]),
+    Case("steps:\n  - ¦", ["id", "name", "if"], without: ["as", "where", "else", "with", "cases", "connection"]),
     Case(
       "steps:\n  - uses: file.read\n    ¦", ["with", "id", "name", "if", "forEach", "onError"],
       without: ["let", "else", "uses"]),
-    Case("steps:\n  ¦", ["id", "name"]),
+    Case("steps:\n  ¦", ["id", "name", "if"], without: ["as", "where", "else", "with", "cases", "connection"]),
+    Case("inputs:\n  into:\n    ¦", ["type", "summary"]),
+    Case("steps:\n  - wait: 1s\n    onError:\n      ¦", [], with: ["id", "steps", "value"]),
+    Case("steps:\n  - wait: ¦", ["30s", "5m"]),
+    Case("on:\n  - cron: ¦", ["0 7 * * *"]),
     Case("steps:\n  - uses: markbook.getMarkbook\n    with:\n      ¦", ["markbookKey"]),
-    Case("steps:\n  - uses: mark¦", ["interviewPrep.health"]),
+    Case("steps:\n  - uses: mark¦", ["interviewPrep.health"], with: ["file.read", "markbook.getMarkbook"]),
     Case("steps:\n  - uses: file.read\n    onError: ¦", ["continue"]),
     Case("on:\n  - ¦", ["cron", "every", "at"]),
     Case("on:\n  - cron: '0 7 * * 1'\n    overlap: ¦", ["skip"]),
@@ -62,6 +74,9 @@ import Testing
     Case(book + "  - let: { a: \"${{ steps.book.¦\" }", ["markbookKey"]),
     Case(book + "  - let:\n      a: ${{ steps.book.tasks.filter(t, t.¦", ["key"]),
     Case(book + "  - let:\n      a: ${{ steps.book.tasks.filter(t, ¦", ["t", "inputs.markbook"]),
+    Case(
+      book + "  - forEach: ${{ steps.book.students }}\n    as: student\n    let: { a: \"${{ ¦ }}\" }",
+      ["student", "inputs.markbook"]),
     Case(book + "  - if: steps.book.tasks.¦", ["map", "filter"]),
     Case(book + "  - if: stats.¦\n    fail: no", ["mean"]),
     Case(book + "  - if: ¦\n    fail: no", ["inputs.markbook"]),
@@ -91,7 +106,8 @@ import Testing
   func `offers what may stand at a place`(_ sample: Case) {
     let labels = offered(sample.text).map(\.label)
     #expect(Array(labels.prefix(sample.first.count)) == sample.first, "\(labels.prefix(12))")
-    for label in sample.absent { #expect(!labels.contains(label)) }
+    for label in sample.absent { #expect(!labels.contains(label), "\(label)") }
+    for label in sample.present { #expect(labels.contains(label), "\(label)") }
   }
 
   /// What is put in for an entry, as the line then is.
@@ -103,11 +119,32 @@ import Testing
     ("inputs: { n: int }\nsteps:\n  - if:¦", "inputs.n", "  - if: inputs.n"),
     ("steps:\n  - uses: file.read\n    wi¦", "with", "      "),
     ("steps:\n  - us¦es: file.read", "uses", "  - uses: file.read"),
+    ("steps:\n  -¦", "uses", "  - uses: "),
+    ("recipe: a\n    ¦", "steps", "  - "),
+    ("recipe: a\n    su¦", "summary", "summary: "),
+    ("steps:\n  - id: a\n        ¦", "name", "    name: "),
+    ("inputs: { a: list(¦) }", "string", "inputs: { a: list(string) }"),
+    ("inputs:\n  a: map(string, in¦t)", "bool", "  a: map(string, bool)"),
+    ("steps:\n  - let: { a: { \"b-c\": 1 } }\n  - if: a.¦ > 1", "b-c", "  - if: a['b-c'] > 1"),
+    (
+      "steps:\n  - let: { a: { \"b-c\": 1 } }\n  - let: { x: '${{ a.¦ }}' }", "b-c",
+      "  - let: { x: '${{ a[''b-c''] }}' }"
+    ),
+    ("steps:\n  - if: sta¦.mean([1.0]) > 1.0", "stats", "  - if: stats.mean([1.0]) > 1.0"),
+    ("steps:\n  - let:\n      a: $¦", "${{ }}", "      a: ${{  }}"),
+    ("steps:\n  - uses: file.re¦ad # why", "file.write", "  - uses: file.write # why"),
+    ("steps:\n  - uses: 'file.re¦ad'", "file.write", "  - uses: 'file.write'"),
+    ("steps:\n  - { uses: file.re¦ad }", "file.write", "  - { uses: file.write }"),
+    ("inputs: { n: int }\nsteps:\n  - if: inputs.n¦ame > 1", "n", "  - if: inputs.n > 1"),
+    ("inputs: { n: int }\nsteps:\n  - if: stats.me¦dian([1.0]) > 1.0", "mean", "  - if: stats.mean([1.0]) > 1.0"),
+    ("inputs: { n: int }\nsteps:\n  - if: inputs.¦ > 1", "n", "  - if: inputs.n > 1"),
   ])
   func `puts in what is whole where it stands`(_ text: String, _ label: String, _ line: String) throws {
     let entry = try #require(offered(text).first { $0.label == label })
     let bytes = Array(text.replacing("¦", with: "").utf8)
-    let edited = String(decoding: [entry.edit].applied(to: bytes), as: UTF8.self)
+    let range = entry.edit.range
+    let edit = Diagnostic.Edit(range.lowerBound..<range.upperBound + (entry.rest ?? 0), entry.edit.text)
+    let edited = String(decoding: [edit].applied(to: bytes), as: UTF8.self)
     #expect(edited.split(separator: "\n").last.map(String.init) == line)
   }
 

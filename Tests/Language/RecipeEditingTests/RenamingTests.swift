@@ -195,6 +195,9 @@ import Testing
       "inputs: { ¦message: string }\nsteps: [{ wait: 1s }]\n%% errand.yaml\nonFailure: recipe.yaml", "note",
       "'message' can't be renamed here: 'onFailure' in errand.yaml names this recipe, which is given its inputs by these names"
     ),
+    Case(
+      "inputs: { d¦ay: string }\nsteps:\n  - fail: ${{ inputs.day }}\n  - let: { a: [inputs.day }\n", "date",
+      "'day' can't be renamed while 'recipe.yaml' isn't YAML; mend that first"),
   ])
   func `says why something can't be renamed`(_ sample: Case) {
     let folder = EditedFolder(sample.text)

@@ -52,6 +52,17 @@ import Testing
     Name("/w/docker-compose.yaml", "services:\n  web: {}\n", isOurs: false),
     Name("/w/.github/workflows/build.yaml", "on: push\njobs: {}\n", isOurs: false),
     Name("/w/a.yaml", "x:\n  steps: []\n", isOurs: false),
+    // Files of build services, of cooks, and of templates.
+    Name(
+      "/w/azure-pipelines.yml", "trigger: [main]\npool: { vmImage: ubuntu }\nsteps:\n  - script: make\n", isOurs: false),
+    Name("/w/pipeline.yml", "steps:\n  - label: a\n    command: make\n", isOurs: false),
+    Name("/w/cloudbuild.yaml", "steps:\n  - name: builder\n    args: [a]\nimages: [b]\n", isOurs: false),
+    Name("/w/cake.yaml", "recipe: Cake\nsteps:\n  - Stir.\n", isOurs: false),
+    Name("/w/api.yaml", "openapi: 3.0.0\npaths: {}\non: true\n", isOurs: false),
+    Name("/w/chart.yaml", "on: x\n{{ if .Values.a }}\nsteps: []\n{{ end }}\n", isOurs: false),
+    Name("/w/other.test.yaml", "suite: a\ntests: []\n", isOurs: false),
+    Name("/w/a.yaml", "stesp: 1\nrecipe: a\nsteps:\n  - id: a\n    wait: 1s\n", isOurs: true),
+    Name("/w/a.yaml", "steps:\n  -\n", isOurs: true),
     Name("/w/recipes/a.json", "{}", language: "json", isOurs: false),
   ])
   func `files are known by their names, folders and keys`(_ name: Name) throws {
