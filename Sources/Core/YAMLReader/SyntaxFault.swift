@@ -341,17 +341,22 @@ extension SyntaxFault {
     let perTab = tabs > 0 && wanted > 0 && wanted.isMultiple(of: tabs) ? wanted / tabs : 2
     var edits: [Diagnostic.Edit] = []
     var line = source.lineStart(before: error.offset)
+    // A line that stands one tab further than a dash may belong to the key behind that, or stand beside it.
+    var dash: Int?
+    var isBelowItem = false
     while line < bytes.count {
       let text = bytes[line...].firstIndex { !isBlank($0) } ?? bytes.count
       guard let tab = bytes[line..<text].firstIndex(of: ASCII.tab) else { break }
       let width = bytes[tab..<text].reduce(0) { $0 + ($1 == ASCII.tab ? perTab : 1) }
+      isBelowItem = isBelowItem || dash.map { tab - line + width <= $0 + 2 && tab - line + width > $0 } ?? false
+      if bytes[text...].starts(with: "- ".utf8) { dash = tab - line + width }
       edits.append(Diagnostic.Edit(tab..<text, String(repeating: " ", count: width)))
       guard let end = bytes[text...].firstIndex(of: ASCII.newline) else { break }
       line = end + 1
     }
     // Any depth below a line that ends with a colon means the same; else a tab of another width may mean another map.
     let landings = Set([2, 4, 8].map { spaces + tabs * $0 }).intersection(openColumns)
-    let isSure = isBelow || landings == [spaces + tabs * perTab]
+    let isSure = !isBelowItem && (isBelow || landings == [spaces + tabs * perTab])
     return Suggestion("indent with spaces", .edits(edits), isTentative: !isSure)
   }
 

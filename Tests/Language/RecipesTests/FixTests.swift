@@ -252,6 +252,7 @@ import Testing
     "on: [{ cron: 0 8 * * TUN }]\nsteps:\n  - wait: 1s",
     "on: [{ cron: 0 8 * MA * }]\nsteps:\n  - wait: 1s",
     "steps:\n  - let:\n      a: \"Hi # comment", "steps:\n  - let: { a: \"b }", "steps:\n  - let:\n      a: [\"b, c]",
+    "steps:\n\t- let: { a: 1 }\n\t- let:\n\t\tb: 2",
     "steps:\n  - let: { a: 'b, c: d }", "steps:\n  - let:\n      a: '${{ run.id }}\"",
     "steps:\n  - let:\n      a: \"${{ run.id }}'",
     "steps:\n  - let:\n      a: \"x\" + ${{ run.id }}", "steps:\n  - let:\n      a: - x",
