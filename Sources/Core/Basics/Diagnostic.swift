@@ -40,7 +40,7 @@ public struct Diagnostic: Error, Sendable {
 
     /// Creates a note.
     public init(_ message: String, at location: Location? = nil) {
-      self.message = message
+      self.message = URLPasswords.masked(message)
       self.location = location
     }
   }
@@ -58,7 +58,7 @@ public struct Diagnostic: Error, Sendable {
 
     /// Creates a fix.
     public init(_ title: String, _ edits: [Edit], isTentative: Bool = false) {
-      self.title = title
+      self.title = URLPasswords.masked(title)
       self.edits = edits
       self.isTentative = isTentative
     }
@@ -81,6 +81,8 @@ public struct Diagnostic: Error, Sendable {
   /// How bad it is.
   public var severity: Severity
   /// What is wrong and, where one can say it in a clause, how to mend it: no full stop, lower case.
+  ///
+  /// Passwords in URLs are masked.
   public var message: String
   /// Where it is.
   public var location: Location?
@@ -101,7 +103,7 @@ public struct Diagnostic: Error, Sendable {
     fixes: [Fix] = []
   ) {
     self.severity = severity
-    self.message = message
+    self.message = URLPasswords.masked(message)
     self.location = location
     self.notes = notes
     self.fixes = fixes

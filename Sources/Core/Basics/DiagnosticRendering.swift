@@ -8,7 +8,7 @@
 // The line stands as it was written, two blanks to the right. Below it, tabs are repeated and wide characters count
 // twice, so that the caret stands under its character in any terminal. What a terminal would obey or reorder (control
 // characters, bidirectional marks) is shown as a picture of itself, bytes that are no UTF-8 as `�`. Of a long line only
-// the part around the caret is shown, between `…`.
+// the part around the caret is shown, between `…`. `•••` stands for what is hidden: secrets, and passwords in URLs.
 
 extension Diagnostic {
   /// The first line of what is shown: place, severity and message.
@@ -150,7 +150,7 @@ private func excerpt(_ location: Diagnostic.Location, _ palette: Palette) -> [St
   while last < bytes.count, last - start < reach, !isBreak(bytes[last]) { last += 1 }
   var isCutAfter = last < bytes.count && !isBreak(bytes[last])
 
-  var cells = cells(of: bytes, first..<last)[...]
+  var cells = cells(of: bytes, first..<last).hiding(location.source.hiddenParts(in: first..<last))[...]
   let caret = cells.firstIndex { $0.offset >= start } ?? cells.endIndex
   if isCutBefore || isCutAfter || cells.reduce(0, { $0 + $1.width }) > widest {
     var from = caret
@@ -178,6 +178,25 @@ private func excerpt(_ location: Diagnostic.Location, _ palette: Palette) -> [St
   let tail = String(repeating: "~", count: max(0, marked - 1))
   let text = (isCutBefore ? "…" : "") + String(line) + (isCutAfter ? "…" : "")
   return ["  " + text, "  \(lead)\(palette.caret)^\(tail)\(palette.end)"]
+}
+
+extension [Cell] {
+  /// The cells with a mark in the place of those that are hidden, which stands where they begin.
+  fileprivate func hiding(_ ranges: [Range<Int>]) -> [Cell] {
+    guard !ranges.isEmpty else { return self }
+    var shown: [Cell] = []
+    var left = ranges[...]
+    for cell in self {
+      while let range = left.first, range.upperBound <= cell.offset { left.removeFirst() }
+      guard let range = left.first, range.contains(cell.offset) else {
+        shown.append(cell)
+        continue
+      }
+      if shown.last?.offset == range.lowerBound { continue }
+      shown += MaskedText.mark.unicodeScalars.map { Cell(shown: $0, width: 1, offset: range.lowerBound) }
+    }
+    return shown
+  }
 }
 
 private func cells(of bytes: [UInt8], _ range: Range<Int>) -> [Cell] {

@@ -25,14 +25,21 @@ public final class Source: Sendable {
   public let name: String
   /// The text's bytes, as read; they need not be UTF-8.
   public let bytes: [UInt8]
+  /// The parts that messages don't show because they are secrets, in ascending order and apart.
+  package let hidden: [Range<Int>]
 
   /// The place that was asked for last: many faults of one text are told in its order, each from where the last one is.
   private let latest = Mutex<Position.Mark>(Position.Mark())
 
   /// Creates a source.
-  public init(name: String, bytes: [UInt8]) {
+  public convenience init(name: String, bytes: [UInt8]) {
+    self.init(name: name, bytes: bytes, hidden: [])
+  }
+
+  init(name: String, bytes: [UInt8], hidden: [Range<Int>]) {
     self.name = name
     self.bytes = bytes
+    self.hidden = hidden
   }
 
   /// Creates a source from a text.

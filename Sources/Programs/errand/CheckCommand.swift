@@ -113,7 +113,8 @@ extension Dispatch {
             ])
           ])
         ])
-        if !fault.fixes.isEmpty { result["fixes"] = .list(fault.fixes.map { $0.sarif(in: location.source) }) }
+        let fixes = fault.shownFixes
+        if !fixes.isEmpty { result["fixes"] = .list(fixes.map { $0.sarif(in: location.source) }) }
       }
       return .map(result)
     }

@@ -110,9 +110,9 @@ extension Diagnostic {
 
   /// The fault as `errand check --format json` shows it.
   var entryWithFixes: Value {
-    guard let location, !fixes.isEmpty, var entry = self.entry.map else { return self.entry }
+    guard let location, !shownFixes.isEmpty, var entry = self.entry.map else { return self.entry }
     entry["fixes"] = .list(
-      fixes.map { fix in
+      shownFixes.map { fix in
         .object([
           "title": .string(fix.title),
           "edits": .list(
@@ -124,6 +124,13 @@ extension Diagnostic {
         ])
       })
     return .map(entry)
+  }
+}
+
+extension Diagnostic {
+  /// The fixes that don't write a password in a URL once more.
+  var shownFixes: [Fix] {
+    fixes.filter { fix in fix.edits.allSatisfy { URLPasswords.masked($0.text) == $0.text } }
   }
 }
 

@@ -52,6 +52,31 @@ import Testing
     #expect(lines[2] == "  \(String(repeating: " ", count: 51))^~~")
   }
 
+  @Test(arguments: [
+    ("https://me:sesame@x.org/@a", "https://me:•••@a"),
+    ("see HTTPS://sesame@x.org and ftp://me:se@sa/me@x.org.", "see HTTPS://•••@x.org and ftp://me:•••@x.org."),
+    ("postgres://me@x.org/y", "postgres://me@x.org/y"),
+    ("http://x.org:8080/@me", "http://x.org:8080/@me"),
+    ("http://x.org/@me: 'http://:sesame@x'", "http://x.org/@me: 'http://:•••@x'"),
+    ("https://me:${{secrets.KEY}}@x.org", "https://me:${{secrets.KEY}}@x.org"),
+    ("me@x.org https://", "me@x.org https://"),
+  ])
+  func `shows no password of a URL`(_ text: String, _ shown: String) {
+    let fault = Diagnostic(
+      "bad '\(text)'", at: .init(Source(name: "a", text: text), at: 0), notes: [.init(text)],
+      fixes: [.init("write \(text)", [])])
+    #expect(fault.description == "a:1:1: error: bad '\(shown)'\n  \(shown)\n  ^\nnote: \(shown)")
+    #expect(fault.fixes.map(\.title) == ["write \(shown)"])
+  }
+
+  @Test func `shows a mark in the place of what is hidden`() {
+    let source = Source(name: "a", text: "key: sesame # why\nb: 1").hiding([5..<8, 7..<11, 20..<99])
+    func shown(_ range: Range<Int>) -> String { Diagnostic("bad", at: .init(source, range)).description }
+    #expect(shown(5..<11) == "a:1:6: error: bad\n  key: ••• # why\n       ^~~")
+    #expect(shown(12..<13) == "a:1:13: error: bad\n  key: ••• # why\n           ^")
+    #expect(shown(18..<19) == "a:2:1: error: bad\n  b: 1\n  ^")
+  }
+
   @Test func `shows bytes that are no text`() {
     let source = Source(name: "a", bytes: [0x61, 0xFF, 0xC3, 0x62])
     #expect(

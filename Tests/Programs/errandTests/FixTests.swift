@@ -142,6 +142,22 @@ import Testing
     await program.remove()
   }
 
+  @Test func `no format shows a password in a URL`() async throws {
+    let program = try await Program()
+    try program.write(
+      "recipe: a\nsteps:\n  - uses: http.get\n    with: { url: \"ftp://me:hunter2PLANTED@x.org/\" }\n"
+        + "  - uses: http.get\n    url: https://me:hunter2PLANTED@x.org/\n", to: "a.yaml")
+    for format in ["text", "json", "sarif", "github"] {
+      for options in [[], ["--fix", "--dry-run"]] {
+        let outcome = try await program.call(["check", "--format", format, "a.yaml"] + options)
+        #expect(outcome.code == 3)
+        #expect(
+          !outcome.out.contains("PLANTED") && !outcome.error.contains("PLANTED"), "\(outcome.out)\(outcome.error)")
+      }
+    }
+    await program.remove()
+  }
+
   @Test func `JSON and SARIF show the fixes`() async throws {
     let program = try await Program()
     try program.write("recipe: a\nsumary: A.\nsteps:\n  - wait: 5m\n", to: "a.yaml")
