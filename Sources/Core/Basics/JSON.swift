@@ -53,18 +53,22 @@ public enum JSON {
 
   /// Reads one value; each value and key in it knows its byte offset.
   ///
-  /// - Parameter allowsTrailingCommas: Whether a comma may stand before `]` and `}`, as some services write it.
+  /// - Parameters:
+  ///   - allowsTrailingCommas: Whether a comma may stand before `]` and `}`, as some services write it.
+  ///   - replacesHalfPairs: Whether half of a surrogate pair is read as U+FFFD, as editors send what they can't encode.
   public static func parse(
-    _ bytes: [UInt8], limits: Limits = Limits(), allowsTrailingCommas: Bool = false
+    _ bytes: [UInt8], limits: Limits = Limits(), allowsTrailingCommas: Bool = false, replacesHalfPairs: Bool = false
   ) throws(JSONError) -> Value {
-    try bytes.withUnsafeBufferPointer { parse($0, limits, allowsTrailingCommas) }.get()
+    try bytes.withUnsafeBufferPointer { parse($0, limits, allowsTrailingCommas, replacesHalfPairs) }.get()
   }
 
   private static func parse(
-    _ bytes: UnsafeBufferPointer<UInt8>, _ limits: Limits, _ allowsTrailingCommas: Bool
+    _ bytes: UnsafeBufferPointer<UInt8>, _ limits: Limits, _ allowsTrailingCommas: Bool,
+    _ replacesHalfPairs: Bool = false
   ) -> Result<Value, JSONError> {
     Result { () throws(JSONError) in
-      var reader = JSONReader(bytes, limits: limits, allowsTrailingCommas: allowsTrailingCommas)
+      var reader = JSONReader(
+        bytes, limits: limits, allowsTrailingCommas: allowsTrailingCommas, replacesHalfPairs: replacesHalfPairs)
       return try reader.document()
     }
   }

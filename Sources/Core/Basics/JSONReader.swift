@@ -10,6 +10,7 @@ struct JSONReader: ~Copyable {
   private let bytes: UnsafeBufferPointer<UInt8>
   private let limits: JSON.Limits
   private let allowsTrailingCommas: Bool
+  private let replacesHalfPairs: Bool
   private var index = 0
   private var items = Stack<Value>()
   private var members = Stack<ValueMap.Member>()
@@ -17,10 +18,13 @@ struct JSONReader: ~Copyable {
   private var fingerprints = Stack<UInt64>()
   private var keys = JSONKeyCache()
 
-  init(_ bytes: UnsafeBufferPointer<UInt8>, limits: JSON.Limits, allowsTrailingCommas: Bool) {
+  init(
+    _ bytes: UnsafeBufferPointer<UInt8>, limits: JSON.Limits, allowsTrailingCommas: Bool, replacesHalfPairs: Bool
+  ) {
     self.bytes = bytes
     self.limits = limits
     self.allowsTrailingCommas = allowsTrailingCommas
+    self.replacesHalfPairs = replacesHalfPairs
   }
 
   mutating func document() throws(JSONError) -> Value {
@@ -293,7 +297,10 @@ struct JSONReader: ~Copyable {
     if let scalar = Unicode.Scalar(unit) { return (scalar, 6) }
     guard unit < 0xDC00, let low = codeUnit(at: index + 6, before: end), (0xDC00...0xDFFF).contains(low),
       let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
-    else { throw error("this is half of a surrogate pair; the other half is missing", at: index) }
+    else {
+      if replacesHalfPairs { return ("\u{FFFD}", 6) }
+      throw error("this is half of a surrogate pair; the other half is missing", at: index)
+    }
     return (scalar, 12)
   }
 

@@ -11,7 +11,8 @@ enum Message: Sendable {
 
   init(_ body: [UInt8]) {
     let value: Value
-    do throws(JSONError) { value = try JSON.parse(body) } catch {
+    // An editor that can't encode a character is still to be understood, or what it sends would be lost.
+    do throws(JSONError) { value = try JSON.parse(body, replacesHalfPairs: true) } catch {
       self = .fault(id: .null, ResponseError(.parseError, error.description))
       return
     }

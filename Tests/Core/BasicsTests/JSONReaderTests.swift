@@ -96,6 +96,15 @@ import Testing
   }
 
   @Test(arguments: [
+    (#""a\uD800""#, "a\u{FFFD}"), (#""\uDC00\uD800b""#, "\u{FFFD}\u{FFFD}b"), (#""\uD800\u0041""#, "\u{FFFD}A"),
+    (#""\uD800\uD83D\uDE00""#, "\u{FFFD}😀"),
+  ])
+  func `reads half of a surrogate pair where it is told to`(_ text: String, _ value: String) throws {
+    #expect(throws: JSONError.self) { try JSON.parse(text) }
+    #expect(try JSON.parse(Array(text.utf8), replacesHalfPairs: true).string == value)
+  }
+
+  @Test(arguments: [
     ([0x22, 0x61, 0xFF, 0x22], 2), ([0x22, 0xC3, 0x22], 1), ([0x22, 0xED, 0xA0, 0x80, 0x22], 1),
     ([0x22, 0xC0, 0x80, 0x22], 1), ([0x22, 0x5C, 0x6E, 0xF5, 0x80, 0x80, 0x80, 0x22], 3),
     ([0x7B, 0x22, 0x80, 0x22, 0x3A, 0x31, 0x7D], 2),

@@ -74,6 +74,17 @@ import Testing
     if !name.isOurs { #expect(answer["result"] == .null) }
   }
 
+  @Test func `half of a surrogate pair loses no text`() throws {
+    let client = try Client()
+    client.open("/w/recipes/a.yaml", "")
+    _ = client.sent()
+    client.send(
+      #"{"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":"file:///w/recipes/a.yaml","#
+        + ##""version":2},"contentChanges":[{"text":"# \ud800 \ud83d\ude00\nodd: 1\n"}]}}"##)
+    #expect(client.published().first?.hasPrefix("a.yaml 2: 1:0 ") == true)
+    #expect(client.server.documents["file:///w/recipes/a.yaml"]?.source.bytes == Array("# \u{FFFD} 😀\nodd: 1\n".utf8))
+  }
+
   @Test func `folders of recipes are those of the nearest errand.yaml`() throws {
     let client = try Client()
     client.open("/w/errand.yaml", "recipes: [chores]\n")
