@@ -60,6 +60,7 @@ package final class CheckObserver: Sendable {
   private struct State {
     var texts: [Text] = []
     var declarations: [Declaration] = []
+    var secrets: [Diagnostic.Location] = []
   }
 
   private let state = Mutex(State())
@@ -72,9 +73,16 @@ package final class CheckObserver: Sendable {
   /// The declarations, in the order in which they were read.
   package var declarations: [Declaration] { state.withLock { $0.declarations } }
 
+  /// The secrets that are written out in a text, in its order; guessed by their keys where YAML can't read it.
+  package func secrets(in source: Source) -> [Range<Int>] {
+    state.withLock { $0.secrets.filter { $0.source === source }.map(\.range) }.sorted { $0.lowerBound < $1.lowerBound }
+  }
+
   func note(_ text: Text) { state.withLock { $0.texts.append(text) } }
 
   func note(_ declaration: Declaration) { state.withLock { $0.declarations.append(declaration) } }
+
+  func note(secret: Diagnostic.Location) { state.withLock { $0.secrets.append(secret) } }
 }
 
 extension Findings {

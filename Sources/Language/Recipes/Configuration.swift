@@ -109,7 +109,7 @@ package struct Configuration: Sendable {
     do throws(Diagnostics) {
       document = try YAMLReader.read(source)
     } catch {
-      return (Configuration(), error.list)
+      return (Configuration(), error.hidingLikelySecrets(of: source, observer))
     }
     let findings = Findings(document, observer: observer)
     var configuration = Configuration()

@@ -10,7 +10,7 @@ package final class Findings {
   package private(set) var list: [Diagnostic]
   private var said: Set<String> = []
   /// Where secrets stand in the text.
-  private var hidden: [(range: Range<Int>, text: String, isRefused: Bool)] = []
+  private var hidden: [(secret: HiddenSecret, isRefused: Bool)] = []
 
   init(_ document: YAMLDocument, observer: CheckObserver? = nil) {
     self.document = document
@@ -69,51 +69,16 @@ package final class Findings {
     guard let text = value.string ?? spelling(of: value), let range = location(of: value)?.range, !range.isEmpty else {
       return
     }
-    hidden.append((range, text, isRefused))
+    hidden.append((HiddenSecret(range: range, text: text), isRefused))
+    observer?.note(secret: Diagnostic.Location(source, range))
   }
 
   /// The findings with `•••` in the place of each secret of the text.
-  var listWithoutSecrets: [Diagnostic] { list(without: hidden) }
+  var listWithoutSecrets: [Diagnostic] { list.hiding(hidden.map(\.secret), in: source) }
 
   /// The findings with `•••` in the place of each secret that may not be written there.
-  var listWithoutRefusedSecrets: [Diagnostic] { list(without: hidden.filter(\.isRefused)) }
-
-  private func list(without hidden: [(range: Range<Int>, text: String, isRefused: Bool)]) -> [Diagnostic] {
-    guard !hidden.isEmpty else { return list }
-    let mark = Array("•••".utf8)
-    var bytes: [UInt8] = []
-    var copied = 0
-    /// How far what stands after an offset has moved.
-    var moves: [(offset: Int, by: Int)] = []
-    for (range, _, _) in hidden.sorted(by: { $0.range.lowerBound < $1.range.lowerBound })
-    where range.lowerBound >= copied {
-      bytes += source.bytes[copied..<range.lowerBound] + mark
-      copied = range.upperBound
-      moves.append((copied, (moves.last?.by ?? 0) + mark.count - range.count))
-    }
-    let shown = Source(name: source.name, bytes: bytes + source.bytes[copied...])
-    func shownLocation(_ location: Diagnostic.Location?) -> Diagnostic.Location? {
-      guard let location, location.source === source else { return location }
-      let range = location.range
-      func moved(_ offset: Int) -> Int {
-        let offset =
-          hidden.first { $0.range.lowerBound < offset && offset < $0.range.upperBound }?.range.upperBound ?? offset
-        return offset + (moves.last { $0.offset <= offset }?.by ?? 0)
-      }
-      return Diagnostic.Location(shown, moved(range.lowerBound)..<max(moved(range.lowerBound), moved(range.upperBound)))
-    }
-    func shownText(_ text: String) -> String {
-      hidden.reduce(text) { $1.text.utf8.count < 4 ? $0 : $0.replacing($1.text, with: "•••") }
-    }
-    return list.map { finding in
-      var finding = finding
-      finding.message = shownText(finding.message)
-      finding.location = shownLocation(finding.location)
-      // Its bytes are those of the text as it is. What must not stand there is to be taken out first.
-      finding.fixes = []
-      finding.notes = finding.notes.map { Diagnostic.Note(shownText($0.message), at: shownLocation($0.location)) }
-      return finding
-    }
+  var listWithoutRefusedSecrets: [Diagnostic] {
+    list.hiding(hidden.filter(\.isRefused).map(\.secret), in: source)
   }
 
   /// Whether something is said for the first time, of what is said once only.

@@ -94,9 +94,6 @@ package struct Mending {
     return isGood(result) || result.isReadable && !isReadable ? result : nil
   }
 
-  /// Whether the text holds what messages show as `•••`, which are about a text without it.
-  package var holdsSecret: Bool { faults.contains { $0.location.map { $0.source.bytes != text } ?? false } }
-
   /// Whether YAML can read the text, so that its faults are those of a recipe.
   package var isReadable: Bool { (try? YAMLReader.read(Source(name: "", bytes: text))) != nil }
 

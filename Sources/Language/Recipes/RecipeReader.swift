@@ -175,7 +175,7 @@ final class RecipeCalls {
     do throws(Diagnostics) {
       document = try YAMLReader.read(source)
     } catch {
-      return (nil, error.list)
+      return (nil, error.hidingLikelySecrets(of: source, environment.observer))
     }
     let findings = Findings(document, observer: environment.observer)
     let recipe = RecipeReader(findings: findings, environment: environment, calls: self).read()

@@ -30,7 +30,11 @@ extension RecipeTestFile {
     _ source: Source, in environment: RecipeEnvironment
   ) -> (file: RecipeTestFile?, diagnostics: [Diagnostic]) {
     let document: YAMLDocument
-    do throws(Diagnostics) { document = try YAMLReader.read(source) } catch { return (nil, error.list) }
+    do throws(Diagnostics) {
+      document = try YAMLReader.read(source)
+    } catch {
+      return (nil, error.hidingLikelySecrets(of: source, environment.observer))
+    }
     let findings = Findings(document, observer: environment.observer)
     let (recipe, found) = recipe(of: document, findings, in: environment)
     var cases: [RecipeTest] = []

@@ -47,13 +47,12 @@ extension Dispatch {
       (result.texts[path], known[place]) = (Source(name: path, bytes: mending.text), mending.text)
       fixCount += mending.applied.count
       fileCount += 1
-      if mending.holdsSecret {
-        console.say("'\(path)' holds what messages don't show, so its changes aren't shown")
-        continue
-      }
       let isText = parsed["format"].text ?? "text" == "text"
-      let diff = UnifiedDiff(source.bytes, mending.text, path: path, context: mending.isReadable ? 3 : 0)
-        .rendered(colour: isText ? console.colourOut : console.colourError)
+      let diff = UnifiedDiff(
+        Dispatch.hidingSecrets(of: source, in: environment),
+        Dispatch.hidingSecrets(of: Source(name: path, bytes: mending.text), in: environment),
+        path: path, context: mending.isReadable ? 3 : 0
+      ).rendered(colour: isText ? console.colourOut : console.colourError)
       if isText { console.out(diff) } else { console.error(diff) }
     }
     if fileCount > 0 {
@@ -68,6 +67,15 @@ extension Dispatch {
     guard let resolved = realpath(path, nil) else { return nil }
     defer { free(resolved) }
     return String(cString: resolved)
+  }
+
+  /// The same text, of which a diff doesn't show the secrets.
+  private static func hidingSecrets(of source: Source, in environment: RecipeEnvironment) -> Source {
+    var environment = environment
+    let observer = CheckObserver()
+    environment.observer = observer
+    _ = faults(of: source, in: environment)
+    return source.hiding(observer.secrets(in: source))
   }
 
   /// What is at fault in the text of a recipe or a test itself.

@@ -1,23 +1,31 @@
 import Basics
+import Recipes
 
 /// The lines in which two texts differ, in the unified format of POSIX diff, with some lines around them.
+///
+/// What one text hides is hidden in both: in a text that YAML can't read, not every secret is known.
 struct UnifiedDiff {
   /// A line, with its break; the last may have none.
   private struct Line {
     /// `-`, `+` or a blank.
     let sign: Character
     let bytes: ArraySlice<UInt8>
+    let source: Source
   }
 
   /// How many lines are shown before and behind a change.
   private let context: Int
   private let path: String
   private var lines: [Line] = []
+  /// What is hidden, without quotes, the longest first.
+  private let secrets: [String]
 
-  init(_ old: [UInt8], _ new: [UInt8], path: String, context: Int = 3) {
+  init(_ old: Source, _ new: Source, path: String, context: Int = 3) {
     self.context = context
     self.path = path
-    let (oldLines, newLines) = (UnifiedDiff.lines(of: old), UnifiedDiff.lines(of: new))
+    secrets = Set((old.hiddenTexts + new.hiddenTexts).filter { $0.utf8.count >= UnifiedDiff.shortestSecret })
+      .sorted { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
+    let (oldLines, newLines) = (UnifiedDiff.lines(of: old.bytes), UnifiedDiff.lines(of: new.bytes))
     let difference = newLines.difference(from: oldLines)
     var removed: Set<Int> = []
     var added: Set<Int> = []
@@ -30,18 +38,21 @@ struct UnifiedDiff {
     var (left, right) = (0, 0)
     while left < oldLines.count || right < newLines.count {
       if left < oldLines.count, removed.contains(left) {
-        lines.append(Line(sign: "-", bytes: oldLines[left]))
+        lines.append(Line(sign: "-", bytes: oldLines[left], source: old))
         left += 1
       } else if right < newLines.count, added.contains(right) {
-        lines.append(Line(sign: "+", bytes: newLines[right]))
+        lines.append(Line(sign: "+", bytes: newLines[right], source: new))
         right += 1
       } else {
         guard left < oldLines.count, right < newLines.count else { break }
-        lines.append(Line(sign: " ", bytes: oldLines[left]))
+        lines.append(Line(sign: " ", bytes: oldLines[left], source: old))
         (left, right) = (left + 1, right + 1)
       }
     }
   }
+
+  /// A shorter one is hidden only where it stands.
+  private static let shortestSecret = 4
 
   private static func lines(of text: [UInt8]) -> [ArraySlice<UInt8>] {
     var lines: [ArraySlice<UInt8>] = []
@@ -80,13 +91,17 @@ struct UnifiedDiff {
       let count = lines[hunk].count { $0.sign == " " || $0.sign == sign }
       return "\(count == 0 ? before : before + 1)" + (count == 1 ? "" : ",\(count)")
     }
-    var text = ["@@ -\(place("-")) +\(place("+")) @@"]
+    var shownLines = ["@@ -\(place("-")) +\(place("+")) @@"]
     for line in lines[hunk] {
       let isEnded = line.bytes.last == ASCII.newline
       let bytes = isEnded ? line.bytes.dropLast() : line.bytes
       let isCut = bytes.last == ASCII.carriageReturn
+      let range = bytes.startIndex..<(isCut ? bytes.endIndex - 1 : bytes.endIndex)
+      let text = secrets.reduce(String(decoding: line.source.shown(range), as: UTF8.self)) {
+        $0.replacing($1, with: MaskedText.mark)
+      }
       var shown = "\(line.sign)"
-      for scalar in String(decoding: isCut ? bytes.dropLast() : bytes, as: UTF8.self).unicodeScalars {
+      for scalar in text.unicodeScalars {
         shown.unicodeScalars.append(
           contentsOf: scalar == "\t" ? "\t".unicodeScalars : String(scalar).safe.unicodeScalars)
       }
@@ -95,9 +110,20 @@ struct UnifiedDiff {
       case "+": shown = Style.green.applied(to: shown, colour)
       default: break
       }
-      text.append(isCut ? shown + "\r" : shown)
-      if !isEnded { text.append("\\ No newline at end of file") }
+      shownLines.append(isCut ? shown + "\r" : shown)
+      if !isEnded { shownLines.append("\\ No newline at end of file") }
     }
-    return text
+    return shownLines
+  }
+}
+
+extension Source {
+  /// The lines of what messages don't show of it, without blanks and quotes around them.
+  fileprivate var hiddenTexts: [String] {
+    hidden.flatMap { range in
+      bytes[range].split { $0 == ASCII.newline || $0 == ASCII.carriageReturn }.map { line in
+        String(decoding: line, as: UTF8.self).withoutQuotes
+      }
+    }
   }
 }

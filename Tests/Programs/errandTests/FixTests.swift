@@ -142,6 +142,44 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a diff shows no secret`() async throws {
+    let program = try await Program()
+    let head = "recipe: a\non:\n  - webhook:\n      path: x\n      verify:\n        github:"
+    // The second is never readable: its last quote may end anywhere.
+    for (secret, rest) in [
+      (" \"hunter2PLANTED", "steps:\n  - wait: 5 minutes\n"), (" \"hunter2PLANTED", "steps:\n  - let: { a: \"b }\n"),
+      ("\n          'hunter2PLANTED", "sumary: A\nsteps:\n  - wait: 1s\n"),
+      (" https://me:hunter2PLANTED@x.org", "sumary: A\nsteps:\n  - wait: 1s\n"),
+    ] {
+      try program.write("\(head)\(secret)\n\(rest)", to: "w.yaml")
+      for format in ["text", "json", "sarif", "github"] {
+        let outcome = try await program.call("check", "--fix", "--dry-run", "--format", format, "w.yaml")
+        #expect(outcome.code == 3)
+        #expect(
+          !outcome.out.contains("PLANTED") && !outcome.error.contains("PLANTED"), "\(outcome.out)\(outcome.error)")
+      }
+    }
+    try program.write("\(head) \"hunter2PLANTED\nsteps:\n  - wait: 5 minutes\n", to: "w.yaml")
+    let outcome = try await program.call("check", "--fix", "w.yaml")
+    #expect(
+      outcome.out == """
+        --- w.yaml
+        +++ w.yaml
+        @@ -3,6 +3,6 @@
+           - webhook:
+               path: x
+               verify:
+        -        github: •••
+        +        github: •••
+         steps:
+        -  - wait: 5 minutes
+        +  - wait: 5m
+
+        """)
+    #expect(try program.read("w.yaml").contains("github: \"hunter2PLANTED\"\n"))
+    await program.remove()
+  }
+
   @Test func `no format shows a password in a URL`() async throws {
     let program = try await Program()
     try program.write(
