@@ -6,11 +6,17 @@ import YAMLReader
 /// A fix is tried before it is kept: with it the fault must be gone and no other have come. What it brings to light, as
 /// the first readable text shows all faults of a recipe that YAML couldn't read, may be mended in turn, and only the
 /// whole is judged. A fault is known by its severity and message, since fixes move what comes after them.
+///
+/// Each check takes as long as the text is long, so as many fixes as possible are tried in one: first all, then all but
+/// those beside which other faults came up, which mostly finds the good ones in a few checks. Halves of the rest, and one
+/// fix after the other, cost more, and are tried as long as there is time.
 package struct Mending {
   /// The text as it is left.
   package private(set) var text: [UInt8]
   /// The titles of the fixes that were applied.
   package private(set) var applied: [String] = []
+  /// Whether no fix was left untried for want of time.
+  package private(set) var isComplete = true
   /// What is at fault in the text.
   private var faults: [Diagnostic]
 
@@ -19,51 +25,186 @@ package struct Mending {
 
   /// Rounds of fixes, in each of which all that stand apart are applied.
   private static let mostRounds = 10
+  /// How often the fixes beside which faults came up are left out before halves are tried.
+  private static let mostSiftings = 6
   /// How often fixes that bring faults to light may follow one another.
   private static let deepest = 4
-  /// The same while YAML can't read the text, of which it tells one fault at a time.
-  private static let deepestUnread = 100
   /// How often a text is checked at most; a hostile one could make every fix bring others.
   private static let mostChecks = 20...400
   /// How many bytes are checked at most, as far as the checks above allow.
   private static let mostBytes = 2 << 20
+  /// How often fixes are applied to a text that YAML can't read, of which it tells one fault at a time and no more of
+  /// the text is looked at.
+  private static let mostUnread = 5000
 
-  package init(_ text: [UInt8], check: Check) {
+  /// - Parameter hasTime: Whether another check may begin.
+  package init(_ text: [UInt8], hasTime: @escaping () -> Bool = { true }, check: @escaping Check) {
     self.text = text
     faults = check(text)
     let affordable = Mending.mostBytes / max(text.count, 1)
-    var checksLeft = min(max(affordable, Mending.mostChecks.lowerBound), Mending.mostChecks.upperBound)
-    mend(check, depth: 0, &checksLeft)
+    let most = min(max(affordable, Mending.mostChecks.lowerBound), Mending.mostChecks.upperBound)
+    var trials = Trials(check: check, hasTime: hasTime, left: most)
+    if !isReadable { makeReadable(&trials) }
+    mend(&trials, depth: 0)
+    isComplete = !trials.isOver
   }
 
-  private mutating func mend(_ check: Check, depth: Int, _ checksLeft: inout Int) {
+  /// What may still be tried.
+  private struct Trials {
+    let check: Check
+    let hasTime: () -> Bool
+    var left: Int
+    /// Whether something couldn't be tried.
+    var isOver = false
+
+    /// Whether there is another one; it counts as done.
+    mutating func next() -> Bool {
+      guard left > 0, hasTime() else {
+        isOver = true
+        return false
+      }
+      left -= 1
+      return true
+    }
+  }
+
+  /// Applies fixes until YAML can read the text, or none if it can't with all of them.
+  ///
+  /// What there was no time for is left to another time if all before were further up in the text.
+  private mutating func makeReadable(_ trials: inout Trials) {
+    var next = self
+    for _ in 0..<Mending.mostUnread {
+      guard trials.hasTime() else {
+        trials.isOver = true
+        self = next
+        return
+      }
+      let mended = Mending.apart(next.faults.filter { $0.certainFix != nil })
+      guard let first = mended.compactMap({ $0.certainFix?.edits.first?.range.lowerBound }).min() else { return }
+      next.apply(mended, trials.check)
+      if next.isReadable {
+        self = next
+        return
+      }
+      // Where nothing moves on, the fix only made another fault of the same.
+      let isStuck = next.faults.contains { fault in
+        fault.severity == .error && (fault.location?.range.lowerBound ?? 0) < first
+      }
+      if isStuck { return }
+    }
+    trials.isOver = true
+    self = next
+  }
+
+  private mutating func apply(_ mended: [Diagnostic], _ check: Check) {
+    let fixes = mended.compactMap(\.certainFix)
+    text = fixes.flatMap(\.edits).applied(to: text)
+    applied += fixes.map(\.title)
+    faults = check(text)
+  }
+
+  private mutating func mend(_ trials: inout Trials, depth: Int) {
     for _ in 0..<Mending.mostRounds {
       let mendable = Mending.apart(faults.filter { $0.certainFix != nil })
-      if let all = applying(mendable, check, depth: nil, &checksLeft) {
+      if let most = sifting(mendable, &trials) {
+        self = most
+        continue
+      }
+      if let all = applying(mendable, &trials, depth: depth) {
         self = all
         continue
       }
-      let good = good(among: mendable, check, &checksLeft)
-      if let some = applying(good, check, depth: nil, &checksLeft) {
+      let groups = Mending.groups(of: mendable)
+      let good = good(among: groups, &trials)
+      if let some = applying(good, &trials, depth: nil) {
         self = some
         continue
       }
       var one: Mending?
-      for fault in good + mendable where one == nil { one = applying([fault], check, depth: depth, &checksLeft) }
+      for group in groups where one == nil && (groups.count > 1 || group.count == 1) {
+        one = applying(group, &trials, depth: depth)
+      }
+      for group in groups where one == nil && group.count > 1 {
+        one = applying([group[0]], &trials, depth: depth)
+        // What holds for one need not hold for all.
+        trials.isOver = true
+      }
       guard let one else { return }
       self = one
     }
   }
 
+  /// More faults than these are tried by kinds, so that they don't take more checks than a few.
+  private static let mostAlone = 16
+
+  /// What is tried together: faults of one kind, which have mostly the same to hide, or each alone if they are few.
+  private static func groups(of faults: [Diagnostic]) -> [[Diagnostic]] {
+    if faults.count <= mostAlone { return faults.map { [$0] } }
+    var groups: [[Diagnostic]] = []
+    var places: [Substring: Int] = [:]
+    for fault in faults {
+      // Behind the first name or number it is about one thing.
+      let kind = fault.message.prefix { $0 != "'" && $0 != "`" && !$0.isNumber }
+      if let place = places[kind] {
+        groups[place].append(fault)
+      } else {
+        places[kind] = groups.count
+        groups.append([fault])
+      }
+    }
+    return groups
+  }
+
+  /// What is left with the fixes of some faults but those beside which other faults come up.
+  private func sifting(_ faults: [Diagnostic], _ trials: inout Trials) -> Mending? {
+    var tried = faults
+    for _ in 0..<Mending.mostSiftings {
+      guard !tried.isEmpty, trials.next() else { return nil }
+      var result = self
+      result.apply(tried, trials.check)
+      if result.isGood(after: self, without: tried) { return result }
+      let culprits = self.culprits(among: tried, in: result)
+      guard !culprits.isEmpty else { return nil }
+      tried = tried.indices.filter { !culprits.contains($0) }.map { tried[$0] }
+    }
+    return nil
+  }
+
+  /// The faults whose fixes are nearest to each fault that came up with them, as indices.
+  private func culprits(among mended: [Diagnostic], in result: Mending) -> Set<Int> {
+    let edits = mended.indices.flatMap { index in
+      (mended[index].certainFix?.edits ?? []).map { (edit: $0, index: index) }
+    }.sorted { $0.edit.range.lowerBound < $1.edit.range.lowerBound }
+    // Where each edit ends in the new text.
+    var ends: [Int] = []
+    var moved = 0
+    for (edit, _) in edits {
+      moved += edit.text.utf8.count - edit.range.count
+      ends.append(edit.range.upperBound + moved)
+    }
+    let allowed = Mending.counts(faults)
+    let excess = Mending.counts(result.faults).filter { $0.value > allowed[$0.key, default: 0] }
+    var culprits: Set<Int> = []
+    for fault in result.faults where excess[Key(fault)] != nil {
+      guard let place = fault.location?.range.lowerBound else { continue }
+      let next = ends.firstIndex { $0 > place } ?? ends.count
+      let candidates = [next - 1, next].filter(edits.indices.contains)
+      if let nearest = candidates.min(by: { abs(ends[$0] - place) < abs(ends[$1] - place) }) {
+        culprits.insert(edits[nearest].index)
+      }
+    }
+    return culprits
+  }
+
   /// The faults whose fixes bring no others, found by halves of those that bring some together.
-  private func good(among faults: [Diagnostic], _ check: Check, _ checksLeft: inout Int) -> [Diagnostic] {
-    guard faults.count > 1 else { return [] }
+  private func good(among groups: [[Diagnostic]], _ trials: inout Trials) -> [Diagnostic] {
+    guard groups.count > 1 else { return [] }
     var good: [Diagnostic] = []
-    for half in [Array(faults[..<(faults.count / 2)]), Array(faults[(faults.count / 2)...])] {
+    for half in [Array(groups[..<(groups.count / 2)]), Array(groups[(groups.count / 2)...])] {
       // One check is left for those that are found.
-      guard checksLeft > 1 else { break }
-      let isGood = applying(half, check, depth: nil, &checksLeft) != nil
-      good += isGood ? half : self.good(among: half, check, &checksLeft)
+      guard trials.left > 1 else { break }
+      let all = half.flatMap { $0 }
+      good += applying(all, &trials, depth: nil) != nil ? all : self.good(among: half, &trials)
     }
     return good
   }
@@ -71,27 +212,21 @@ package struct Mending {
   /// What is left with the fixes of some faults, if nothing is wrong with it that wasn't, and those faults are gone.
   ///
   /// - Parameter depth: How many fixes brought this one to light; nil if it must bring none.
-  private func applying(_ mended: [Diagnostic], _ check: Check, depth: Int?, _ checksLeft: inout Int) -> Mending? {
-    guard !mended.isEmpty, checksLeft > 0 else { return nil }
-    checksLeft -= 1
+  private func applying(_ mended: [Diagnostic], _ trials: inout Trials, depth: Int?) -> Mending? {
+    guard !mended.isEmpty, trials.next() else { return nil }
     var result = self
-    let fixes = mended.compactMap(\.certainFix)
-    result.text = fixes.flatMap(\.edits).applied(to: text)
-    result.applied += fixes.map(\.title)
-    result.faults = check(result.text)
-    var allowed = Mending.counts(faults)
+    result.apply(mended, trials.check)
+    if result.isGood(after: self, without: mended) { return result }
+    guard let depth, depth < Mending.deepest else { return nil }
+    result.mend(&trials, depth: depth + 1)
+    return result.isGood(after: self, without: mended) ? result : nil
+  }
+
+  /// Whether nothing is wrong with it that wasn't before, and some faults are gone.
+  private func isGood(after before: Mending, without mended: [Diagnostic]) -> Bool {
+    var allowed = Mending.counts(before.faults)
     for fault in mended { allowed[Key(fault), default: 0] -= 1 }
-    func isGood(_ result: Mending) -> Bool {
-      Mending.counts(result.faults).allSatisfy { $0.value <= allowed[$0.key, default: 0] }
-    }
-    if isGood(result) { return result }
-    guard let depth else { return nil }
-    // What comes to light once YAML can read the text is counted anew.
-    let isFirstRead = result.isReadable && !isReadable
-    let next = isFirstRead ? 0 : depth + 1
-    guard next <= (result.isReadable ? Mending.deepest : Mending.deepestUnread) else { return nil }
-    result.mend(check, depth: next, &checksLeft)
-    return isGood(result) || result.isReadable && !isReadable ? result : nil
+    return Mending.counts(faults).allSatisfy { $0.value <= allowed[$0.key, default: 0] }
   }
 
   /// Whether YAML can read the text, so that its faults are those of a recipe.

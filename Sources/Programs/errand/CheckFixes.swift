@@ -28,7 +28,14 @@ extension Dispatch {
       guard let source = try? environment.read(path) else { continue }
       // A pipe can't be read again.
       (result.texts[path], known[place]) = (source, source.bytes)
-      let mending = Mending(source.bytes) { Dispatch.faults(of: Source(name: path, bytes: $0), in: environment) }
+      let time = SystemTime()
+      let start = time.elapsed()
+      let mending = Mending(source.bytes) {
+        time.elapsed() - start < Dispatch.longestMending
+      } check: {
+        Dispatch.faults(of: Source(name: path, bytes: $0), in: environment)
+      }
+      if !mending.isComplete { result.unfinished.insert(path) }
       guard mending.text != source.bytes else { continue }
       if !isTrial {
         do throws(FileError) {
@@ -63,6 +70,9 @@ extension Dispatch {
     return result
   }
 
+  /// How long fixes of one file are tried; many that bring other faults could take minutes.
+  private static let longestMending = TimeSpan.seconds(2)
+
   private static func realPath(_ path: String) -> String? {
     guard let resolved = realpath(path, nil) else { return nil }
     defer { free(resolved) }
@@ -93,7 +103,9 @@ struct MendedFiles {
   var texts: [String: Source] = [:]
   /// Files that have fixes, but couldn't be written.
   var unwritten: Set<String> = []
-  /// Why they couldn't be.
+  /// Files whose fixes couldn't all be tried in the time for it.
+  var unfinished: Set<String> = []
+  /// Why files couldn't be written.
   var problems: [Diagnostic] = []
 }
 
@@ -110,6 +122,8 @@ extension Diagnostic {
         "the file could not be written: \(first.title)"
       } else if let name = location?.source.name, files.texts[name] == nil {
         "only the files that were named are changed: \(first.title)"
+      } else if let name = location?.source.name, files.unfinished.contains(name) {
+        "there was no time to try it: \(first.title)"
       } else {
         "other faults would show with this: \(first.title)"
       }

@@ -286,6 +286,40 @@ import Testing
     #expect(Self.mended(recipe(wrong)) == recipe(right))
   }
 
+  /// Repeated steps with faults of which some fixes bring others, and how they are left.
+  @Test(arguments: [
+    ("- wiat: 5m", "- wait: 5m"), ("- let:\n\ta: 1", "- let:\n    a: 1"),
+    (
+      "- uses: desk.fnid\n  with: { order: dat, al: 1 }\n- wiat: 5m",
+      "- uses: desk.fnid\n  with: { order: dat, al: 1 }\n- wait: 5m"
+    ),
+  ])
+  func `Many faults are mended in a few checks`(_ wrong: String, _ right: String) {
+    func recipe(_ steps: String) -> String {
+      "recipe: x\nsteps:\n" + String(repeating: steps + "\n", count: 300)
+    }
+    var checked = 0
+    let text = Array(recipe(wrong).utf8)
+    let mending = Mending(text) { bytes in
+      checked += 1
+      return Self.faults(String(decoding: bytes, as: UTF8.self))
+    }
+    #expect(String(decoding: mending.text, as: UTF8.self) == recipe(right))
+    #expect(mending.isComplete == !wrong.contains("fnid"))
+    #expect(checked <= (wrong.contains("\t") ? 303 : 60), "\(checked)")
+  }
+
+  @Test func `What there is no time for is left, and told`() {
+    let text = Array("recipe: x\nsumary: A.\nsteps: [{ wait: 1s }]\n".utf8)
+    let mending = Mending(text) {
+      false
+    } check: {
+      Self.faults(String(decoding: $0, as: UTF8.self))
+    }
+    #expect(mending.text == text)
+    #expect(!mending.isComplete)
+  }
+
   /// What has several answers, or a value that only the author knows, is left as it is.
   @Test(arguments: [
     ("- wait: 5", ["write 5s", "write 5m", "write 5h"]),
