@@ -386,6 +386,10 @@ private struct Compilation {
       return .literal(.null, faults.type ?? .dyn)
     case .success(let template):
       compiler.note(template, placing, scope)
+      // Most texts have no more than the beginning of one expression.
+      if text.utf8.count(where: { $0 == ASCII.dollar || $0 == ASCII.openBrace }) > "${{".utf8.count {
+        compiler.warnOfForeignExpressions(in: value, scope, isScript: field?.name == "script")
+      }
       if let offset = value.place.offset {
         let constant = template.constant
         if let constant, constant.isPlain {

@@ -10,15 +10,22 @@ import Expressions
 extension Scope {
   /// The parts of a text that are expressions elsewhere, as ranges of its UTF-8, and what they are here.
   ///
-  /// Only with all of them written as here, the text is what is meant.
+  /// Only with all of them written as here, the text is what is meant. Expressions of ours are passed over.
   ///
   /// - Parameter isScript: Whether a shell expands the text.
   func foreignExpressions(in text: String, isScript: Bool) -> [(range: Range<Int>, hint: MessageText)] {
     var found: [(range: Range<Int>, hint: MessageText)] = []
     var others = 0
     let bytes = Array(text.utf8)
+    guard case .success(let template) = Template.parse(text) else { return [] }
+    var ours = template.segments.compactMap { if case .expression(let range) = $0 { range } else { nil } }[...]
     var start = bytes.startIndex
     while start < bytes.endIndex {
+      if let next = ours.first, start == next.lowerBound - 3 {
+        start = next.upperBound + 2
+        ours.removeFirst()
+        continue
+      }
       let rest = bytes[start...]
       let (opening, closing): (String, String)
       if rest.starts(with: "{{".utf8) {

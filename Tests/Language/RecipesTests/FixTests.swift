@@ -142,6 +142,10 @@ import Testing
       "- let:\n    a: \"${{ run.id }}: ${{ run.id }}, ${{ run.id }}\""
     ),
     ("- let:\n    a: $ {{ run.id }}", "- let:\n    a: ${{ run.id }}"),
+    (
+      "- let:\n    a: \"{{ run.id }} of ${{ '{{ run.id }}' }}, {{ run.id }}\"",
+      "- let:\n    a: \"${{ run.id }} of ${{ '{{ run.id }}' }}, ${{ run.id }}\""
+    ),
     ("- let:\n    a: 'b, c", "- let:\n    a: 'b, c"),
     ("- let: { a: \"${{ nwo }}\" }", "- let: { a: \"${{ now }}\" }"),
     ("- let:\n    a: {{ now }}", "- let:\n    a: \"${{ now }}\""),
