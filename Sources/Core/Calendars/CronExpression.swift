@@ -61,10 +61,20 @@ package struct CronExpression: Hashable, Sendable {
     package var range: Range<Int>
     /// A warning says that the expression probably means something else than its author thinks.
     package var severity: Diagnostic.Severity
+    /// The zone that the part names, which belongs elsewhere.
+    package var zone: MisplacedZone?
 
     package var message: String { text.text }
     /// What to write for parts of the text.
     package var suggestions: [Suggestion] { text.suggestions }
+  }
+
+  /// A zone among the fields.
+  package struct MisplacedZone: Hashable, Sendable {
+    /// Its name as written, which need not be that of a zone.
+    package var name: String
+    /// What has to go for the fields to be alone, as UTF-8 offsets.
+    package var removal: Range<Int>
   }
 
   /// What the text says, unless a fault is an error; all faults at once.

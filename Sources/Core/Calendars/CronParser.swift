@@ -60,9 +60,14 @@ struct CronParser {
     }
     let whole = first.lowerBound..<(words.last ?? first).upperBound
     if bytes[first.lowerBound] == ASCII.at { return shorthand(first, isAlone: words.count == 1) }
-    if string(first).contains("=") {
-      error("'\(string(first))' does not belong here; name the zone with the key `zone`", first)
+    if let equals = bytes[first].firstIndex(of: ASCII.equals) {
+      misplaced(
+        first, zone: string(equals + 1..<first.upperBound),
+        first.lowerBound..<(words.dropFirst().first ?? first).lowerBound)
       words.removeFirst()
+    } else if words.count == 6, let last = words.last, isZone(last) {
+      misplaced(last, zone: string(last), words[4].upperBound..<last.upperBound)
+      words.removeLast()
     }
     guard words.count == 5 else {
       let hint =
@@ -303,6 +308,18 @@ struct CronParser {
   private func split(_ range: Range<Int>, where isSeparator: (UInt8) -> Bool) -> [Range<Int>] {
     bytes[range].split(omittingEmptySubsequences: false, whereSeparator: isSeparator)
       .map { $0.startIndex..<$0.endIndex }
+  }
+
+  /// Whether a word can only be the name of a zone: UTC, GMT, or words with a slash, as `Europe/Berlin`.
+  private func isZone(_ word: Range<Int>) -> Bool {
+    let parts = bytes[word].split(separator: ASCII.slash, omittingEmptySubsequences: false)
+    let isNamed = parts.allSatisfy { ($0.first ?? 0) & 0xC0 == 0x40 && $0.count > 2 }
+    return isNamed && (parts.count > 1 || ["UTC", "GMT"].contains(string(word)))
+  }
+
+  private mutating func misplaced(_ word: Range<Int>, zone: String, _ removal: Range<Int>) {
+    error("'\(string(word))' doesn't belong here; name the zone with the key `zone`", word)
+    faults[faults.count - 1].zone = CronExpression.MisplacedZone(name: zone, removal: removal)
   }
 
   private mutating func error(_ message: MessageText, _ range: Range<Int>) {

@@ -40,6 +40,36 @@ extension YAMLDocument {
     return [Diagnostic.Edit(start..<start, "- ")] + shifting(range, by: 2)
   }
 
+  /// The change that writes another value on the line of the key; nil if a comment would be lost.
+  package func rewriting(_ value: Value, as text: String) -> Diagnostic.Edit? {
+    let range = range(of: value)
+    guard let last = source.bytes[..<range.lowerBound].lastIndex(where: { !isBlankOrBreak($0) }),
+      source.bytes[last] == ASCII.colon, !source.bytes[range].contains(ASCII.hash)
+    else { return nil }
+    return Diagnostic.Edit(last + 1..<range.upperBound, " \(text)")
+  }
+
+  /// The changes that put a member into a new map of a key, under another name and behind other members.
+  ///
+  /// - Parameters:
+  ///   - before: What is written before that key.
+  ///   - beside: What is written before the member.
+  package func wrapping(
+    _ member: ValueMap.Member, in key: String, after before: [String], beside: [String], as name: String
+  ) -> [Diagnostic.Edit]? {
+    guard let place = Member(member, self) else { return nil }
+    if isInFlow(place.key.lowerBound) {
+      let text = (before + ["\(key): { \((beside + [name]).joined(separator: ", "))"]).joined(separator: ", ")
+      return [Diagnostic.Edit(place.key, text), Diagnostic.Edit(place.end..<place.end, " }")]
+    }
+    let inner = (beside + [name]).map { indentation(place.column + 2) + $0 }
+    let lines =
+      before.enumerated().map { ($0.offset == 0 ? "" : indentation(place.column)) + $0.element }
+      + [indentation(place.column) + "\(key):"] + inner
+    return [Diagnostic.Edit(place.key, lines.joined(separator: lineBreak))]
+      + shifting(place.key.lowerBound..<place.end, by: 2)
+  }
+
   /// The changes that put a member of a map into the map under another key of it, which is added where it is missing.
   package func moving(_ member: ValueMap.Member, under name: String, of map: ValueMap) -> [Diagnostic.Edit]? {
     guard let place = Member(member, self) else { return nil }

@@ -241,13 +241,22 @@ struct ExpressionCompiler {
     }
   }
 
-  func cron(_ value: Value) -> CronExpression? {
+  /// - Parameter moving: The changes that write a zone where it belongs, if that is free.
+  func cron(_ value: Value, moving: (_ zone: String) -> [Diagnostic.Edit]? = { _ in nil }) -> CronExpression? {
     guard let text = findings.text(value, of: "'cron'", isFree: false) else { return nil }
     let placing = placing(of: value)
     let (expression, faults) = CronExpression.parse(text)
     for fault in faults {
+      var suggestions = fault.suggestions
+      if let zone = fault.zone, zone.removal.upperBound <= text.utf8.count,
+        (try? TimeZoneDatabase.system.rules(named: zone.name)) != nil, let added = moving(zone.name),
+        let scalar = findings.document.scalar(at: value.place),
+        let removed = findings.document.fix(.code("", for: zone.removal), for: scalar, with: value)
+      {
+        suggestions.append(.edits("write zone: \(zone.name)", removed.edits + added))
+      }
       findings.add(
-        MessageText(fault.message, fault.suggestions),
+        MessageText(fault.message, suggestions),
         at: placing.location(fault.range) ?? findings.location(of: value), about: value, severity: fault.severity)
     }
     return expression

@@ -99,6 +99,9 @@ struct OtherNotations: Sendable {
     }
   }
 
+  /// Keys of steps that run a command elsewhere.
+  static let commands: Set = ["run", "script", "command", "cmd", "shell", "bash"]
+
   /// Keys whose values mean something else here: a condition alone, and a count of attempts without the first.
   static let doubtful: Set = ["until", "retries"]
 
@@ -120,7 +123,7 @@ struct OtherNotations: Sendable {
     case "limits", "rateLimit", "rate_limit": OtherNotations.limits
     case "carry", "next", "collect", "every", "maxRounds": "put it under 'repeat'"
     case "body": "the types of an output's fields go under 'shape'"
-    case "run", "script", "command", "cmd", "shell", "bash":
+    case let key where commands.contains(key):
       "a command is an action: uses: shell.run, with: { effect: write, script: \(shown(value)) }"
     case "env", "environment": "a command's variables are under 'with' of shell.run, as environment: { NAME: value }"
     case "needs", "depends_on", "depends", "dependsOn", "after":
@@ -142,9 +145,16 @@ struct OtherNotations: Sendable {
 
   /// An entry of `on` for times that are written elsewhere.
   static func entry(of value: Value) -> String {
-    let times = cron(in: value, depth: 3)
-    return "on: [{ cron: \(JSON.quoted(times ?? "30 17 * * FRI")), zone: UTC }]"
+    "on: \(list(of: cron(in: value, depth: 3) ?? "30 17 * * FRI"))"
   }
+
+  /// The entries of `on` for a cron expression that is all that a value holds; nil for any other value.
+  static func times(in value: Value) -> String? {
+    guard let times = cron(in: value, depth: 3), value.scalarCount == 1 else { return nil }
+    return list(of: times)
+  }
+
+  private static func list(of times: String) -> String { "[{ cron: \(JSON.quoted(times)), zone: UTC }]" }
 
   /// The first text of five fields in a value.
   private static func cron(in value: Value, depth: Int) -> String? {
@@ -165,7 +175,16 @@ extension Findings {
   /// What `on:` of another system is here, as the end of a message; empty if nothing is known of it.
   func otherNotation(ofTriggers value: Value) -> MessageText {
     let words = value.map?.members.compactMap(\.name) ?? value.string.map { [$0] } ?? []
-    if words.contains("schedule") || words.contains("cron") { return "; write \(OtherNotations.entry(of: value))" }
+    let isZoned = words.contains("zone") && words.allSatisfy(KeySet.trigger.names.contains)
+    if words.contains("schedule") || words.contains("cron"), !isZoned {
+      let entry = OtherNotations.entry(of: value)
+      var fix: [Suggestion] = []
+      // Anything else in it would be lost.
+      if words.count == 1, let text = OtherNotations.times(in: value), let edit = document.rewriting(value, as: text) {
+        fix = [Suggestion("write \(entry)", .edits([edit]), isTentative: true)]
+      }
+      return MessageText("; write \(entry)", fix)
+    }
     if let kind = words.first(where: KeySet.trigger.kinds.contains), value.map != nil {
       return MessageText(
         "; put a dash before '\(kind)'",
@@ -206,6 +225,17 @@ extension Findings {
       } else {
         warnOfPlainSecrets(in: member.value, path: "\(path).\(name)", advice: advice)
       }
+    }
+  }
+}
+
+extension Value {
+  /// How many scalars there are in it, keys aside.
+  fileprivate var scalarCount: Int {
+    switch content {
+    case .list(let items): items.reduce(0) { $0 + $1.scalarCount }
+    case .map(let map): map.members.reduce(0) { $0 + $1.value.scalarCount }
+    default: 1
     }
   }
 }

@@ -83,6 +83,16 @@ struct StepReader {
       return MessageText(
         "it is an input of '\(id)': put it under 'with'", move.map { [.edits("put it under 'with'", $0)] } ?? [])
     }
+    if OtherNotations.commands.contains(name), environment.catalog.action("shell.run") != nil,
+      let words = OtherNotations.step.advice(name, member.value), member.value.string != nil,
+      let map = step.map, map["uses"] == nil, map["with"] == nil,
+      map.members.count(where: { OtherNotations.commands.contains($0.name ?? "") }) == 1,
+      let edits = findings.document.wrapping(
+        member, in: "with", after: ["uses: shell.run"], beside: ["effect: write"], as: "script")
+    {
+      let fix = Suggestion("run it by shell.run", .edits(edits), isTentative: true)
+      return MessageText(words, [fix])
+    }
     if step["switch"] != nil, step["cases"]?.isNull != false,
       KeySet.step.names.allSatisfy({ name.nearest(among: [$0]) == nil })
     {

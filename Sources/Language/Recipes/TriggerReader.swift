@@ -135,7 +135,12 @@ struct TriggerReader {
   /// What names the instants of an entry.
   private func rule(_ word: String, _ value: Value, _ fields: Fields) -> Recurrence.Rule? {
     switch word {
-    case "cron": return compiler.cron(value).map { .cron($0) }
+    case "cron":
+      let zoned = compiler.cron(value) { zone in
+        guard fields["zone"] == nil, let member = fields.member("cron") else { return nil }
+        return findings.document.adding("zone: \(zone)", after: member)
+      }
+      return zoned.map { .cron($0) }
     case "every":
       let from = fields.instant("from")
       return fields.duration("every").map { .every($0, from: from) }

@@ -55,8 +55,9 @@ import Testing
     ("@daily 5", "error 6-8: '@daily' replaces all five fields (0 0 * * *); leave out what follows"),
     (
       "CRON_TZ=Asia/Tokyo 0 9 * * *",
-      "error 0-18: 'CRON_TZ=Asia/Tokyo' does not belong here; name the zone with the key `zone`"
+      "error 0-18: 'CRON_TZ=Asia/Tokyo' doesn't belong here; name the zone with the key `zone`"
     ),
+    ("0 9 * * * Asia/Tokyo", "error 10-20: 'Asia/Tokyo' doesn't belong here; name the zone with the key `zone`"),
     ("９ 9 * * *", "error 0-3: '９' isn't a minute; write 0-59"),
     ("99999999999999999999 9 * * *", "error 0-20: '99999999999999999999' isn't a minute; write 0-59"),
   ])

@@ -272,6 +272,10 @@ import Testing
 
   @Test(arguments: [
     ("zone: Australia/Sidney", "zone: Australia/Sydney"), ("zone: sydney", "zone: Australia/Sydney"),
+    ("on: [{ cron: CRON_TZ=Asia/Tokyo 0 8 1 * * }]", "on: [{ cron: 0 8 1 * *, zone: Asia/Tokyo }]"),
+    ("on:\n  - cron: \"TZ=UTC  */5 8 * * *\"  # a", "on:\n  - cron: \"*/5 8 * * *\"  # a\n    zone: UTC"),
+    ("on:\n  - cron: 0 8 * * * Asia/Tokyo", "on:\n  - cron: 0 8 * * *\n    zone: Asia/Tokyo"),
+    ("on: { cron: 0 8 * * *, zone: UTC }", "on: [{ cron: 0 8 * * *, zone: UTC }]"),
     ("on: [{ cron: 0 8 * * Monday }]", "on: [{ cron: 0 8 * * MON }]"),
     ("on: [{ cron: 0 8 * JUNE * }]", "on: [{ cron: 0 8 * JUN * }]"),
     ("inputs: { a: integer, b: boolean, c: array<int> }", "inputs: { a: int, b: bool, c: list(int) }"),
@@ -288,6 +292,29 @@ import Testing
         + (1...12).map { "- let:\n\(line.replacingOccurrences(of: "a", with: "a\($0)"))\n" }.joined()
     }
     #expect(Self.mended(recipe(wrong)) == recipe(right))
+  }
+
+  /// What a fix makes of a recipe that only its author can choose.
+  @Test(arguments: [
+    ("on: { cron: 0 8 * * * }", "on: [{ cron: \"0 8 * * *\", zone: UTC }]"),
+    ("on:\n  cron: 0 8 * * *", "on: [{ cron: \"0 8 * * *\", zone: UTC }]"),
+    ("on:\n  schedule:\n    - cron: 0 8 * * *", "on: [{ cron: \"0 8 * * *\", zone: UTC }]"),
+  ])
+  func `A fix that guesses is there for its author`(_ wrong: String, _ right: String) throws {
+    func recipe(_ text: String) -> String { "recipe: x\n\(text)\n" }
+    let fix = try #require(Self.faults(recipe(wrong)).flatMap(\.fixes).first)
+    #expect(fix.isTentative)
+    #expect(Self.fixed(recipe(wrong), fix) == recipe(right))
+  }
+
+  @Test(arguments: [
+    "on:\n  cron: 0 8 * * * # a\n  id: x", "on:\n  # a\n  cron: 0 8 * * *",
+    "on:\n  schedule:\n    - cron: 0 8 * * *\n    - cron: 1 8 * * *",
+    "on: [{ cron: TZ=Mars 0 8 1 * * }]", "on: [{ cron: TZ=UTC 0 8 1 * *, zone: Asia/Tokyo }]",
+  ])
+  func `There is no fix where the change would lose or guess too much`(_ text: String) {
+    let fixes = Self.faults("recipe: x\n\(text)\n").flatMap(\.fixes)
+    #expect(fixes.isEmpty)
   }
 
   /// Repeated steps with faults of which some fixes bring others, and how they are left.

@@ -196,6 +196,25 @@ import Testing
     await program.remove()
   }
 
+  /// Steps that run a command as elsewhere, and the texts of the edits of their fix.
+  @Test(arguments: [
+    ("- run: ls", ["uses: shell.run\n    with:\n      effect: write\n      script"]),
+    ("- { run: ls }", ["uses: shell.run, with: { effect: write, script", " }"]),
+    (
+      "- name: List\n    run: |\n      ls\n      pwd\n    timeout: 5m",
+      ["uses: shell.run\n    with:\n      effect: write\n      script", "  ", "  "]
+    ),
+    ("- run: [ls]", []), ("- run: ls\n    shell: bash", []), ("- run: ls\n    with: { a: 1 }", []),
+  ])
+  func `a command of another system is run by an action`(_ step: String, _ texts: [String]) async throws {
+    let program = try await Program()
+    try program.write("recipe: a\nsteps:\n  \(step)\n", to: "a.yaml")
+    let outcome = try await program.call("check", "--format", "json", "a.yaml")
+    let edits = outcome.json.list?.first?["fixes"]?.list?.first?["edits"]?.list ?? []
+    #expect(edits.compactMap { $0["text"]?.string } == texts, "\(outcome.out)")
+    await program.remove()
+  }
+
   @Test func `JSON and SARIF show the fixes`() async throws {
     let program = try await Program()
     try program.write("recipe: a\nsumary: A.\nsteps:\n  - wait: 5m\n", to: "a.yaml")
