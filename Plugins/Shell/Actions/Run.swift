@@ -21,7 +21,7 @@ enum Run: StepEffectAction, PreviewingAction {
     var effect: StepEffect
     @Field("A program: a path, or a name that is looked for in the connection's path.", .notEmpty)
     var program: String?
-    @Field("A text for '/bin/sh -c'; values belong into the arguments, which are its $1, $2 and so on.", .notEmpty)
+    @Field("A text for '/bin/sh -c'; values belong in the arguments, which are its $1, $2 and so on.", .notEmpty)
     var script: String?
     @Field("What follows the program's name, each as it is: nothing in it is expanded.") var arguments: [String] = []
     @Field("Variables of the environment, beside PATH, LANG and those that the connection lets commands inherit.")

@@ -26,7 +26,7 @@ package enum Names {
   package static let form =
     "isn't a name: a name begins with a lowercase letter, and letters and digits follow, as in 'taskKey2'"
 
-  /// Whether a name begins with a small letter and goes on with letters and digits.
+  /// Whether a name begins with a lowercase letter and goes on with letters and digits.
   package static func isWellFormed(_ name: String) -> Bool {
     guard let first = name.utf8.first, ASCII.lowercase.contains(first) else { return false }
     return name.utf8.allSatisfy { ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) }

@@ -282,7 +282,7 @@ private struct Linter {
       let key = value.key("repeat")
     {
       hint(
-        "a service is asked every \(every.spelled); it may refuse that, so ask every 10s or more seldom", at: key)
+        "a service is asked every \(every.spelled); it may refuse that, so ask every 10s or less often", at: key)
     }
     if around.isTriedAgain, let write = step.plainWrite {
       hint(

@@ -91,8 +91,9 @@ extension RetrySchedule {
     var certain = self
     certain.jitter = .none
     let shown = (1..<max(min(maxAttempts, 5), 1)).map { certain.delay(afterAttempt: $0, chance: 1).spelled }
-    let apart = shown.joined(separator: ", ") + (maxAttempts > 5 ? ", …" : "")
-    return "\(counted(maxAttempts, "attempt")) at most, \(jitter == .full ? "up to " : "")\(apart) apart, on \(kinds)."
+    let waits = shown.joined(separator: ", ") + (maxAttempts > 5 ? ", …" : "")
+    return "\(counted(maxAttempts, "attempt")) at most, after \(shown.count == 1 ? "a wait" : "waits") of "
+      + "\(jitter == .full ? "up to " : "")\(waits), on \(kinds)."
   }
 }
 

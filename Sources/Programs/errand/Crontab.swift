@@ -155,7 +155,7 @@ extension Crontab.Job {
     return remarks
   }
 
-  /// The variables that are secrets by their names, which do not belong into a recipe.
+  /// The variables that are secrets by their names, which do not belong in a recipe.
   private var secretNames: [String] {
     environment.map(\.name).filter { name in
       ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "KEY"].contains(where: name.uppercased().hasSuffix)

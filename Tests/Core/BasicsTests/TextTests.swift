@@ -37,7 +37,7 @@ import Testing
     #expect(encoded.percentDecoded == text)
   }
 
-  @Test func `decodes small letters and leaves plus signs`() {
+  @Test func `decodes lowercase letters and leaves plus signs`() {
     #expect("%c3%a9+".percentDecoded == "é+")
     for text in ["%", "%4", "%G0", "%FF", "%C3"] { #expect(text.percentDecoded == nil) }
   }

@@ -13,7 +13,7 @@ import Testing
     Orders what `catalog` lists; see [`shop.list`](#shoplist), and **not** more than a customer who has an account may have.
 
     - **Effect:** `write`. Writes.
-    - **Tried again:** 3 attempts at most, up to 1s, 2s apart, on `rateLimited`, `timeout`, `network`, `server`.
+    - **Tried again:** 3 attempts at most, after waits of up to 1s, 2s, on `rateLimited`, `timeout`, `network`, `server`.
 
     ## Input
 
@@ -42,9 +42,9 @@ import Testing
         more than a customer who has an account may have.
 
           - Effect: write. Writes.
-          - Tried again: 3 attempts at most, up to 1s, 2s
-            apart, on rateLimited, timeout, network,
-            server.
+          - Tried again: 3 attempts at most, after waits
+            of up to 1s, 2s, on rateLimited, timeout,
+            network, server.
 
         Input
 
