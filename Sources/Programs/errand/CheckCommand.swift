@@ -26,11 +26,31 @@ extension Dispatch {
     _ nothing: String, mends: Bool = false,
     _ findings: (CheckedRecipe, SecretSources, Workspace) async -> [Diagnostic]
   ) async throws(RuntimeError) -> (found: Diagnostics, failure: ExitCode?) {
-    let given = parsed["recipe"].texts
-    let workspace = try workspace(besides: given.first)
-    let paths = try workspace.recipeFiles(of: given, hasTests: true)
+    let named = parsed["recipe"].texts
+    // errand.yaml is read in any case, and isn't a recipe.
+    let configurations = named.filter(Dispatch.isConfiguration)
+    let given = named.filter { !Dispatch.isConfiguration($0) }
+    if configurations.count > 1 { throw RuntimeError(.usage, "several errand.yaml are named; check one at a time") }
+    if let path = configurations.first, !Files.exists(path) { throw RuntimeError(.noInput, "'\(path)' doesn't exist") }
+    let place = configurations.first ?? named.first
+    var mended = MendedFiles()
+    let configuration =
+      mends ? try mendConfiguration(besides: place, isNamed: named.isEmpty || !configurations.isEmpty, &mended) : nil
+    let workspace: Workspace
+    let paths: [String]
+    do throws(RuntimeError) {
+      workspace = try self.workspace(besides: place, configuration: configuration)
+      paths = given.isEmpty && !configurations.isEmpty ? [] : try workspace.recipeFiles(of: given, hasTests: true)
+    } catch {
+      tellCounts(of: mended)
+      if !mended.problems.isEmpty { console.show(Diagnostics(mended.problems)) }
+      throw error
+    }
     let secrets = workspace.secretSources()
-    let mended = mends ? mend(paths, workspace) : MendedFiles()
+    if mends {
+      mend(paths, workspace, &mended)
+      tellCounts(of: mended)
+    }
     var found = mended.problems
     var recipes: [Recipe?] = []
     var isMissing = false
@@ -54,25 +74,25 @@ extension Dispatch {
       }
     }
     found += workspace.faults(among: recipes, of: given)
-    if given.isEmpty || given.contains(where: Workspace.isFolder), let fault = workspace.failureRecipeFault {
+    if named.isEmpty || given.contains(where: Workspace.isFolder), let fault = workspace.failureRecipeFault {
       found.append(fault)
     }
     if mends { for index in found.indices { found[index].explainUnappliedFixes(of: mended) } }
     let faults = Diagnostics(found)
-    show(faults, of: paths.count { !RecipeTestFile.isName($0) }, nothing)
+    let count = paths.count { !RecipeTestFile.isName($0) }
+    show(faults, of: !configurations.isEmpty && count == 0 ? "errand.yaml" : counted(count, "recipe"), nothing)
     return (faults, !faults.hasErrors ? nil : isMissing && paths.count == 1 ? .noInput : .invalid)
   }
 
   /// Writes the faults or hints of recipes in the requested format.
-  private func show(_ faults: Diagnostics, of count: Int, _ nothing: String) {
+  private func show(_ faults: Diagnostics, of checked: String, _ nothing: String) {
     switch parsed["format"].text ?? "text" {
     case "json": console.out(JSON.shown(.list(faults.list.map(\.entryWithFixes)), .pretty))
     case "sarif": console.out(JSON.shown(sarif(faults.list), .pretty))
     case "github": for fault in faults.list { console.out(fault.githubCommand) }
     default:
       if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
-      let recipes = count == 1 ? "1 recipe" : "\(count) recipes"
-      console.say(faults.list.isEmpty ? "\(recipes) checked, \(nothing)" : "\(recipes) checked: \(faults.tally)")
+      console.say(faults.list.isEmpty ? "\(checked) checked, \(nothing)" : "\(checked) checked: \(faults.tally)")
     }
   }
 

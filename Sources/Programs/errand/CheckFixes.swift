@@ -6,13 +6,37 @@ import Glibc
 import Recipes
 
 extension Dispatch {
-  /// Applies the fixes that leave no doubt to recipes and tests, and shows them as a diff.
+  /// Whether a path is that of the configuration by its name.
+  static func isConfiguration(_ path: String) -> Bool { path == "errand.yaml" || path.hasSuffix("/errand.yaml") }
+
+  /// Applies the fixes that leave no doubt to errand.yaml.
   ///
-  /// - Returns: The texts that files have or, if nothing may be written, would have; and why files weren't written.
-  func mend(_ paths: [String], _ workspace: Workspace) -> MendedFiles {
-    let isTrial = parsed["dry-run"].isGiven
-    var result = MendedFiles()
-    var (fixCount, fileCount) = (0, 0)
+  /// - Parameter isNamed: Whether the file is to be changed, and not only what is beside it.
+  /// - Returns: The text that it has or, if nothing may be written, would have; nil if it isn't there.
+  func mendConfiguration(
+    besides place: String?, isNamed: Bool, _ result: inout MendedFiles
+  ) throws(RuntimeError) -> Source? {
+    try refuseUnwritable()
+    let given = parsed["config"].text
+    guard isNamed, let path = Workspace.configurationFile(given, besides: place),
+      let bytes = try? Files.read(path, limit: 1 << 20)
+    else { return nil }
+    let source = Source(name: given ?? path, bytes: bytes)
+    mend(source, at: path, &result) { Configuration.read($0, catalog: catalog, observer: $1).diagnostics }
+    return result.texts[source.name]
+  }
+
+  /// Refuses to change what isn't a file, such as standard input.
+  private func refuseUnwritable() throws(RuntimeError) {
+    guard !parsed["dry-run"].isGiven else { return }
+    for path in parsed["recipe"].texts where path == "-" || (try? Files.kind(of: path)) == .other {
+      throw RuntimeError(
+        .usage, "--fix can't change '\(path)', which isn't a file; name a file, or add --dry-run to see the changes")
+    }
+  }
+
+  /// Applies the fixes that leave no doubt to recipes and tests, and shows them as a diff.
+  func mend(_ paths: [String], _ workspace: Workspace, _ result: inout MendedFiles) {
     /// What was read of each file, by its path without links, because one may be named twice.
     var known: [String: [UInt8]] = [:]
     // A test is checked against its recipe.
@@ -26,48 +50,68 @@ extension Dispatch {
       let environment = workspace.environmentOfChecks(of: path, with: result.texts)
       // What can't be read is told where it is checked.
       guard let source = try? environment.read(path) else { continue }
-      // A pipe can't be read again.
-      (result.texts[path], known[place]) = (source, source.bytes)
-      let time = SystemTime()
-      let start = time.elapsed()
-      let mending = Mending(source.bytes) {
-        time.elapsed() - start < Dispatch.longestMending
-      } check: {
-        Dispatch.faults(of: Source(name: path, bytes: $0), in: environment)
-      }
-      if !mending.isComplete { result.unfinished.insert(path) }
-      guard mending.text != source.bytes else { continue }
-      if !isTrial {
-        do throws(FileError) {
-          guard try Files.replace(source.bytes, with: mending.text, at: path) else {
-            result.problems.append(
-              Diagnostic("'\(path)' has changed while it was checked, so nothing is written to it"))
-            result.unwritten.insert(path)
-            continue
-          }
-        } catch {
-          result.problems.append(Diagnostic("\(error)"))
-          result.unwritten.insert(path)
-          continue
+      mend(source, at: path, &result) { Dispatch.faults(of: $0, in: environment, $1) }
+      known[place] = result.texts[path]?.bytes
+    }
+  }
+
+  /// Applies the fixes of a file and shows them, and notes the text that the file has or, if nothing may be written,
+  /// would have.
+  ///
+  /// - Parameter check: Finds what is at fault in a text, and tells the observer of secrets in it.
+  private func mend(
+    _ source: Source, at path: String, _ result: inout MendedFiles,
+    check: @escaping (_ text: Source, _ observer: CheckObserver?) -> [Diagnostic]
+  ) {
+    let name = source.name
+    // A pipe can't be read again.
+    result.texts[name] = source
+    let time = SystemTime()
+    let start = time.elapsed()
+    let mending = Mending(source.bytes) {
+      time.elapsed() - start < Dispatch.longestMending
+    } check: {
+      check(Source(name: name, bytes: $0), nil)
+    }
+    if !mending.isComplete { result.unfinished.insert(name) }
+    guard mending.text != source.bytes else { return }
+    if !parsed["dry-run"].isGiven {
+      do throws(FileError) {
+        guard try Files.replace(source.bytes, with: mending.text, at: path) else {
+          result.problems.append(
+            Diagnostic("'\(name)' has changed while it was checked, so nothing is written to it"))
+          result.unwritten.insert(name)
+          return
         }
+      } catch {
+        result.problems.append(Diagnostic("\(error)"))
+        result.unwritten.insert(name)
+        return
       }
-      (result.texts[path], known[place]) = (Source(name: path, bytes: mending.text), mending.text)
-      fixCount += mending.applied.count
-      fileCount += 1
-      let isText = parsed["format"].text ?? "text" == "text"
-      let diff = UnifiedDiff(
-        Dispatch.hidingSecrets(of: source, in: environment),
-        Dispatch.hidingSecrets(of: Source(name: path, bytes: mending.text), in: environment),
-        path: path, context: mending.isReadable ? 3 : 0
-      ).rendered(colour: isText ? console.colourOut : console.colourError)
-      if isText { console.out(diff) } else { console.error(diff) }
     }
-    if fileCount > 0 {
-      let fixes = fixCount == 1 ? "1 fix" : "\(fixCount) fixes"
-      let files = fileCount == 1 ? "1 file" : "\(fileCount) files"
-      console.say(isTrial ? "\(fixes) would change \(files)" : "\(fixes) changed \(files)")
+    let text = Source(name: name, bytes: mending.text)
+    result.texts[name] = text
+    result.fixCount += mending.applied.count
+    result.fileCount += 1
+    func hidingSecrets(of text: Source) -> Source {
+      let observer = CheckObserver()
+      _ = check(text, observer)
+      return text.hiding(observer.secrets(in: text))
     }
-    return result
+    let isText = parsed["format"].text ?? "text" == "text"
+    let diff = UnifiedDiff(
+      hidingSecrets(of: source), hidingSecrets(of: text), path: Workspace.shown(name),
+      context: mending.isReadable ? 3 : 0
+    ).rendered(colour: isText ? console.colourOut : console.colourError)
+    if isText { console.out(diff) } else { console.error(diff) }
+  }
+
+  /// Says how much was mended.
+  func tellCounts(of files: MendedFiles) {
+    guard files.fileCount > 0 else { return }
+    let fixes = files.fixCount == 1 ? "1 fix" : "\(files.fixCount) fixes"
+    let count = counted(files.fileCount, "file")
+    console.say(parsed["dry-run"].isGiven ? "\(fixes) would change \(count)" : "\(fixes) changed \(count)")
   }
 
   /// How long fixes of one file are tried; many that bring other faults could take minutes.
@@ -79,17 +123,12 @@ extension Dispatch {
     return String(cString: resolved)
   }
 
-  /// The same text, of which a diff doesn't show the secrets.
-  private static func hidingSecrets(of source: Source, in environment: RecipeEnvironment) -> Source {
-    var environment = environment
-    let observer = CheckObserver()
-    environment.observer = observer
-    _ = faults(of: source, in: environment)
-    return source.hiding(observer.secrets(in: source))
-  }
-
   /// What is at fault in the text of a recipe or a test itself.
-  private static func faults(of source: Source, in environment: RecipeEnvironment) -> [Diagnostic] {
+  private static func faults(
+    of source: Source, in environment: RecipeEnvironment, _ observer: CheckObserver?
+  ) -> [Diagnostic] {
+    var environment = environment
+    environment.observer = observer
     let found =
       RecipeTestFile.isName(source.name)
       ? RecipeTestFile.check(source, in: environment).diagnostics : Recipe.check(source, in: environment).diagnostics
@@ -99,6 +138,10 @@ extension Dispatch {
 
 /// What `errand check --fix` has made of files.
 struct MendedFiles {
+  /// How many fixes were applied.
+  var fixCount = 0
+  /// How many files they changed.
+  var fileCount = 0
   /// The texts that were checked, as they are now or, if nothing may be written, would be.
   var texts: [String: Source] = [:]
   /// Files that have fixes, but couldn't be written.

@@ -66,11 +66,14 @@ struct Dispatch {
   }
 
   /// The workspace of a command.
-  func workspace(besides recipe: String? = nil, inState state: String? = nil) throws(RuntimeError) -> Workspace {
+  ///
+  /// - Parameter configuration: The text of errand.yaml that counts more than what is in the file.
+  func workspace(
+    besides recipe: String? = nil, inState state: String? = nil, configuration: Source? = nil
+  ) throws(RuntimeError) -> Workspace {
     let workspace = try Workspace(
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: state ?? parsed["state"].text,
-      besides: recipe,
-      show: console.show)
+      besides: recipe, text: configuration, show: console.show)
     let keepsState = [
       "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "open", "workers",
     ].contains(parsed.command.first)

@@ -38,22 +38,29 @@ package struct Workspace: Sendable {
     isElsewhere = true
   }
 
-  /// Finds and reads `errand.yaml`, upward from a recipe's folder or from the working folder.
+  /// The path of `errand.yaml`, which is searched upward from a recipe's folder or from the working folder.
   ///
-  /// - Parameter show: Called with the warnings and faults of the file.
+  /// - Parameter given: The path that the command line names, if it does.
+  package static func configurationFile(_ given: String?, besides recipe: String?) -> String? {
+    if let given { return absolute(given, in: workingFolder) }
+    guard let recipe else { return search(from: workingFolder) }
+    let path = absolute(recipe, in: workingFolder)
+    let isNamed = path.count > 1 && path.hasSuffix("/")
+    return search(from: isFolder(path) ? (isNamed ? String(path.dropLast()) : path) : folder(of: path))
+  }
+
+  /// Finds and reads `errand.yaml`.
+  ///
+  /// - Parameters:
+  ///   - text: What counts more than what is in the file.
+  ///   - show: Called with the warnings and faults of the file.
   package init(
     catalog: ActionCatalog, configurationPath given: String?, stateFolder: String?, besides recipe: String? = nil,
-    show: (Diagnostics) -> Void
+    text: Source? = nil, show: (Diagnostics) -> Void
   ) throws(RuntimeError) {
     self.catalog = catalog
     let workingFolder = Workspace.workingFolder
-    let start =
-      recipe.map { path in
-        let path = Workspace.absolute(path, in: workingFolder)
-        let isNamed = path.count > 1 && path.hasSuffix("/")
-        return Workspace.isFolder(path) ? (isNamed ? String(path.dropLast()) : path) : Workspace.folder(of: path)
-      } ?? workingFolder
-    configurationPath = given.map { Workspace.absolute($0, in: workingFolder) } ?? Workspace.search(from: start)
+    configurationPath = Workspace.configurationFile(given, besides: recipe)
     if let stateFolder, PostgresSettings.isURL(stateFolder) {
       throw RuntimeError(.usage, "--state takes a folder; a database is named by 'state' in errand.yaml")
     }
@@ -66,7 +73,12 @@ package struct Workspace: Sendable {
     }
     let source: Source
     do throws(FileError) {
-      source = Source(name: given ?? configurationPath, bytes: try Files.read(configurationPath, limit: 1 << 20))
+      let name = given ?? configurationPath
+      if let text {
+        source = text
+      } else {
+        source = Source(name: name, bytes: try Files.read(configurationPath, limit: 1 << 20))
+      }
     } catch {
       throw RuntimeError(error.isNotFound ? .noInput : .configuration, error.description)
     }

@@ -61,6 +61,7 @@ extension Workspace {
   package func hint(on error: FileError) -> String {
     if error.code == EISDIR { return "; name a recipe in it" }
     guard error.isNotFound else { return "" }
+    if error.path == "-" { return "; standard input is /dev/stdin" }
     let files = ((try? recipeFiles()) ?? []).map { Workspace.shown($0) }
     func stem(_ path: String) -> String {
       let name = path.split(separator: "/").last.map { String($0) } ?? path

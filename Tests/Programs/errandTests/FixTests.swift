@@ -142,6 +142,56 @@ import Testing
     await program.remove()
   }
 
+  @Test func `errand.yaml is mended with its recipes, or where it is named`() async throws {
+    let program = try await Program()
+    let text =
+      "connections:\n  markbook: { apiKey: hunter2PLANTED, username: me, password: 2PLANTED } # why\nzonne: UTC\nhistory: { keepFor: 30 days }\n"
+    let mended = text.replacingOccurrences(of: "zonne", with: "zone").replacingOccurrences(of: "30 days", with: "30d")
+    let recipe = "recipe: a\nsumary: A.\nsteps:\n  - wait: 5m\n"
+    try program.write(text, to: "errand.yaml")
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write(recipe, to: "recipes/a.yaml")
+    let place = program.folder.appending(path: "errand.yaml").path
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: place)
+    let recipeAlone = try await program.call("check", "--fix", "recipes/a.yaml")
+    #expect(recipeAlone.code == 78)
+    #expect(try program.read("errand.yaml") == text && program.read("recipes/a.yaml") == recipe)
+    let trial = try await program.call("check", "--fix", "--dry-run")
+    #expect(trial.code == 0, "\(trial.error)")
+    #expect(trial.error.contains("3 fixes would change 2 files\n"), "\(trial.error)")
+    #expect(
+      trial.out.contains(
+        " connections:\n   markbook: { apiKey: •••, username: me, password: ••• } # why\n-zonne: UTC\n"), "\(trial.out)"
+    )
+    #expect(!trial.out.contains("PLANTED") && !trial.error.contains("PLANTED"))
+    #expect(try program.read("errand.yaml") == text)
+    let outcome = try await program.call("check", "--fix", "errand.yaml")
+    #expect(outcome.code == 0)
+    #expect(outcome.error.hasSuffix("2 fixes changed 1 file\nerrand.yaml checked, no faults\n"), "\(outcome.error)")
+    #expect(try program.read("errand.yaml") == mended && program.read("recipes/a.yaml") == recipe)
+    let attributes = try FileManager.default.attributesOfItem(atPath: place)
+    #expect(attributes[.posixPermissions] as? Int == 0o640)
+    let missing = try await program.call("check", "other/errand.yaml")
+    #expect(missing.code == 66 && missing.error == "error: 'other/errand.yaml' doesn't exist\n", "\(missing.error)")
+    await program.remove()
+  }
+
+  @Test(arguments: ["-", "/dev/stdin", "/dev/null"])
+  func `what isn't a file isn't changed`(_ path: String) async throws {
+    let program = try await Program()
+    let checked = try await program.call("check", path)
+    let advice = "cannot read '-': no such file or folder (ENOENT); standard input is /dev/stdin\n"
+    #expect(checked.error.contains(advice) == (path == "-"), "\(checked.error)")
+    let outcome = try await program.call("check", "--fix", path)
+    #expect(outcome.code == 64)
+    #expect(
+      outcome.error
+        == "error: --fix can't change '\(path)', which isn't a file; name a file, or add --dry-run to see the changes\n"
+    )
+    await program.remove()
+  }
+
   @Test func `a diff shows no secret`() async throws {
     let program = try await Program()
     let head = "recipe: a\non:\n  - webhook:\n      path: x\n      verify:\n        github:"
