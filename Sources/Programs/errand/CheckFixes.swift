@@ -67,9 +67,12 @@ extension Dispatch {
     // A pipe can't be read again.
     result.texts[name] = source
     let time = SystemTime()
-    let start = time.elapsed()
+    var start: TimeSpan?
     let mending = Mending(source.bytes) {
-      time.elapsed() - start < Dispatch.longestMending
+      // All fixes together are tried however long the first check took.
+      let now = time.elapsed()
+      defer { start = start ?? now }
+      return start.map { now - $0 < Dispatch.longestMending } ?? true
     } check: {
       check(Source(name: name, bytes: $0), nil)
     }
