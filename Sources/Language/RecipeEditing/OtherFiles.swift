@@ -3,25 +3,53 @@ import Recipes
 
 // Editors ask about every file of YAML, and other programs have files with keys like ours.
 
-extension EditorService {
-  /// Whether a text that may be of any program is a recipe, by its keys.
-  ///
-  /// It has more keys of a recipe than others, and if it has steps, one of them does something that only ours do: files of
-  /// build services have `steps`, workflows of GitHub `on`, and templates any key.
-  package func looksLikeRecipe(_ source: Source) -> Bool {
+/// What a text that may be of any program is by its keys.
+package struct LikelyRecipe {
+  /// Whether it is a recipe: it has more keys of a recipe than others, and if it has steps, one of them does something
+  /// that only ours do. Files of build services have `steps`, workflows of GitHub `on`, and templates any key.
+  package let isRecipe: Bool
+  /// Whether it is surely the file of another program, and no recipe with mistakes.
+  package let isForeign: Bool
+
+  /// Keys on top of files that have `steps` or `on`, too.
+  private static let foreignKeys: Set = [
+    "jobs", "runs", "pool", "stages", "stage", "trigger", "kind", "apiVersion", "images", "services", "openapi",
+    "pipeline", "agents", "when", "image",
+  ]
+
+  /// - Parameter schema: The schema of recipes.
+  package init(_ source: Source, schema: Value) {
     let outline = TextOutline(source.bytes)
-    let walk = SchemaWalk(folder.schemas[FileSchema.recipe.rawValue], outline)
+    let walk = SchemaWalk(schema, outline)
     let keys = Set(outline.keys(in: 0))
     let own = Set(walk.members(of: walk.forms(of: 0)).map(\.name))
-    guard keys.contains("steps") || keys.contains("on") || keys.contains("recipe"),
-      keys.intersection(own).count > keys.subtracting(own).count, !outline.hasTemplates
-    else { return false }
-    guard let steps = outline.child("steps", of: 0) else { return true }
+    let isMostlyOwn = keys.intersection(own).count > keys.subtracting(own).count
+    let canBeRecipe =
+      !outline.hasTemplates && isMostlyOwn && !keys.isDisjoint(with: ["steps", "on", "recipe"] as Set<String>)
+    guard let steps = outline.child("steps", of: 0) else {
+      isRecipe = canBeRecipe
+      isForeign = !canBeRecipe && !keys.isDisjoint(with: LikelyRecipe.foreignKeys)
+      return
+    }
     let items = outline.nodes[steps].children.filter { outline.nodes[$0].kind == .item }
-    let kinds = walk.kinds(in: walk.forms(of: steps).compactMap { $0["items"] }.flatMap { walk.expanded($0, nil) })
+    let forms = walk.forms(of: steps).compactMap { $0["items"] }.flatMap { walk.expanded($0, nil) }
+    let kinds = walk.kinds(in: forms)
     // Of what has just been begun nothing is known.
     let areBegun = items.allSatisfy { outline.nodes[$0].children.isEmpty && outline.nodes[$0].value.isEmpty }
-    return areBegun || items.contains { !kinds.isDisjoint(with: outline.keys(in: $0)) }
+    let names = Set(items.flatMap { outline.keys(in: $0) })
+    isRecipe = canBeRecipe && (areBegun || !kinds.isDisjoint(with: names))
+    isForeign =
+      !isRecipe
+      && (!keys.isDisjoint(with: LikelyRecipe.foreignKeys)
+        || !names.isSubset(of: walk.members(of: forms).map(\.name))
+          && names.allSatisfy { !kinds.contains($0) && $0.nearest(among: kinds) == nil })
+  }
+}
+
+extension EditorService {
+  /// Whether a text that may be of any program is a recipe.
+  package func looksLikeRecipe(_ source: Source) -> Bool {
+    LikelyRecipe(source, schema: folder.schemas[FileSchema.recipe.rawValue]).isRecipe
   }
 }
 

@@ -64,7 +64,7 @@ package final class Findings {
 
   /// Keeps a secret that stands in the text out of what is shown of it.
   ///
-  /// - Parameter isRefused: Whether it is an error that it is written there.
+  /// - Parameter isRefused: Whether it is a fault that it is written there.
   func hide(_ value: Value, isRefused: Bool = false) {
     guard let text = value.string ?? spelling(of: value), let range = location(of: value)?.range, !range.isEmpty else {
       return

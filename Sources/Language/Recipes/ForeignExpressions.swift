@@ -17,6 +17,11 @@ extension Scope {
     var found: [(range: Range<Int>, hint: MessageText)] = []
     var others = 0
     let bytes = Array(text.utf8)
+    if !isScript, let path = pathAlone(text) {
+      let code = "${{ \(path) }}"
+      let hint = MessageText("an expression is written \(code)", [.code(code, for: 0..<bytes.count)])
+      return [(0..<bytes.count, hint.tentative)]
+    }
     guard case .success(let template) = Template.parse(text) else { return [] }
     var ours = template.segments.compactMap { if case .expression(let range) = $0 { range } else { nil } }[...]
     var start = bytes.startIndex
@@ -77,6 +82,15 @@ extension Scope {
     others -= found.count { bytes[$0.range.upperBound - 2..<$0.range.upperBound].elementsEqual("}}".utf8) }
     let isWhole = others == 0 && found.count <= mostForeign
     return found.prefix(mostForeign).map { ($0.range, $0.hint.tentative(if: !isWhole)) }
+  }
+
+  /// The path that is all of a text and leads to an input or an output.
+  private func pathAlone(_ text: String) -> String? {
+    let path = text.trimmed
+    guard path.hasPrefix("inputs.") || path.hasPrefix("steps."), path.utf8.allSatisfy(isPathByte),
+      isKnown(path, isBareKnown: false)
+    else { return nil }
+    return path
   }
 
   /// Whether a path leads to something.

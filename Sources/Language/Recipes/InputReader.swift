@@ -63,11 +63,13 @@ struct InputReader {
     }
     if let fallback = fields["default"] {
       if !isSecret, name.namesSecret, let text = fallback.string, !text.isEmpty {
+        findings.hide(fallback, isRefused: true)
         findings.warning(
           "the default of '\(name)' looks like a secret in plain text; write secret: true instead, and give it with "
             + "-i \(name)=@secret:NAME", at: fallback)
       }
       if isSecret {
+        findings.hide(fallback, isRefused: true)
         findings.error("a secret has no default: anyone could read it in the recipe", at: fallback)
       }
       // A faulty default is a default nevertheless, so that the input is not missing elsewhere.

@@ -105,7 +105,7 @@ package struct Mending {
 
   private mutating func mend(_ trials: inout Trials, depth: Int) {
     for _ in 0..<Mending.mostRounds {
-      let mendable = Mending.apart(faults.filter { $0.certainFix != nil })
+      let mendable = Mending.apart(mendable)
       if let most = sifting(mendable, &trials) {
         self = most
         continue
@@ -131,6 +131,16 @@ package struct Mending {
       }
       guard let one else { return }
       self = one
+    }
+  }
+
+  /// The faults whose fixes leave no doubt.
+  ///
+  /// A name that expressions read at several places is more likely right, and wrong where it is declared.
+  private var mendable: [Diagnostic] {
+    let counts = Mending.counts(faults.filter { $0.certainFix != nil })
+    return faults.filter { fault in
+      fault.certainFix != nil && !(fault.message.hasSuffix("`?") && counts[Key(fault), default: 0] > 1)
     }
   }
 

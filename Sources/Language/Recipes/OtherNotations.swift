@@ -144,17 +144,21 @@ struct OtherNotations: Sendable {
     "limits are a connection's, in errand.yaml: connections: { NAME: { plugin: …, limits: { … } } }"
 
   /// An entry of `on` for times that are written elsewhere.
-  static func entry(of value: Value) -> String {
-    "on: \(list(of: cron(in: value, depth: 3) ?? "30 17 * * FRI"))"
+  ///
+  /// - Parameter hasZone: Whether the recipe has a zone, which counts for them as well.
+  static func entry(of value: Value, hasZone: Bool = false) -> String {
+    "on: \(list(of: cron(in: value, depth: 3) ?? "30 17 * * FRI", hasZone))"
   }
 
   /// The entries of `on` for a cron expression that is all that a value holds; nil for any other value.
-  static func times(in value: Value) -> String? {
+  static func times(in value: Value, hasZone: Bool) -> String? {
     guard let times = cron(in: value, depth: 3), value.scalarCount == 1 else { return nil }
-    return list(of: times)
+    return list(of: times, hasZone)
   }
 
-  private static func list(of times: String) -> String { "[{ cron: \(JSON.quoted(times)), zone: UTC }]" }
+  private static func list(of times: String, _ hasZone: Bool) -> String {
+    "[{ cron: \(JSON.quoted(times))\(hasZone ? "" : ", zone: UTC") }]"
+  }
 
   /// The first text of five fields in a value.
   private static func cron(in value: Value, depth: Int) -> String? {
@@ -177,10 +181,13 @@ extension Findings {
     let words = value.map?.members.compactMap(\.name) ?? value.string.map { [$0] } ?? []
     let isZoned = words.contains("zone") && words.allSatisfy(KeySet.trigger.names.contains)
     if words.contains("schedule") || words.contains("cron"), !isZoned {
-      let entry = OtherNotations.entry(of: value)
+      let hasZone = document.root["zone"] != nil
+      let entry = OtherNotations.entry(of: value, hasZone: hasZone)
       var fix: [Suggestion] = []
       // Anything else in it would be lost.
-      if words.count == 1, let text = OtherNotations.times(in: value), let edit = document.rewriting(value, as: text) {
+      if words.count == 1, let text = OtherNotations.times(in: value, hasZone: hasZone),
+        let edit = document.rewriting(value, as: text)
+      {
         fix = [Suggestion("write \(entry)", .edits([edit]), isTentative: true)]
       }
       return MessageText("; write \(entry)", fix)
@@ -221,6 +228,7 @@ extension Findings {
       guard let name = member.name else { continue }
       if let text = member.value.string, !text.isEmpty, !text.holdsExpression, name.namesSecret {
         let secret = name.uppercased().replacing("-", with: "_")
+        hide(member.value, isRefused: true)
         warning("'\(path).\(name)' looks like a secret in plain text; \(advice(secret))", at: member.value)
       } else {
         warnOfPlainSecrets(in: member.value, path: "\(path).\(name)", advice: advice)

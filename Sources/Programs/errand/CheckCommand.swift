@@ -46,6 +46,9 @@ extension Dispatch {
       if !mended.problems.isEmpty { console.show(Diagnostics(mended.problems)) }
       throw error
     }
+    if let path = given.first(where: workspace.holdsSecrets) {
+      throw RuntimeError(.usage, "'\(path)' isn't a recipe: errand.yaml names it as a file of secrets")
+    }
     let secrets = workspace.secretSources()
     if mends {
       mend(paths, workspace, &mended)

@@ -3,6 +3,7 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
+import RecipeEditing
 import Recipes
 
 extension Dispatch {
@@ -40,6 +41,7 @@ extension Dispatch {
     /// What was read of each file, by its path without links, because one may be named twice.
     var known: [String: [UInt8]] = [:]
     // A test is checked against its recipe.
+    let schema = FileSchema.recipe.document(catalog)
     let (tests, recipes) = (paths.filter(RecipeTestFile.isName), paths.filter { !RecipeTestFile.isName($0) })
     for path in recipes + tests {
       let place = Dispatch.realPath(path) ?? path
@@ -50,6 +52,10 @@ extension Dispatch {
       let environment = workspace.environmentOfChecks(of: path, with: result.texts)
       // What can't be read is told where it is checked.
       guard let source = try? environment.read(path) else { continue }
+      if !RecipeTestFile.isName(path), LikelyRecipe(source, schema: schema).isForeign {
+        result.foreign.insert(source.name)
+        continue
+      }
       mend(source, at: path, &result) { Dispatch.faults(of: $0, in: environment, $1) }
       known[place] = result.texts[path]?.bytes
     }
@@ -149,6 +155,8 @@ struct MendedFiles {
   var texts: [String: Source] = [:]
   /// Files that have fixes, but couldn't be written.
   var unwritten: Set<String> = []
+  /// Files of other programs.
+  var foreign: Set<String> = []
   /// Files whose fixes couldn't all be tried in the time for it.
   var unfinished: Set<String> = []
   /// Why files couldn't be written.
@@ -160,7 +168,9 @@ extension Diagnostic {
   mutating func explainUnappliedFixes(of files: MendedFiles) {
     guard let first = fixes.first else { return }
     let reason =
-      if fixes.count > 1 {
+      if let name = location?.source.name, files.foreign.contains(name) {
+        "the file looks like one of another program"
+      } else if fixes.count > 1 {
         "several fixes are as likely: \(fixes.map(\.title).joined(separator: "; "))"
       } else if first.isTentative {
         "only you can tell whether this is meant: \(first.title)"

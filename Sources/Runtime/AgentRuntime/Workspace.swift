@@ -235,6 +235,15 @@ package struct Workspace: Sendable {
     }
   }
 
+  /// Whether a path is that of a file whose texts are secrets.
+  package func holdsSecrets(_ path: String) -> Bool {
+    let files = configuration.secrets.files + configuration.secrets.ageFiles
+    func whole(_ path: String, in folder: String) -> String {
+      Recipe.path(Workspace.absolute(path, in: folder), besides: "")
+    }
+    return files.contains { whole($0, in: root) == whole(path, in: Workspace.workingFolder) }
+  }
+
   /// The files and folders that no action may read or write.
   private func ownFiles(with run: [String], from folder: String?) -> OwnFiles {
     let secrets = configuration.secrets

@@ -217,6 +217,19 @@ import Testing
     #expect(!Self.faults(text).isEmpty)
   }
 
+  @Test func `A name that several expressions read alike is left, because its declaration may be wrong`() {
+    let text = """
+      recipe: x
+      inputs: { ark: int }
+      steps:
+        - let: { a: "${{ inputs.mark }}", b: "${{ inputs.mark + 1 }}" }
+
+      """
+    #expect(Self.mended(text) == text)
+    let once = text.replacing(", b: \"${{ inputs.mark + 1 }}\"", with: "")
+    #expect(Self.mended(once) == once.replacing("inputs.mark", with: "inputs.ark"))
+  }
+
   /// Methods and fields of other languages that are operators here, within others.
   @Test(arguments: [
     ("10 - inputs.n.plus(2)", "10 - (inputs.n + 2)"), ("-inputs.n.plus(1)", "-(inputs.n + 1)"),

@@ -192,6 +192,54 @@ import Testing
     await program.remove()
   }
 
+  @Test(arguments: [
+    ("ci.yml", "name: a\non: push\njobs:\n  build: {}\ndescription: x\n"),
+    ("cloud.yaml", "steps:\n  - name: builder\n    args: [a]\nimages: [b]\n"),
+    ("kite.yml", "steps:\n  - block: go\n  - label: a\n    command: make\n"),
+  ])
+  func `files of other programs stay as they are`(_ name: String, _ text: String) async throws {
+    let program = try await Program()
+    try program.write(text, to: name)
+    let outcome = try await program.call("check", "--fix", name)
+    #expect(outcome.code == 3)
+    #expect(try program.read(name) == text)
+    await program.remove()
+  }
+
+  @Test func `a file of secrets is no recipe, and nothing of it is shown`() async throws {
+    let program = try await Program()
+    try program.write("secrets: { files: [secrets.yaml] }\n", to: "errand.yaml")
+    try program.write("KEY: PLANTED-7\ninput: PLANTED-8\n", to: "secrets.yaml")
+    for options in [[], ["--fix"]] {
+      let outcome = try await program.call(["check"] + options + ["./secrets.yaml"])
+      #expect(outcome.code == 64)
+      #expect(
+        outcome.error.contains(
+          "'./secrets.yaml' isn't a recipe: errand.yaml names it as a file of secrets"), "\(outcome.error)")
+      #expect(!(outcome.out + outcome.error).contains("PLANTED"))
+    }
+    await program.remove()
+  }
+
+  @Test func `a secret that a recipe writes out isn't shown`() async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      recipe: a
+      summary: A.
+      inputs: { tok: { type: string, secret: true, default: PLANTED-1 } }
+      steps:
+        - uses: http.get
+          with: { url: "https://a.example", headers: { Authorization: "Bearer PLANTED-2" } }
+
+      """, to: "a.yaml")
+    let outcome = try await program.call("check", "a.yaml")
+    #expect(outcome.error.contains("a secret has no default"))
+    #expect(outcome.error.contains("looks like a secret"))
+    #expect(!outcome.error.contains("PLANTED"), "\(outcome.error)")
+    await program.remove()
+  }
+
   @Test func `a diff shows no secret`() async throws {
     let program = try await Program()
     let head = "recipe: a\non:\n  - webhook:\n      path: x\n      verify:\n        github:"
