@@ -5,8 +5,9 @@ import Recipes
 
 /// What a text that may be of any program is by its keys.
 package struct LikelyRecipe {
-  /// Whether it is a recipe: it has more keys of a recipe than others, and if it has steps, one of them does something
-  /// that only ours do. Files of build services have `steps`, workflows of GitHub `on`, and templates any key.
+  /// Whether it is a recipe: it has more keys of a recipe than others, and one of its steps does what only ours do.
+  ///
+  /// Files of build services have `steps`, workflows of GitHub `on`, and templates any key.
   package let isRecipe: Bool
   /// Whether it is surely the file of another program, and no recipe with mistakes.
   package let isForeign: Bool
