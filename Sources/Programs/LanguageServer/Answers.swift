@@ -26,6 +26,7 @@ extension LanguageServer {
       let tokens = HighlightedTokens(service(for: document).highlights(of: document.source), document)
       return .object(["data": .list(tokens.numbers.map(Value.int))])
     case "textDocument/codeAction": return try codeActions(params)
+    case "codeAction/resolve": return resolved(params)
     case "textDocument/inlayHint": return try notes(params)
     case "workspace/symbol": return symbols(matching: params["query"]?.string ?? "")
     default: throw ResponseError(.methodNotFound, "there is no method '\(method)'")

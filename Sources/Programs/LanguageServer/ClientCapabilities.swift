@@ -13,6 +13,8 @@ struct ClientCapabilities {
   var takesRelatedInformation = false
   /// Whether diagnostics may carry data.
   var keepsData = false
+  /// Whether the edit of an action may be asked for when it is chosen.
+  var resolvesEdits = false
   var registersWatchers = false
   var asksWhatIsRenamed = false
   var takesOffsetsInLabels = false
@@ -35,6 +37,8 @@ struct ClientCapabilities {
     takesDocumentChanges = has("workspace", "workspaceEdit", "documentChanges")
     takesRelatedInformation = has("textDocument", "publishDiagnostics", "relatedInformation")
     keepsData = has("textDocument", "publishDiagnostics", "dataSupport")
+    let resolved = value["textDocument"]?["codeAction"]?["resolveSupport"]?["properties"]?.list ?? []
+    resolvesEdits = has("textDocument", "codeAction", "dataSupport") && resolved.contains(.string("edit"))
     registersWatchers = has("workspace", "didChangeWatchedFiles", "dynamicRegistration")
     asksWhatIsRenamed = has("textDocument", "rename", "prepareSupport")
     func hasMarkdown(_ path: String...) -> Bool {
@@ -73,7 +77,8 @@ extension LanguageServer {
       "documentLinkProvider": .object(["resolveProvider": .bool(false)]),
       "semanticTokensProvider": .object(["legend": tokens, "full": .bool(true)]),
       "codeActionProvider": .object([
-        "codeActionKinds": .list([.string(CodeActionKind.quickFix), .string(CodeActionKind.fixAll)])
+        "codeActionKinds": .list([.string(CodeActionKind.quickFix), .string(CodeActionKind.fixAll)]),
+        "resolveProvider": .bool(client.resolvesEdits),
       ]),
       "inlayHintProvider": .bool(true),
       "workspace": .object([

@@ -71,41 +71,52 @@ extension LanguageServer {
         }
       }
     }
-    let fixes = Self.compatible(faults.compactMap(\.certainFix))
-    // Among all actions it says something new only if it mends more than one fault.
-    if isWanted(CodeActionKind.fixAll), fixes.count > (only == nil ? 1 : 0) {
-      let title = fixes.count == 1 ? "mend 1 fault" : "mend \(fixes.count) faults"
-      actions.append(action(title, CodeActionKind.fixAll, fixes.flatMap(\.edits), document, [:]))
+    guard isWanted(CodeActionKind.fixAll) else { return .list(actions) }
+    if only == nil {
+      // Among all actions it says something new only if it mends more than one fault.
+      if client.resolvesEdits, faults.count(where: { $0.certainFix != nil }) > 1 {
+        actions.append(action(Self.fixAllTitle, CodeActionKind.fixAll, nil, document, ["data": .string(uri)]))
+      }
+    } else if faults.contains(where: { $0.certainFix != nil }) {
+      let edits = mendingEdits(of: document)
+      if !edits.isEmpty { actions.append(action(Self.fixAllTitle, CodeActionKind.fixAll, edits, document, [:])) }
     }
     return .list(actions)
   }
 
+  private static let fixAllTitle = "apply all safe fixes"
+  /// How long an answer may take that checks a text again and again.
+  private static let longestMending = TimeSpan.seconds(2)
+
+  private func mendingEdits(of document: Document) -> [Diagnostic.Edit] {
+    let time = SystemTime()
+    let start = time.elapsed()
+    return service(for: document).mendingEdits(of: document.source) { time.elapsed() - start < Self.longestMending }
+  }
+
+  /// An action with its edits, which are made when it is chosen, because they take many checks.
+  func resolved(_ action: Value) -> Value {
+    guard var resolved = action.map, let document = action["data"]?.string.flatMap({ documents[$0] }),
+      document.isTreated
+    else { return action }
+    resolved["edit"] = edit(mendingEdits(of: document), document)
+    return .map(resolved)
+  }
+
   private func action(
-    _ title: String, _ kind: String, _ edits: [Diagnostic.Edit], _ document: Document,
+    _ title: String, _ kind: String, _ edits: [Diagnostic.Edit]?, _ document: Document,
     _ more: KeyValuePairs<String, Value>
   ) -> Value {
     var action = ValueMap()
     action["title"] = .string(title.prefix(1).uppercased() + title.dropFirst())
     action["kind"] = .string(kind)
     for (name, value) in more { action[name] = value }
-    action["edit"] = workspaceEdit([
-      (document.uri, document.version, .list(edits.map(document.positions.value)))
-    ])
+    action["edit"] = edits.map { edit($0, document) }
     return .map(action)
   }
 
-  /// The fixes whose edits don't overlap those of an earlier one.
-  static func compatible(_ fixes: [Diagnostic.Fix]) -> [Diagnostic.Fix] {
-    var taken: [Range<Int>] = []
-    return fixes.filter { fix in
-      let ranges = fix.edits.map(\.range)
-      // Two that put something in at one place would depend on their order.
-      guard
-        !ranges.contains(where: { range in taken.contains { $0.overlaps(range) || $0.lowerBound == range.lowerBound } })
-      else { return false }
-      taken += ranges
-      return true
-    }
+  private func edit(_ edits: [Diagnostic.Edit], _ document: Document) -> Value {
+    workspaceEdit([(document.uri, document.version, .list(edits.map(document.positions.value)))])
   }
 }
 

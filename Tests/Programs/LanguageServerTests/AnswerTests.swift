@@ -42,12 +42,6 @@ import Testing
     #expect(numbers == [0, 0, 1, 0, 0, 0, 2, 2, 1, 0, 0, 3, 1, 5, 0, 1, 0, 3, 5, 0, 1, 0, 1, 5, 0])
   }
 
-  @Test func `of fixes that overlap the first is made`() {
-    func fix(_ ranges: Range<Int>...) -> Diagnostic.Fix { .init("\(ranges)", ranges.map { .init($0, "x") }) }
-    let fixes = [fix(0..<2), fix(1..<3), fix(2..<4, 9..<9), fix(9..<9), fix(4..<5)]
-    #expect(LanguageServer.compatible(fixes) == [fixes[0], fixes[2], fixes[4]])
-  }
-
   private static let text = "recipe: a\nsummary: A.\nsteps:\n  - { let: { x: 1 } }\noutputs: { x: \"${{ x }}\" }\n"
 
   /// Requests that every text answers.
@@ -80,8 +74,60 @@ import Testing
     }
   }
 
-  @Test func `a fault's fix is offered where it is, and with the others of the text`() throws {
-    let client = try Client()
+  /// What a client tells that asks for the edit of an action when it is chosen.
+  private static let resolving = Value.object([
+    "textDocument": .object([
+      "codeAction": .object([
+        "dataSupport": .bool(true), "resolveSupport": .object(["properties": .list([.string("edit")])]),
+      ])
+    ])
+  ])
+
+  @Test(
+    arguments: [
+      (
+        "steps:\n  - uses: file.read\n    on_error: continue\n    with: { path: a }\n    onerror: continue\n",
+        "steps:\n  - uses: file.read\n    onError: continue\n    with: { path: a }\n    onerror: continue\n"
+      ),
+      (
+        "recipe: a\nsteps:\n  - uses: file.write\n    path: a\n    text: b\n",
+        "recipe: a\nsteps:\n  - uses: file.write\n    with:\n      path: a\n      text: b\n"
+      ),
+      (
+        "recpie: a\nsummary: A.\nstpes:\n  - wiat: 1s\n  - wait: 1s\n",
+        "recipe: a\nsummary: A.\nsteps:\n  - wait: 1s\n  - wait: 1s\n"
+      ),
+      ("steps:\n  - wait: 5\n", nil),
+    ] as [(String, String?)])
+  func `all fixes together are those that errand check makes`(_ text: String, _ mended: String?) throws {
+    for isResolving in [false, true] {
+      let client = try Client(isResolving ? Self.resolving : .object([:]))
+      client.open("/w/recipes/a.yaml", text)
+      _ = client.sent()
+      var params = Client.at("/w/recipes/a.yaml", 0, 0).map ?? ValueMap()
+      params["range"] = Client.range((0, 0), (0, 0))
+      params["context"] = isResolving ? .object([:]) : .object(["only": .list([.string("source.fixAll")])])
+      let actions = client.request("textDocument/codeAction", .map(params))["result"]?.list ?? []
+      var action = actions.last { $0["kind"] == .string("source.fixAll") }
+      if isResolving {
+        #expect(action?["edit"] == nil)
+        action = action.flatMap { client.request("codeAction/resolve", $0)["result"] }
+      }
+      let edits = action?["edit"]?["changes"]?[Client.uri("/w/recipes/a.yaml")]?.list
+      #expect(edits == nil ? mended == nil : true)
+      let positions = TextPositions(Array(text.utf8))
+      let found = (edits ?? []).compactMap { edit -> Diagnostic.Edit? in
+        guard let range = edit["range"].flatMap(positions.range) else { return nil }
+        return Diagnostic.Edit(range, edit["newText"]?.string ?? "")
+      }
+      // The order of fields that are put below `with` doesn't matter.
+      let result = String(decoding: found.applied(to: Array(text.utf8)), as: UTF8.self)
+      #expect(result.split(separator: "\n").sorted() == (mended ?? text).split(separator: "\n").sorted())
+    }
+  }
+
+  @Test func `a fault's fix is offered where it is, and one for all of the text`() throws {
+    let client = try Client(Self.resolving)
     client.open("/w/recipes/a.yaml", Self.text)
     _ = client.sent()
     var params = Client.at("/w/recipes/a.yaml", 0, 0).map ?? ValueMap()
@@ -113,10 +159,11 @@ import Testing
         return "\($0["kind"]?.string ?? "") \($0["title"]?.string ?? "")\(isPreferred ? ", preferred" : "")"
       }
     }
-    #expect(titles(nil) == ["quickfix Write 'recipe'", "quickfix Remove it", "source.fixAll Mend 2 faults"])
+    #expect(titles(nil) == ["quickfix Write 'recipe'", "quickfix Remove it", "source.fixAll Apply all safe fixes"])
     #expect(titles("quickfix") == ["quickfix Write 'recipe'", "quickfix Remove it"])
-    #expect(titles("source") == ["source.fixAll Mend 2 faults"])
-    #expect(titles("source.fixAll") == ["source.fixAll Mend 2 faults"])
+    // The text has no such faults, so that there is nothing to change.
+    #expect(titles("source") == [])
+    #expect(titles("source.fixAll") == [])
     #expect(titles("source.organizeImports") == [])
     // Where several may be meant, no client takes one unasked.
     for (place, expected) in [(12, "quickfix Write 'steps', preferred"), (30, "quickfix Write 5s")] {
