@@ -82,7 +82,7 @@ private struct OutlineItems {
       return item(
         .section, name, at: index,
         members.map { item(.setting, node($0).name, outline.scalar("plugin", of: $0) ?? node($0).name, at: $0) })
-    case (.configuration, _): return item(.setting, name, value(of: index), at: index)
+    case (.configuration, _): return item(.setting, name, setting(name, index), at: index)
     default: return nil
     }
   }
@@ -90,6 +90,16 @@ private struct OutlineItems {
   /// What stands behind a key or dash on its line.
   private func value(of index: Int) -> String {
     node(index).isBlockText || !node(index).children.isEmpty ? "" : outline.scalar(index)
+  }
+
+  /// The value of a setting that holds no secret, whatever a person wrote under other keys.
+  private func setting(_ name: String, _ index: Int) -> String {
+    let text = value(of: index)
+    switch name {
+    case "state": return DatabaseSettings.mayHoldPassword(text) ? MaskedText.mark : text
+    case "zone", "recipes", "onFailure": return text
+    default: return ""
+    }
   }
 
   private func type(of index: Int) -> String {

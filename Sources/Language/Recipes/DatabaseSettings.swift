@@ -13,6 +13,14 @@ package struct DatabaseSettings: Sendable {
   package var secrets: [(name: String, location: Diagnostic.Location?)] = []
   /// The file of the authorities that may sign the servers' certificates, as written.
   package var rootCertificate: String?
+
+  /// Whether there may be a password in what is written for `state`, which is then not shown.
+  package static func mayHoldPassword(_ state: String) -> Bool {
+    state.mayHoldPassword || !state.contains("://") && mayBeMeant(by: state)
+  }
+
+  /// Whether `state` names a database, written right or wrong, in place of a folder.
+  fileprivate static func mayBeMeant(by state: String) -> Bool { PostgresSettings.isURL(state) || state.mayBeDatabase }
 }
 
 /// What this machine does of the runs that several share: `worker` in `errand.yaml`.
@@ -55,7 +63,7 @@ struct DatabaseSettingsReader {
   func read(_ fields: Fields, into configuration: inout Configuration) {
     var isDatabase = false
     if let value = fields["state"], let text = fields.text("state") {
-      isDatabase = PostgresSettings.isURL(text) || text.mayBeDatabase
+      isDatabase = DatabaseSettings.mayBeMeant(by: text)
       if isDatabase { configuration.database = database(value, text) } else { configuration.state = text }
     }
     if let value = fields["postgres"] {
@@ -80,7 +88,7 @@ struct DatabaseSettingsReader {
       return DatabaseSettings(url: text, hosts: try PostgresSettings.hosts(inURL: text))
     } catch {
       // The line is shown.
-      if text.mayHoldPassword || !text.contains("://") { findings.hide(value, isRefused: true) }
+      if DatabaseSettings.mayHoldPassword(text) { findings.hide(value, isRefused: true) }
       findings.error(MessageText(error.message), at: value)
       return nil
     }

@@ -80,6 +80,15 @@ import Testing
     Case(
       "errand.yaml", "zone: UTC\nconnections:\n  shop: { plugin: http }\n  mail:\n    host: a\n",
       "setting zone (UTC) 1-1", "section connections 2-5", "  setting shop (http) 3-3", "  setting mail (mail) 4-5"),
+    Case("errand.yaml", "state: runs\nrecipes: chores\n", "setting state (runs) 1-1", "setting recipes (chores) 2-2"),
+    // No detail holds a secret.
+    Case(
+      "errand.yaml", "state: postgres://bob@db/errand\nzone: UTC\ntoken: PLANTED\npostgres: PLANTED\n",
+      "setting state (postgres://bob@db/errand) 1-1", "setting zone (UTC) 2-2", "setting token 3-3",
+      "setting postgres 4-4"),
+    Case("errand.yaml", "state: postgres://bob:PLANTED@db/errand", "setting state (•••) 1-1"),
+    Case("errand.yaml", "state: 'bob:PLANTED@db/errand", "setting state (•••) 1-1"),
+    Case("errand.yaml", "state: host=db password=PLANTED", "setting state (•••) 1-1"),
     Case("a.yaml", ""),
     Case("a.yaml", "steps:\n  - id: a\n    uses: [", "section steps 1-3", "  step a ([) 2-3"),
   ])
