@@ -9,6 +9,8 @@ struct OtherRecipe {
     var type: ValueType
     var summary: String
     var isRequired: Bool
+    /// The default as it is written, if that is on one line and no secret.
+    var fallback: String?
   }
 
   var summary = ""
@@ -42,10 +44,7 @@ extension EditorService {
       let node = outline.node(at: declaration.location.range.lowerBound)
       switch declaration.kind {
       case .input:
-        recipe.inputs.append(
-          OtherRecipe.Input(
-            name: declaration.name, type: declaration.type, summary: outline.scalar("summary", of: node) ?? "",
-            isRequired: outline.child("default", of: node) == nil))
+        recipe.inputs.append(input(declaration, outline))
       case .step:
         recipe.steps.append(declaration.name)
         // The node is the key `id`, beside which stands what the step does.
@@ -55,6 +54,17 @@ extension EditorService {
     }
     recipe.outputs = outline.child("outputs", of: 0).map(outline.keys) ?? []
     return recipe
+  }
+
+  /// An input that a recipe's text declares.
+  func input(_ declaration: CheckObserver.Declaration, _ outline: TextOutline) -> OtherRecipe.Input {
+    let node = outline.node(at: declaration.location.range.lowerBound)
+    let fallback = outline.child("default", of: node)
+    let text = fallback.map { outline.text(outline.nodes[$0].value) } ?? ""
+    let isShown = !text.isEmpty && !text.contains("\n") && !declaration.type.holdsSecret
+    return OtherRecipe.Input(
+      name: declaration.name, type: declaration.type, summary: outline.scalar("summary", of: node) ?? "",
+      isRequired: fallback == nil, fallback: isShown ? text : nil)
   }
 
   /// The recipe that a test tests.

@@ -30,7 +30,7 @@ import Testing
       (recipe + "  - let: { a: \"${{ inputs.mark¦book }}\" }", "**markbook**: `int`\n\nThe key."),
       (
         recipe + "  - let: { a: '${{ steps.book.tasks.ma¦p(t, t.name) }}' }",
-        "```cel\nmap(x, value)\n```\n\nGives `list(string)`"
+        "```cel\nmap(x, value)\n```\n\nA list with a value made of each item.\n\nGives `list(string)`"
       ),
       (
         recipe + "  - let: { a: \"${{ 'a'.starts¦With('b') }}\" }",
@@ -70,6 +70,54 @@ import Testing
         May be absent.
         """
       ),
+      // What can't be told by a type's name.
+      (
+        recipe + "  - let: { al¦l: '${{ steps.book.classes }}' }",
+        """
+        **all**: a list of objects
+
+        - `key`: `int`. Key of the class in its markbook.
+        - `name`: `string`. Name of the class, unique in the markbook.
+        - `teacherName1`: `string`. The teacher's family name, by the service's account; some schools enter the given name here.
+        - `teacherName2`: `string`. The teacher's given name, by the service's account.
+        """
+      ),
+      (
+        recipe + "  - let: { all: '${{ steps.book.cl¦asses }}' }",
+        """
+        **classes**: a list of objects
+
+        The classes.
+
+        - `key`: `int`. Key of the class in its markbook.
+        - `name`: `string`. Name of the class, unique in the markbook.
+        - `teacherName1`: `string`. The teacher's family name, by the service's account; some schools enter the given name here.
+        - `teacherName2`: `string`. The teacher's given name, by the service's account.
+        """
+      ),
+      (
+        "steps:\n  - id: ro¦unds\n    forEach: '${{ [1, 2] }}'\n    uses: file.read\n    with: { path: a }",
+        "**rounds**: a list of objects\n\n- `text`: `string`. What is in it, without a byte order mark.\n- `path`: `string`. Full path of the file."
+      ),
+      (
+        "steps: [{ let: { x¦: \"${{ [[{'b': 1}]] }}\" } }]",
+        "**x**: `list(list(object))`, whose objects have\n\n- `b`: `int`"
+      ),
+      (
+        recipe + "  - let: { a¦: '${{ steps.book.tasks[0].?maximum }}' }", "**a**: `optional double`"
+      ),
+      (
+        "steps: [{ let: { a: \"${{ optional.of([1]).or¦Value([2]) }}\" } }]",
+        """
+        ```cel
+        (optional A).orValue(A) -> A
+        ```
+
+        What the optional holds, otherwise the value given.
+
+        For example: `{'a': 1}.?a.orValue(0) == 1`
+        """
+      ),
       ("a¦", nil),
       ("¦", nil),
     ] as [(String, String?)])
@@ -80,6 +128,93 @@ import Testing
 
   @Test(
     arguments: [
+      (
+        "inputs: { na¦me: { type: string, choices: [Ada, Alan], default: Ada, summary: Who is greeted. } }",
+        "**name**: `'Ada' or 'Alan'` (default `Ada`)\n\nWho is greeted."
+      ),
+      ("inputs: { name¦: int }", "**name**: `int` (required)"),
+      (
+        "inputs: { people¦: { type: [{ name: string }], default: [{ name: Ada }], summary: Who comes. } }",
+        "**people**: a list of objects (default `[{ name: Ada }]`)\n\nWho comes.\n\n- `name`: `string`"
+      ),
+      (
+        "inputs:\n  names¦:\n    type: list(string)\n    default:\n      - Ada\n      - Alan\n",
+        "**names**: `list(string)`"
+      ),
+      ("inputs: { key¦: { type: string, secret: true, default: PLANTED } }", "**key**: `secret(string)`"),
+      ("steps: [{ wait: 1s }]\noutputs: { to¦tal: \"${{ 1 + 2 }}\" }", "**total**: `int`"),
+      ("steps: [{ wait: 1s }]\noutputs: { to¦tal: \"It is ${{ 1 + 2 }}\" }", "**total**: `string`"),
+      // In a recipe with errors, and of a block.
+      ("steps: [{ wiat: 1s }]\noutputs: { to¦tal: \"${{ 1 + 2 }}\" }", "**total**: `int`"),
+      ("steps: [{ wiat: 1s }]\noutputs: { to¦tal: \"It is ${{ 1 + 2 }}\" }", nil),
+      (
+        "steps: [{ id: a, steps: [{ wait: 1s }], outputs: { to¦tal: \"${{ 1.5 }}\" } }]", "**total**: `double`"
+      ),
+      ("steps: [{ call: other.yaml, with: { cla¦ss: a } }]", "**class**: `string` (required)\n\nThe class."),
+      ("steps: [{ call: other.yaml, with: { pag¦es: 1 } }]", "**pages**: `int` (default `3`)"),
+      (
+        "steps: [{ call: oth¦er.yaml }]",
+        """
+        **other.yaml**
+
+        Does it.
+
+        Inputs:
+
+        - `pages`: `int`, default `3`
+        - `class`: `string`, required. The class.
+        """
+      ),
+      (
+        "inputs: { day: { type: int, summary: Which day. } }\non: [{ every: 1h, inputs: { d¦ay: 1 } }]",
+        "**day**: `int` (required)\n\nWhich day."
+      ),
+    ] as [(String, String?)])
+  func `tells what inputs and outputs are`(_ text: String, _ shown: String?) {
+    var (folder, source, offset) = split(text)
+    folder.texts["recipes/other.yaml"] = """
+      summary: Does it.
+      inputs:
+        pages: { type: int, default: 3 }
+        class: { type: string, summary: The class. }
+      steps: [{ wait: 1s }]
+      """
+    #expect(folder.service.hover(in: source, at: offset)?.text == shown)
+  }
+
+  @Test(
+    arguments: [
+      ("ha¦s(run.slot)", "```cel\nhas(a.b)\n```\n\nWhether a field that may be absent is there."),
+      ("c¦el.bind(x, 1, x)", "```cel\ncel.bind(x, value, result)\n```\n\nThe result, in which x stands for the value."),
+      (
+        "cel.bi¦nd(x, 1, x)",
+        "```cel\ncel.bind(x, value, result)\n```\n\nThe result, in which x stands for the value.\n\nGives `int`"
+      ),
+      (
+        "[1].fil¦ter(x, x > 1)",
+        "```cel\nfilter(x, condition)\n```\n\nThe items for which the condition holds.\n\nGives `list(int)`"
+      ),
+      (
+        "{'a': 1}.transformMap¦Entry(k, v, {k: v})",
+        "```cel\ntransformMapEntry(key, x, {newKey: value})\n```\n\nA map of the entries made of each key and its value.\n\nGives `map(string, int)`"
+      ),
+    ] as [(String, String?)])
+  func `tells what looks like a function`(_ expression: String, _ shown: String?) {
+    let (folder, source, offset) = split("steps: [{ let: { a: \"${{ \(expression) }}\" } }]")
+    let text = folder.service.hover(in: source, at: offset)?.text
+    #expect(text == shown || shown.map { text?.hasSuffix("```\n\n\($0)") ?? false } ?? false, "\(text ?? "nil")")
+  }
+
+  @Test func `tells the functions of a namespace`() {
+    let (folder, source, offset) = split("steps: [{ let: { a: \"${{ st¦ats.mean([1]) }}\" } }]")
+    let text = folder.service.hover(in: source, at: offset)?.text ?? ""
+    #expect(text.hasPrefix("**stats**: functions\n\n- `stats.mean`: The arithmetic mean.\n- "))
+  }
+
+  @Test(
+    arguments: [
+      ("${{ has(¦", "has(a.b)", 0),
+      ("${{ cel.bind(x, ¦", "cel.bind(x, value, result)", 1),
       ("${{ 'a'.substring(1, ¦ }}", "string.substring(int, int) -> string", 1),
       ("${{ stats.round(stats.mean(¦", "stats.mean(list(int)) -> double", 0),
       ("${{ [1].map(x, ¦", "map(x, value)", 1),

@@ -1,0 +1,89 @@
+import ActionKit
+import Basics
+import Expressions
+
+// Types and fields as hovers write them: as the messages of the checker do, with the fields of what has some.
+
+extension ValueType {
+  /// What hovers tell of something of the type: the line of its name, what it is for, and the fields of it or its items.
+  func page(_ name: String, _ meaning: String..., fact: String? = nil) -> String {
+    let lead = name + shown + (fact.map { " (\($0))" } ?? "")
+    return ([lead] + meaning.filter { !$0.isEmpty } + (shownFields.map { [$0] } ?? [])).joined(separator: "\n\n")
+  }
+
+  /// The type in code, or in words if its fields are told.
+  private var shown: String { shownFields == nil ? "`\(inWords)`" : namedParts.lead }
+
+  /// The fields of an object or of what holds some, one below the other.
+  private var shownFields: String? {
+    guard let object = namedParts.object, !object.fields.isEmpty else { return nil }
+    let fields = object.fields.prefix(40).map { field in
+      shownField(field.name, field.type.inWords, field.isOptional ? "may be absent" : nil, field.summary)
+    }
+    return fields.joined(separator: "\n") + (object.fields.count > 40 ? "\n- …" : "")
+  }
+
+  /// The type in words, where all that it holds is of one type of object, and that type.
+  private var namedParts: (lead: String, object: ObjectType?) {
+    switch self {
+    case .object(let object): ("an object", object)
+    case .list(.object(let object)): ("a list of objects", object)
+    case .map(_, .object(let object)): ("a map of objects", object)
+    case .optional(.object(let object)): ("an optional object", object)
+    case .list(let of), .map(_, let of), .optional(let of): ("`\(inWords)`, whose objects have", of.namedParts.object)
+    default: ("", nil)
+    }
+  }
+
+  /// The type as `description` writes it, but for what may not be there, and objects, which are just called so.
+  var inWords: String {
+    switch self {
+    case .object: "object"
+    case .list(let element): "list(\(element.inWords))"
+    case .map(let key, let value): "map(\(key.inWords), \(value.inWords))"
+    case .optional(let wrapped): "optional \(wrapped.inWords)"
+    case .secret(let of): "secret(\(of.inWords))"
+    default: description
+    }
+  }
+}
+
+extension FunctionDeclaration {
+  /// The form as `signature`, with types in words.
+  var signatureInWords: String {
+    let list = parameters.map(\.inWords).joined(separator: ", ") + (isVariadic ? "…" : "")
+    var owner = receiver.map { "\($0.inWords)." } ?? ""
+    if case .optional(let wrapped)? = receiver { owner = "(optional \(wrapped.inWords))." }
+    return "\(owner)\(name)(\(list)) -> \(result.inWords)"
+  }
+}
+
+/// One line of a list of fields.
+func shownField(_ name: String, _ type: String, _ fact: String?, _ summary: String) -> String {
+  let type = type.count > 60 ? "\(type.prefix(57))…" : type
+  return "- `\(name)`: `\(type)`\(fact.map { ", \($0)" } ?? "")\(summary.isEmpty ? "" : ". \(summary)")"
+}
+
+extension FieldSchema {
+  /// What is to be known of a field that is given, in a few words.
+  var fact: String? {
+    if isRequired { return "required" }
+    return type.isSecret ? nil : fallback.map { "default `\(JSON.shown($0))`" }
+  }
+
+  /// The field's type, default and sentence.
+  var page: String {
+    let end = fact.map { " (\($0))" } ?? ""
+    return ": `\(type.name)`\(end)\n\n\(summary)\(deprecation.map { "\n\nDeprecated: \($0)" } ?? "")"
+  }
+}
+
+extension OtherRecipe.Input {
+  private var fact: String? { isRequired ? "required" : fallback.map { "default `\($0)`" } }
+
+  /// The input's type, default and sentence.
+  var page: String { type.page(": ", summary, fact: fact) }
+
+  /// The input in a list.
+  var line: String { shownField(name, type.inWords, fact, summary) }
+}
