@@ -56,7 +56,7 @@ extension EditorService {
     switch (kind, name) {
     case (.recipe, "uses"):
       guard let action = folder.catalog.action(outline.scalar(node)) else { return nil }
-      return Hover(action.markdown(level: 3), at: value)
+      return Hover(action.overview, at: value)
     case (.recipe, "connection"), (.configuration, "plugin"):
       let connections = folder.environment(source.name).connections ?? [:]
       guard let plugin = folder.catalog.plugin(connections[outline.scalar(node)] ?? outline.scalar(node)) else {

@@ -211,6 +211,32 @@ import Testing
     #expect(text.hasPrefix("**stats**: functions\n\n- `stats.mean`: The arithmetic mean.\n- "))
   }
 
+  @Test func `tells of an action what a step needs to know`() {
+    let (folder, source, offset) = split("steps: [{ uses: file.re¦ad }]")
+    #expect(
+      folder.service.hover(in: source, at: offset)?.text == """
+        **file.read**
+
+        Reads a file as UTF-8 text.
+
+        Effect: `read`. Reads only; run again freely.
+
+        Inputs:
+
+        - `path`: `string`, required. Path of the file.
+
+        Outputs:
+
+        - `text`: `string`. What is in it, without a byte order mark.
+        - `path`: `string`. Full path of the file.
+
+        `errand actions file.read` tells more.
+        """)
+    let (_, board, place) = split("steps: [{ uses: stationboard.getBo¦ard }]")
+    let text = folder.service.hover(in: board, at: place)?.text ?? ""
+    #expect(text.split(separator: "\n").count < 45 && !text.contains("[]"), "\(text)")
+  }
+
   @Test(
     arguments: [
       ("${{ has(¦", "has(a.b)", 0),
