@@ -24,7 +24,8 @@ extension EditorService {
     let lines: [String]
     switch part.kind {
     case .function:
-      lines = page(of: text.names.functions.declarations.filter { $0.receiver == nil && $0.name == part.name })
+      let forms = text.names.functions.declarations.filter { $0.receiver == nil && $0.name == part.name }
+      lines = page(of: forms, fitting: argument(of: part, in: text))
     case .method(let type):
       let forms = text.names.functions.declarations.filter { $0.receiver != nil && $0.name == part.name }
       // Of the forms those first that take what stands before the dot.
@@ -49,11 +50,41 @@ extension EditorService {
   }
 
   /// The forms of one function, what it is for, and an example.
-  private func page(of forms: [FunctionDeclaration]) -> [String] {
-    guard let first = forms.first else { return [] }
+  ///
+  /// - Parameter argument: The type of the only argument, if it is known.
+  private func page(of forms: [FunctionDeclaration], fitting argument: ValueType? = nil) -> [String] {
+    let fitting = forms.first { $0.parameters.count == 1 && $0.parameters.first == argument }
+    guard let first = fitting ?? forms.first else { return [] }
     let signatures = forms.map(\.signatureInWords).joined(separator: "\n")
-    let example = forms.lazy.map(\.example).first { !$0.isEmpty }
-    return ["```cel\n\(signatures)\n```", first.summary] + (example.map { ["For example: `\($0)`"] } ?? [])
+    let example = fitting?.example ?? forms.lazy.map(\.example).first { !$0.isEmpty } ?? ""
+    return [
+      "```cel\n\(signatures)\n```", fitting == nil ? conversion(of: forms) ?? first.summary : first.summary,
+      example.isEmpty ? "" : "For example: `\(example)`",
+    ]
+  }
+
+  /// What all forms of a function such as `int` do.
+  private func conversion(of forms: [FunctionDeclaration]) -> String? {
+    guard forms.count > 1, let result = forms.first?.result, forms.first?.name == "\(result)",
+      forms.allSatisfy({ $0.parameters.count == 1 && $0.result == result })
+    else { return nil }
+    let types = forms.flatMap(\.parameters).filter { $0 != result }.map { "`\($0.inWords)`" }
+    let last = types.last ?? ""
+    let list = types.count > 1 ? "\(types.dropLast().joined(separator: ", ")) or \(last)" : last
+    return "Converts \(list) to `\(result)`."
+  }
+
+  /// The type of the only argument of a call, if that is known.
+  private func argument(of call: ExpressionPart, in text: CheckObserver.Text) -> ValueType? {
+    let (open, end) = (call.mark.upperBound, call.range.upperBound - 1)
+    guard open < end, text.value[open] == UInt8(ascii: "(") else { return nil }
+    // What stands between the parentheses, without blanks around it.
+    let inside = open + 1..<end
+    guard let start = inside.first(where: { text.value[$0] > ASCII.space }),
+      let last = inside.last(where: { text.value[$0] > ASCII.space })
+    else { return nil }
+    return text.expressions.lazy.flatMap { text.names.parts(of: text.value, $0) }
+      .first { $0.range == start..<last + 1 }?.type
   }
 
   /// What is told of `has`, `cel` and namespaces, which are no parts of an expression that have a value.

@@ -198,6 +198,16 @@ import Testing
         "{'a': 1}.transformMap¦Entry(k, v, {k: v})",
         "```cel\ntransformMapEntry(key, x, {newKey: value})\n```\n\nA map of the entries made of each key and its value.\n\nGives `map(string, int)`"
       ),
+      ("in¦t( 1.5 )", "The double cut off at its point.\n\nFor example: `int(-3.9) == -3`"),
+      ("int¦(run.id)", "The decimal number in a text.\n\nFor example: `int('-12') == -12`"),
+      (
+        "int¦(true ? 1.5 : 2.5)",
+        "Converts `uint`, `double`, `string`, `timestamp` or `duration` to `int`.\n\nFor example: `int(7u) == 7`"
+      ),
+      (
+        "int¦()",
+        "Converts `uint`, `double`, `string`, `timestamp` or `duration` to `int`.\n\nFor example: `int(7u) == 7`"
+      ),
     ] as [(String, String?)])
   func `tells what looks like a function`(_ expression: String, _ shown: String?) {
     let (folder, source, offset) = split("steps: [{ let: { a: \"${{ \(expression) }}\" } }]")
