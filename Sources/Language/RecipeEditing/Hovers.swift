@@ -43,11 +43,11 @@ extension EditorService {
   private func hoverOnKey(_ source: Source, at offset: Int) -> Hover? {
     let outline = TextOutline(source.bytes)
     let node = outline.node(at: offset)
-    guard outline.nodes[node].kind == .key else { return nil }
+    guard node != 0 else { return nil }
     let kind = EditedFileKind(path: source.name)
     let walk = SchemaWalk(folder.schemas[kind.schema.rawValue], outline)
     let (name, range) = (outline.nodes[node].name, outline.nodes[node].nameRange)
-    if range.contains(offset) || range.upperBound == offset {
+    if outline.nodes[node].kind == .key, range.contains(offset) || range.upperBound == offset {
       guard let text = text(ofKey: node, walk, kind, source) else { return nil }
       return Hover("**\(name)**\(text)", at: range)
     }
@@ -68,8 +68,28 @@ extension EditorService {
       let inputs = recipe.inputs.map(\.line).joined(separator: "\n")
       let parts = ["**\(outline.scalar(node))**", recipe.summary, inputs.isEmpty ? "" : "Inputs:\n\n\(inputs)"]
       return Hover(parts.filter { !$0.isEmpty }.joined(separator: "\n\n"), at: value)
-    default: return nil
+    default: return meaning(ofWordAt: node, walk).map { Hover("**\(outline.scalar(node))**\n\n\($0)", at: value) }
     }
+  }
+
+  /// What a word means that a key takes, or an item of its list.
+  private func meaning(ofWordAt node: Int, _ walk: SchemaWalk) -> String? {
+    let outline = walk.outline
+    let word = outline.scalar(node)
+    let parent = outline.nodes[node].parent
+    if outline.nodes[parent].name == "with", outline.nodes[node].name == "effect",
+      let action = outline.scalar("uses", of: outline.nodes[parent].parent).flatMap(folder.catalog.action),
+      action.takesEffect
+    {
+      return StepEffect(rawValue: word)?.effect.sentence
+    }
+    for form in walk.forms(of: node) {
+      guard let index = form["enum"]?.list?.firstIndex(where: { $0.plainText == word }),
+        let meanings = form["enumDescriptions"]?.list, meanings.indices.contains(index)
+      else { continue }
+      return meanings[index].string
+    }
+    return nil
   }
 
   private func text(
@@ -95,7 +115,9 @@ extension EditorService {
     }
     guard let schema = walk.declarations(of: node).last(where: { !walk.meaning($0).isEmpty }) else { return nil }
     let type = walk.typeName(schema)
-    let usual = schema["default"].map { "\n\nDefault: `\($0.plainText)`" } ?? ""
+    // A form that several keys share may have the default.
+    let fallback = schema["default"] ?? walk.expanded(schema, nil).first?["default"]
+    let usual = fallback.map { "\n\nDefault: `\($0.plainText)`" } ?? ""
     return (type.isEmpty ? "" : ": `\(type)`") + "\n\n\(walk.meaning(schema))\(usual)"
   }
 

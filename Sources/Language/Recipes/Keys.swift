@@ -51,7 +51,8 @@ indirect enum Form: Sendable {
   case int(ClosedRange<Int>)
   case number(ClosedRange<Int>)
   case duration(atLeast: TimeSpan = .zero)
-  case choice([String])
+  /// One of some words; the sentences say what each means, or there are none.
+  case choice([String], meanings: [String] = [])
   case constant(String)
   /// What the definition of a name in the schema says.
   case definition(String)
@@ -64,7 +65,8 @@ indirect enum Form: Sendable {
   case when(String, then: Form, else: Form)
 
   static func choice<Word: RawRepresentable<String> & CaseIterable>(of type: Word.Type) -> Form {
-    .choice(type.allCases.map(\.rawValue))
+    .choice(
+      type.allCases.map(\.rawValue), meanings: type.allCases.compactMap { ($0 as? any DescribedWord)?.meaning })
   }
 
   static let name = Form.definition("name")
@@ -178,7 +180,11 @@ extension Form {
       if range.upperBound < Int(Int32.max) { map["maximum"] = .int(range.upperBound) }
       return map
     case .duration: return Form.definition("duration").schema
-    case .choice(let words): return ValueMap([("enum", wordList(words))])
+    case .choice(let words, let meanings):
+      var map = ValueMap([("enum", wordList(words))])
+      // No keyword of the standard, but editors show it.
+      if !meanings.isEmpty { map["enumDescriptions"] = wordList(meanings) }
+      return map
     case .constant(let word): return ValueMap([("const", .string(word))])
     case .definition(let name): return ValueMap([("$ref", .string("#/definitions/\(name)"))])
     case .list(let element, let isFilled):

@@ -58,6 +58,26 @@ import Testing
         """
       ),
       (recipe + "  - let: { a: '${{ nothing¦ }}' }", "**nothing**: `dyn`"),
+      (
+        "steps: [{ approve: { prompt: a, onTime¦out: fail } }]",
+        "**onTimeout**: `fail | continue`\n\nWhat happens when the time has run out.\n\nDefault: `fail`"
+      ),
+      ("steps: [{ approve: { prompt: a, onTimeout: fa¦il } }]", "**fail**\n\nThe step fails as timed out."),
+      ("on: [{ every: 1h, overlap: sk¦ip }]", "**skip**\n\nThe slot starts nothing."),
+      ("on:\n  - every: 1h\n    dstGap: 'shi¦ft'", "**shift**\n\nThe slot is due at the first instant after the gap."),
+      (
+        "steps: [{ wait: 1s, retry: { on: [network, server¦] } }]",
+        "**server**\n\nThe service answered that it failed."
+      ),
+      (
+        "steps:\n  - uses: file.read\n    retry:\n      on:\n        - time¦out",
+        "**timeout**\n\nNo answer came in time."
+      ),
+      (
+        "steps: [{ uses: shell.run, with: { effect: pu¦re } }]",
+        "**pure**\n\nComputes only."
+      ),
+      ("on: [{ every: 1h, overlap: sk¦ }]", nil),
       ("steps: [{ u¦ses: file.read, with: { path: a } }]", "**uses**\n\nThe action, as plugin.action."),
       ("steps: [{ let: { na¦me: '${{ 1 + 2 }}' } }]", "**name**: `int`"),
       (
