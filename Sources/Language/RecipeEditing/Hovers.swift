@@ -11,8 +11,7 @@ extension EditorService {
   package func diagnostics(of source: Source) -> [Diagnostic] {
     let checked = folder.check(source, in: folder.environment(source.name))
     let found = checked.diagnostics + (checked.recipe?.hints ?? [])
-    return found.filter { $0.location.map { $0.source.name == source.name } ?? true }.map { $0.placed(in: source) }
-      + faultsElsewhere(found, source)
+    return found.filter { $0.location.map { $0.source.name == source.name } ?? true } + faultsElsewhere(found, source)
   }
 
   /// For each other file whose errors stop this one, that it has some, where this one names it.
@@ -146,24 +145,5 @@ extension EditorService {
     // Of a recipe with errors, and of a block, what is one expression is known.
     let text = outline.scalar(node)
     return text.hasPrefix("${{") && text.hasSuffix("}}") ? type(of: node, in: source) : nil
-  }
-}
-
-extension Diagnostic {
-  /// The diagnostic with its place in the text itself, where it is told of a copy in which secrets are hidden.
-  ///
-  /// The lines are the same; behind a secret the column is only near.
-  fileprivate func placed(in source: Source) -> Diagnostic {
-    guard let location, location.source !== source else { return self }
-    let outline = TextOutline(source.bytes)
-    let line = location.source.position(at: location.range.lowerBound).line - 1
-    guard outline.lineStarts.indices.contains(line) else { return self }
-    let (start, end) = (outline.lineStarts[line], outline.lineEnd(at: outline.lineStarts[line]))
-    let column = location.range.lowerBound - location.source.line(at: location.range.lowerBound).start
-    let first = min(start + max(0, column), end)
-    var placed = self
-    placed.location = Location(source, first..<min(first + location.range.count, max(first, end)))
-    placed.fixes = []
-    return placed
   }
 }

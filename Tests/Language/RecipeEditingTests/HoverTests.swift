@@ -309,13 +309,24 @@ import Testing
       } == found)
   }
 
-  /// What is hidden of a text in messages moves what stands behind it.
-  @Test func `tells where faults are in a text with a secret in it`() {
-    let text = "connections:\n  markbook: { apiKey: a-long-secret-text }\n  csv: { folder: 1 }\n"
+  /// What messages hide of a text moves nothing behind it, and takes no fix from what is beside it.
+  @Test func `finds what is at fault in a text with a secret in it`() {
+    let text = "connections:\n  http: { token: PLANTED-secret, baseUrl: https://a.example }\n"
     let source = Source(name: "errand.yaml", text: text)
-    let lines = RecipesFolder.all.service.diagnostics(of: source).compactMap { fault in
-      fault.location.map { $0.source === source ? $0.source.position(at: $0.range.lowerBound).line : 0 }
+    let mended = text.replacing("baseUrl", with: "baseURL")
+    let found = RecipesFolder.all.service.diagnostics(of: source)
+    let shown = found.map { fault in
+      let place = fault.location.map { $0.source.position(at: $0.range.lowerBound) }
+      let fixes = fault.fixes.map { String(decoding: $0.edits.applied(to: source.bytes), as: UTF8.self) }
+      return "\(place?.line ?? 0):\(place?.column ?? 0) \(fault.message) \(fixes)"
     }
-    #expect(lines.contains(3) && !lines.contains(0), "\(lines)")
+    #expect(
+      shown == [
+        "2:18 'http.token' is a secret in plain text; put it into the environment or a file of secrets, and write ${{ secrets.NAME }} []",
+        "2:34 'http' has no field 'baseUrl'; did you mean 'baseURL'? \([mended])",
+      ])
+    #expect(!found.contains { $0.description.contains("PLANTED") })
+    let all = RecipesFolder.all.service.mendingEdits(of: source).applied(to: source.bytes)
+    #expect(String(decoding: all, as: UTF8.self) == mended)
   }
 }

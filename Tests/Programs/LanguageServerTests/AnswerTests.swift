@@ -126,6 +126,19 @@ import Testing
     }
   }
 
+  @Test func `a fault beside a secret in plain text keeps its fix`() throws {
+    let client = try Client()
+    client.open("/w/errand.yaml", "connections:\n  http: { token: PLANTED-ä, baseUrl: https://a.example }\n")
+    _ = client.sent()
+    var params = Client.at("/w/errand.yaml", 1, 0).map ?? ValueMap()
+    params["range"] = Client.range((1, 30), (1, 30))
+    let actions = client.request("textDocument/codeAction", .map(params))["result"]?.list ?? []
+    let edits = actions.first?["edit"]?["changes"]?[Client.uri("/w/errand.yaml")]
+    #expect(
+      edits == .list([.object(["range": Client.range((1, 28), (1, 35)), "newText": .string("baseURL")])]),
+      "\(JSON.shown(.list(actions)))")
+  }
+
   @Test func `a fault's fix is offered where it is, and one for all of the text`() throws {
     let client = try Client(Self.resolving)
     client.open("/w/recipes/a.yaml", Self.text)
