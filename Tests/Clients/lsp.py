@@ -332,7 +332,7 @@ async def while_writing(editor):
            == [(editor.place(text, start), lsp.DiagnosticSeverity.Error)], f"a misspelt key: {found}")
     for only in [lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.SourceFixAll]:
         range_ = lsp.Range(editor.place(text, start + 2), editor.place(text, start + 2))
-        actions = [action for action in await editor.actions(path, range_, only) if "1 fault" in action.title
+        actions = [action for action in await editor.actions(path, range_, only) if action.title == "Apply all safe fixes"
                    or "'steps'" in action.title]
         expect(len(actions) == 1, f"{only}: {actions}")
         for action in actions:
