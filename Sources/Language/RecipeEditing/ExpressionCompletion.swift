@@ -47,7 +47,8 @@ extension EditorService {
       let text = isCalled ? name : "\(name)()"
       let place = form.parameters.isEmpty || isCalled ? nil : name.utf8.count + 1..<name.utf8.count + 1
       return Completion(
-        kind, name, detail: form.signature, documentation: form.page, edit: edit(text), selection: place, rank: rank)
+        kind, name, detail: form.signatureInWords, documentation: form.page, edit: edit(text), selection: place,
+        rank: rank)
     }
     switch point.kind {
     case .nothing: return []
@@ -55,7 +56,9 @@ extension EditorService {
     case .function(let namespace):
       let macros =
         namespace == "cel"
-        ? [Completion(.function, "bind", detail: "bind(x, value, result)", edit: edit("bind()"))] : []
+        ? Macro.all.filter { $0.name == "bind" }.map {
+          Completion(.function, $0.name, detail: $0.form, documentation: $0.summary, edit: edit("bind()"))
+        } : []
       return macros
         + functions(of: text.names) { $0.hasPrefix("\(namespace).") }.map { form in
           let name = String(form.name.dropFirst(namespace.utf8.count + 1))
@@ -69,7 +72,7 @@ extension EditorService {
         return secretNames(besides: source).map { Completion(.secret, $0, detail: "secret", edit: edit($0)) }
       }
       var found = type.members.flatMap { field -> [Completion] in
-        let detail = field.isOptional ? "\(field.type), may be absent" : "\(field.type)"
+        let detail = field.type.brief + (field.isOptional ? ", may be absent" : "")
         var plain = Completion(.field, field.name, detail: detail, documentation: field.summary, edit: edit(field.name))
         if !field.name.isPlainName {
           // In brackets, in the place of the dot.
@@ -85,7 +88,7 @@ extension EditorService {
         }
         var optional = plain
         optional.label = "?\(field.name)"
-        optional.detail = "optional \(field.type)"
+        optional.detail = "optional \(field.type.brief)"
         optional.edit.text = "?\(field.name)"
         optional.rank = 1
         return [plain, optional]
@@ -94,8 +97,9 @@ extension EditorService {
       found += ExpressionScope.macros(of: type).map { macro in
         let open = macro.name.utf8.count + 1
         return Completion(
-          .method, macro.name, detail: macro.form, edit: edit(isCalled ? macro.name : "\(macro.name)()"),
-          selection: isCalled ? nil : open..<open, rank: 2)
+          .method, macro.name, detail: macro.form,
+          documentation: Macro.all.first { $0.name == macro.name }?.summary ?? "",
+          edit: edit(isCalled ? macro.name : "\(macro.name)()"), selection: isCalled ? nil : open..<open, rank: 2)
       }
       return found + text.names.methods(of: type).map { call($0.name, $0, .method, rank: 3) }
     case .value(let locals):
@@ -119,10 +123,11 @@ extension EditorService {
         for field in object.fields { variable("\(name).\(field.name)", field.type, field.summary, rank: 1) }
       }
       found += functions(of: text.names) { !$0.utf8.contains(ASCII.dot) }.map { call($0.name, $0, .function, rank: 4) }
-      found.append(
+      found += Macro.all.filter { $0.name == "has" }.map {
         Completion(
-          .function, "has", detail: "has(a.b) -> bool", documentation: "Whether a field that may be absent is there.",
-          edit: edit(isCalled ? "has" : "has()"), selection: isCalled ? nil : 4..<4, rank: 4))
+          .function, $0.name, detail: "\($0.form) -> bool", documentation: $0.summary,
+          edit: edit(isCalled ? "has" : "has()"), selection: isCalled ? nil : 4..<4, rank: 4)
+      }
       found += (text.names.functions.namespaces + ["cel"]).sorted(by: { $0.precedesByScalars($1) }).map {
         let isFollowed = source.bytes[offset...].first { !$0.isPartOfName } == ASCII.dot
         return Completion(.function, $0, detail: "functions", edit: edit(isFollowed ? $0 : "\($0)."), rank: 4)
@@ -322,12 +327,6 @@ extension ValueType {
     case .optional(let of), .wrapper(let of): of.choices
     default: []
     }
-  }
-
-  /// The type in a few words.
-  var brief: String {
-    let text = description
-    return text.count > 60 ? "\(text.prefix(57))…" : text
   }
 }
 

@@ -14,20 +14,24 @@ extension EditorService {
     return found.filter { $0.location.map { $0.source.name == source.name } ?? true } + faultsElsewhere(found, source)
   }
 
-  /// For each other file whose errors stop this one, that it has some, where this one names it.
+  /// For each other file that this one names, and whose errors stop it, that it has some; those of files that these name
+  /// in turn are told there.
   private func faultsElsewhere(_ found: [Diagnostic], _ source: Source) -> [Diagnostic] {
+    let links = links(in: source)
     var told: Set<String> = []
-    return found.compactMap { fault in
+    let faults = found.compactMap { fault -> Diagnostic? in
       guard fault.severity == .error, let place = fault.location, place.source.name != source.name,
         told.insert(place.source.name).inserted
       else { return nil }
-      let link = links(in: source).first { $0.path == Recipe.path(place.source.name, besides: "") }
+      let link = links.first { $0.path == Recipe.path(place.source.name, besides: "") }
       let line = place.source.position(at: place.range.lowerBound).line
       return Diagnostic(
         "'\(place.source.name.path(from: source.name))' has an error in line \(line): \(fault.message)",
         at: Diagnostic.Location(source, link?.range ?? 0..<0),
         notes: [Diagnostic.Note("the error", at: place)])
     }
+    let named = faults.filter { $0.location?.range.isEmpty == false }
+    return named.isEmpty ? Array(faults.prefix(1)) : named
   }
 
   /// What is at an offset.

@@ -202,7 +202,10 @@ struct SchemaWalk {
     for form in forms {
       let found: [(String, String)]
       if let list = form["enum"]?.list {
-        found = list.map { ($0.plainText, "") }
+        let meanings = form["enumDescriptions"]?.list ?? []
+        found = list.enumerated().map { index, word in
+          (word.plainText, meanings.indices.contains(index) ? meanings[index].plainText : "")
+        }
       } else if let word = form["const"] {
         found = [(word.plainText, form["description"]?.string ?? "")]
       } else if form["type"]?.string == "boolean" || form["type"]?.list.map({ $0.first == .string("boolean") }) ?? false

@@ -35,6 +35,12 @@ extension ValueType {
     }
   }
 
+  /// The type in words, cut where they are many.
+  var brief: String {
+    let text = inWords
+    return text.count > 60 ? "\(text.prefix(57))…" : text
+  }
+
   /// The type as `description` writes it, but for what may not be there, and objects, which are just called so.
   var inWords: String {
     switch self {
