@@ -399,6 +399,12 @@ extension Checker {
     return suggestion(isUnwrapped || isAsked ? optional : "\(optional).orValue(…)", for: chain, ", or write")
   }
 
+  /// Whether an index counts from the start for sure; from the end, as in other languages, none does.
+  private func isFromStart(_ index: Syntax) -> Bool {
+    guard case .literal(let value) = index.kind, let position = value.int else { return false }
+    return position >= 0
+  }
+
   /// The number that a text is.
   private func wholeNumber(_ syntax: Syntax) -> Int? {
     guard case .literal(let value) = syntax.kind else { return nil }
@@ -536,9 +542,7 @@ extension Checker {
     case .wrapper(let wrapped) where !isSound:
       return item(of: wrapped, at: key, keyNode, operand, index, syntax, isRead: isRead)
     case .string:
-      // From the end, as in other languages, it doesn't count.
-      let isCounted = (keyNode as? LiteralNode)?.value.int.map { $0 >= 0 } ?? false
-      let fix = suggestion("\(enclosed(operand)).charAt(\(source(index)))", for: syntax, isCertain: isCounted)
+      let fix = suggestion("\(enclosed(operand)).charAt(\(source(index)))", for: syntax, isCertain: isFromStart(index))
       fault("a text has no items\(fix)", syntax.range)
       return Found(type: .dyn)
     case let type:
