@@ -145,9 +145,19 @@ package final class TimeZoneDatabase: Sendable {
     return TimeZoneError(
       .unknown,
       "'\(name.excerpt(64))' isn't a time zone; "
-        + (guess.map { .didYouMean($0).tentative(if: !isSurely(name, $0, among: names)) }
+        + (guess.map { .didYouMean($0).tentative(if: !isSurely(name, $0, among: names) || isVague(name, $0)) }
           ?? "write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"))
   }
+}
+
+/// Whether a name may be that of several places: of a part of many countries, or of a town of which the database has one of
+/// several.
+private func isVague(_ name: String, _ zone: String) -> Bool {
+  let regions: Set = [
+    "east", "west", "north", "south", "central", "eastern", "western", "mountain", "pacific", "atlantic",
+  ]
+  return !name.utf8.contains(ASCII.slash)
+    && (regions.contains(name.lowercased()) || zone.utf8.count { $0 == ASCII.slash } > 1)
 }
 
 /// Zone files in a folder, as the package tzdata installs them.

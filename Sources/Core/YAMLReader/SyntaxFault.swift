@@ -59,10 +59,15 @@ struct SyntaxFault {
       return fault("this line ends the document inside a quoted text; indent it", 3)
     case "found unknown escape character":
       let doubled = Diagnostic.Edit(error.offset..<error.offset, "\\")
+      // Others beside it may be meant as backslashes, too, and are read as escapes.
+      let line = source.bytes[error.offset..<source.lineEnd(after: error.offset)]
+      let isAlone =
+        source.bytes[source.lineStart(before: error.offset)..<error.offset].last { $0 == ASCII.backslash } == nil
+        && line.dropFirst().first { $0 == ASCII.backslash } == nil
       return fault(
         MessageText(
           "no escape begins like this in double quotes; write `\\\\` for a backslash, or use single quotes",
-          [.edits("write `\\\\`", [doubled])]), 2)
+          [Suggestion("write `\\\\`", .edits([doubled]), isTentative: !isAlone)]), 2)
     case "did not find expected hexdecimal number":
       return fault("hexadecimal digits are missing here: `\\x` takes 2, `\\u` 4, `\\U` 8", 0)
     case ScannerError.loneHalf:
@@ -344,6 +349,8 @@ extension SyntaxFault {
     // A line that stands one tab further than a dash may belong to the key behind that, or stand beside it.
     var dash: Int?
     var isBelowItem = false
+    // Tabs within a text of several lines may be meant.
+    var isText = false
     while line < bytes.count {
       let text = bytes[line...].firstIndex { !isBlank($0) } ?? bytes.count
       guard let tab = bytes[line..<text].firstIndex(of: ASCII.tab) else { break }
@@ -352,11 +359,12 @@ extension SyntaxFault {
       if bytes[text...].starts(with: "- ".utf8) { dash = tab - line + width }
       edits.append(Diagnostic.Edit(tab..<text, String(repeating: " ", count: width)))
       guard let end = bytes[text...].firstIndex(of: ASCII.newline) else { break }
+      if let last = bytes[text..<end].last(where: { !isBlankOrBreak($0) }), "|>+-".utf8.contains(last) { isText = true }
       line = end + 1
     }
     // Any depth below a line that ends with a colon means the same; else a tab of another width may mean another map.
     let landings = Set([2, 4, 8].map { spaces + tabs * $0 }).intersection(openColumns)
-    let isSure = !isBelowItem && (isBelow || landings == [spaces + tabs * perTab])
+    let isSure = !isBelowItem && !isText && (isBelow || landings == [spaces + tabs * perTab])
     return Suggestion("indent with spaces", .edits(edits), isTentative: !isSure)
   }
 

@@ -335,16 +335,17 @@ extension TreeBuilder {
   private mutating func refuseDuplicate(of first: ValueMap.Member, _ second: ValueMap.Member) {
     let name = String(decoding: source.bytes[keyRange(second.key)], as: UTF8.self)
     let note = Diagnostic.Note("the first is here", at: Diagnostic.Location(source, keyRange(first.key)))
+    // Which of two is meant to stay, only their author knows.
+    let isSame = first.value == second.value
     func removal(_ what: String, _ member: ValueMap.Member) -> Suggestion? {
       lines(of: member).map { lines in
         // A comment there is lost, which may be why the line is there.
         let isCommented = source.comment(in: lines) != nil
         return Suggestion(
-          "remove \(what)", .edits([Diagnostic.Edit(lines, "")]), isTentative: isCommented)
+          "remove \(what)", .edits([Diagnostic.Edit(lines, "")]), isTentative: isCommented || !isSame)
       }
     }
-    // Which of two is meant to stay, only their author knows.
-    let others = first.value == second.value ? nil : removal("the first one", first)
+    let others = isSame ? nil : removal("the first one", first)
     let message = MessageText(
       "the key `\(name)` is in this map twice; remove or rename one",
       [removal("this one", second), others].compactMap { $0 })

@@ -362,7 +362,7 @@ extension Checker {
     // With the text of `format`, which may be written as in another language.
     case (.list(.dyn), let given) where given != .dyn: return suggest("[\(text)]", "; a list of one is")
     case (.list(let element), let given) where inference.finished(element) == inference.finished(given):
-      return suggest("[\(text)]", "; a list of one is", isCertain: true)
+      return suggest("[\(text)]", "; a list of one is")
     case (.bool, .int): return suggest("\(enclosed(syntax)) != 0", "; compare it, as in")
     case (.bool, .string): return suggest("\(enclosed(syntax)) == 'yes'", "; compare it, as in")
     default: return ""
@@ -383,7 +383,7 @@ extension Checker {
   ]
   /// Those of them that do the same for every value.
   private static let sameFunctions: Set<String> = [
-    "length", "len", "count", "str", "toString", "includes", "has_value", "indexof", "strip", "sum", "mean", "avg",
+    "length", "len", "count", "str", "toString", "has_value", "indexof", "strip", "sum", "mean", "avg",
     "average", "median", "min", "max", "default", "abs", "floor", "ceil", "sqrt",
   ]
   private static let otherMath = [
@@ -403,7 +403,7 @@ extension Checker {
         return suggestion("\(name)(\(all))", for: syntax, isCertain: isCertain)
       }
       if !scope.functions.functions(named: name).isEmpty {
-        return "\(name)() isn't a method" + called(name, isCertain: true)
+        return "\(name)() isn't a method" + called(name, isCertain: name == "size")
       }
       if name == "has", arguments.count == 1, case .literal(let value) = arguments[0].kind, let field = value.string {
         return "has() isn't a method" + suggestion("has(\(text).\(field))", for: syntax, isCertain: true)
@@ -432,7 +432,8 @@ extension Checker {
     if !scope.functions.methods(named: name).isEmpty, let first = arguments.first {
       let rest = arguments.dropFirst().map { source($0) }.joined(separator: ", ")
       return "\(name)() is a method"
-        + suggestion("\(enclosed(first)).\(name)(\(rest))", for: syntax, isCertain: true)
+        // In which order the arguments are meant is known of one only.
+        + suggestion("\(enclosed(first)).\(name)(\(rest))", for: syntax, isCertain: arguments.count == 1)
     }
     let none: MessageText = "there is no function `\(name)`"
     if let other = replacement(forFunction: name) { return "\(none); \(other)" }
@@ -449,7 +450,7 @@ extension Checker {
       let plain = suggestion("\(other)(\(given))", for: syntax, isCertain: isSame)
       return none
         + orGuess(
-          other, plain.isEmpty ? suggestion("\(other)([\(given)])", for: syntax, isCertain: isSame) : plain)
+          other, plain.isEmpty ? suggestion("\(other)([\(given)])", for: syntax) : plain)
     }
     let names = scope.functions.names(ofMethods: false)
     let near =

@@ -299,7 +299,8 @@ extension Checker {
       if case .literal = operand.syntax.kind { !isDate(operand.syntax) } else { false }
     }
     switch (one, other) {
-    case (.list, .int), (.map, .int): return suggest("size(\(first))", second, isCertain: true)
+    case (.list, .int), (.map, .int):
+      return suggest("size(\(first))", second, isCertain: symbol != .equal && symbol != .notEqual)
     case (.bool, _) where symbol != .equal && symbol != .notEqual:
       guard case .binary(let before, let one, let other) = left.syntax.kind else { return head }
       let (low, middle) = (source(one), source(other))

@@ -9,7 +9,9 @@ func replacement(forOperator word: String, at range: Range<Int>) -> MessageText?
     MessageText("write `\(code)` for `\(word)`", [.code(code, for: range)])
   }
   return switch word.lowercased() {
-  case "is", "equals", "eq": write("==")
+  case "equals", "eq": write("==")
+  // It may be followed by `not`, and asks for the same object elsewhere.
+  case "is": write("==").tentative
   case "mod": write("%")
   case "then", "else", "when": "there is no `\(word)`; a choice is written condition ? value : otherwise"
   case "like": "there is no `\(word)`; write a.contains('…'), or a.matches('…') with a pattern"
@@ -77,8 +79,11 @@ func replacement(
   case ("isNull", 0), ("isNone", 0): ("\(receiver) == null", true)
   case ("first", 0): ("\(receiver)[0]", true)
   case ("last", 0): ("\(receiver)[size(\(receiver)) - 1]", true)
-  case ("get", 1), ("at", 1): ("\(receiver)[\(arguments[0])]", true)
-  case ("add", 1), ("append", 1), ("push", 1): ("\(receiver) + [\(arguments[0])]", true)
+  // Where there is none they give nothing, and this fails.
+  case ("get", 1), ("at", 1): ("\(receiver)[\(arguments[0])]", false)
+  case ("add", 1), ("append", 1): ("\(receiver) + [\(arguments[0])]", true)
+  // It gives how many there are then.
+  case ("push", 1): ("\(receiver) + [\(arguments[0])]", false)
   case ("concat", 1), ("plus", 1): ("\(receiver) + \(arguments[0])", true)
   case ("keys", 0): ("\(receiver).map(k, k)", true)
   case ("values", 0): ("\(receiver).map(k, \(receiver)[k])", true)

@@ -187,14 +187,8 @@ package struct Parser {
       return try checkDepth(Syntax(.invalid, range, depth: depth))
     }
     let text = "\(lexer.string(operand.range)).?\(name).orValue(\(lexer.string(right.range)))"
-    // `??` binds closer in some languages than a comparison.
-    let isDoubtful =
-      switch right.kind {
-      case .binary(let symbol, _, _): symbol.isRelation
-      case .and: true
-      default: false
-      }
-    note("there is no `??`", at: mark, fix: ExpressionFault.Fix(code: text, range: range, isTentative: isDoubtful))
+    // In other languages it stands for null as well, which isn't absent here.
+    note("there is no `??`", at: mark, fix: ExpressionFault.Fix(code: text, range: range, isTentative: true))
     let optional = Syntax(.select(operand, name, isOptional: true), left.range, mark: left.mark, depth: depth)
     return try checkDepth(node(.method(optional, "orValue", [right]), range, mark: mark, over: depth))
   }
@@ -233,7 +227,8 @@ package struct Parser {
   mutating func takesAnd() throws(Unreadable) -> Bool {
     switch token.kind {
     case .and: break
-    case .singleAnd: note("\(write("&&")) for `&`")
+    // It binds closer than a comparison where it is one of bits.
+    case .singleAnd: note("\(write("&&").tentative) for `&`")
     case .identifier where isWord("and") || isWord("AND"): note("\(write("&&")) for `\(word)`")
     default: return false
     }

@@ -152,7 +152,8 @@ extension Parser {
       throw fail(MessageText(replacement(forReserved: name)))
     case "True", "False", "None", "nil", "undefined", "NULL", "TRUE", "FALSE":
       let word = ["None": "null", "nil": "null", "undefined": "null"][name] ?? name.lowercased()
-      note("\(write(word)) for `\(name)`")
+      // What is undefined may be absent, which null isn't.
+      note("\(write(word).tentative(if: name == "undefined")) for `\(name)`")
       try advance()
       return node(.literal(word == "null" ? .null : .bool(word == "true")), mark, over: 0)
     default: break
@@ -170,7 +171,7 @@ extension Parser {
       guard case .select(let operand, let field, let isOptional) = arguments[0].kind else {
         throw fail(
           "has() takes a field: has(a.b)", at: arguments[0].range,
-          fix: presence(of: arguments[0]).map { ExpressionFault.Fix(code: $0, range: start..<end) })
+          fix: presence(of: arguments[0]).map { ExpressionFault.Fix(code: $0, range: start..<end, isTentative: true) })
       }
       if isOptional {
         let code = "has(\(lexer.string(operand.range)).\(field))"

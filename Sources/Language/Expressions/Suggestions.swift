@@ -29,7 +29,7 @@ extension Checker {
     guard let code = [code, "(\(code))"].first(where: { isFix($0, for: part, in: whole) }) else { return "" }
     let suggestion = written(code, for: part, in: whole)
     return MessageText("\(lead) `\(code)`", suggestion.map { [$0] } ?? [])
-      .tentative(if: !isCertain || holdsLayout(part))
+      .tentative(if: !isCertain || holdsLayout(part) || hasDivision)
   }
 
   func suggestion(
@@ -37,6 +37,9 @@ extension Checker {
   ) -> MessageText {
     suggestion(code, for: part.range, lead, in: whole?.range, isCertain: isCertain)
   }
+
+  /// Whether the expression divides, which gives decimals in other languages where it gives an int here.
+  private var hasDivision: Bool { text[range].contains(ASCII.slash) }
 
   /// Whether a part has a comment or a line break, which would be gone if it is written anew.
   private func holdsLayout(_ part: Range<Int>) -> Bool {
@@ -55,7 +58,8 @@ extension Checker {
     in whole: Range<Int>? = nil
   ) -> MessageText {
     let isRight = isFix(code, for: part, in: whole ?? part)
-    let isTentative = word?.isSurelyMeant(as: code, among: names) == false
+    // Halves are rounded in different ways.
+    let isTentative = word?.isSurelyMeant(as: code, among: names) == false || code == "round" || hasDivision
     return MessageText(
       "; did you mean `\(shown ?? code)`?",
       isRight ? [Suggestion("write `\(code)`", .code(code, part), isTentative: isTentative)] : [])
@@ -110,7 +114,7 @@ extension Checker {
         return isFix(code, for: part, in: part)
       }
       let isLogic = suggestions.contains { $0.title == "write `&&`" || $0.title == "write `||`" }
-      fault.text = MessageText(fault.message, suggestions).tentative(if: isDoubtful && isLogic)
+      fault.text = MessageText(fault.message, suggestions).tentative(if: isDoubtful && isLogic || hasDivision)
       if let fix = fault.fix { fault.text += suggestion(fix.code, for: fix.range, isCertain: !fix.isTentative) }
       fault.fix = nil
       return fault

@@ -65,8 +65,10 @@ package struct Template: Sendable {
       return .success(Template(bytes, [.expression(start + 3..<close)]))
     case .success(let close):
       let message = "one expression is expected here, but something follows its `}}`; put all of it inside"
+      // What stood together in braces need not stay together.
       let suggestions = expression(joining: text).map { [Suggestion.code($0, for: 0..<bytes.count)] } ?? []
-      return .failure(ExpressionError([ExpressionFault(MessageText(message, suggestions), at: close + 2..<end)]))
+      return .failure(
+        ExpressionError([ExpressionFault(MessageText(message, suggestions).tentative, at: close + 2..<end)]))
     }
   }
 

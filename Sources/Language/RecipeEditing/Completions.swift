@@ -32,7 +32,8 @@ extension EditorService {
       found = completions(in: expression, source, at: offset, outline)
     } else {
       let place = CompletedPlace(service: self, walk: walk, cursor: cursor, source: source, offset: offset)
-      (rest, found) = cursor.place == .key ? (0, place.keys) : (outline.restOfWord(cursor, offset), place.values)
+      rest = outline.restOfWord(cursor, offset)
+      found = cursor.place == .key ? place.keys : place.values
     }
     for index in found.indices where found[index].rest == nil { found[index].rest = rest }
     return found
@@ -42,10 +43,11 @@ extension EditorService {
 extension TextOutline {
   /// How many bytes of the value in which a cursor is follow it: on its line, without a quote that ends it.
   fileprivate func restOfWord(_ cursor: TextCursor, _ offset: Int) -> Int {
+    if cursor.place == .key { return cursor.own == nil ? bytes[offset...].prefix(while: \.isPartOfName).count : 0 }
     let value = nodes[cursor.node].value
     guard value.lowerBound == cursor.written.lowerBound, !nodes[cursor.node].isBlockText else { return 0 }
     var end = min(value.upperBound, lineEnd(at: offset))
-    if end > offset, value.count > 1, let first = value.first.map({ bytes[$0] }),
+    if end > offset, offset > value.lowerBound, value.count > 1, let first = value.first.map({ bytes[$0] }),
       first == ASCII.quote || first == ASCII.apostrophe, bytes[end - 1] == first
     {
       end -= 1
@@ -70,6 +72,10 @@ private struct CompletedPlace {
 
   var keys: [Completion] {
     let node = cursor.node
+    // A key isn't put before what stands on the line already.
+    let rest = source.bytes[offset..<outline.lineEnd(at: offset)].drop(while: \.isPartOfName)
+    let next = rest.first { $0 != ASCII.space }
+    if cursor.own == nil, !cursor.isFlow, let next, next != ASCII.hash { return [] }
     // What is being written as the first key of an item isn't its value.
     let isNew = outline.nodes[node].kind == .item && cursor.own == nil && outline.nodes[node].children.isEmpty
     let forms =
@@ -110,7 +116,9 @@ private struct CompletedPlace {
       if present.contains(member.name) { return nil }
       let obstacle = walk.obstacle(to: member.name, in: all, besides: present)
       // What goes with another key is of no use before there is any.
-      if obstacle == false || obstacle == true && present.isEmpty { return nil }
+      if obstacle == false || obstacle == true && present.isEmpty && walk.companions(of: member.name, in: all) < 2 {
+        return nil
+      }
       // On top of a recipe the keys stand as they are read.
       let isFirst = (cursor.node != 0 || kind != .recipe) && walk.isRequired(member.name, in: all)
       return key(member.name, member.schema, dash: dash, rank: obstacle == true ? 3 : isFirst ? 0 : 1)
@@ -223,8 +231,8 @@ private struct CompletedPlace {
   /// The blank that keeps what is put in away from its colon or dash, where there is none.
   private var lead: String {
     let start = cursor.written.lowerBound
-    guard start > 0, !cursor.isFlow else { return "" }
-    let isDash = source.bytes[start - 1] == ASCII.minus && outline.nodes[cursor.node].kind == .item
+    guard start > 0 else { return "" }
+    let isDash = !cursor.isFlow && source.bytes[start - 1] == ASCII.minus && outline.nodes[cursor.node].kind == .item
     return isDash || source.bytes[start - 1] == ASCII.colon ? " " : ""
   }
 
@@ -236,6 +244,12 @@ private struct CompletedPlace {
     let isQuoted =
       start < offset && (source.bytes[start] == ASCII.quote || source.bytes[start] == ASCII.apostrophe)
     let range = (isQuoted ? start + 1 : start)..<offset
+    // Behind the quote that ends it nothing more is written.
+    if isQuoted, offset > start + 1, offset == outline.nodes[node].value.upperBound,
+      source.bytes[offset - 1] == source.bytes[start]
+    {
+      return []
+    }
     // Brackets are of no value's text.
     if start < offset, [ASCII.openBrace, ASCII.openBracket].contains(source.bytes[start]) { return [] }
     let lead = lead

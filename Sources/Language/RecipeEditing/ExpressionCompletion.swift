@@ -79,8 +79,12 @@ extension EditorService {
           guard range.lowerBound > 0, let quoted = field.name.inApostrophes(isInApostrophes: isInApostrophes) else {
             return []
           }
-          plain.edit = Diagnostic.Edit(range.lowerBound - 1..<range.upperBound, "[\(quoted)]")
-          plain.match = ".\(field.name)"
+          // Of what may be absent with a question mark, which comes before.
+          let start = expression.prefix.dropLast(point.written).hasSuffix(".?") ? 2 : 1
+          guard range.lowerBound >= start else { return [] }
+          plain.edit = Diagnostic.Edit(
+            range.lowerBound - start..<range.upperBound, start == 2 ? "[?\(quoted)]" : "[\(quoted)]")
+          plain.match = "\(start == 2 ? ".?" : ".")\(field.name)"
           return [plain]
         }
         guard field.isOptional, range.lowerBound > 0, source.bytes[range.lowerBound - 1] == ASCII.dot else {
@@ -106,9 +110,14 @@ extension EditorService {
       var found: [Completion] = []
       func variable(_ name: String, _ type: ValueType, _ meaning: String, rank: Int) {
         let fits = point.expected.map { $0 == type } ?? false
-        found.append(
-          Completion(
-            .variable, name, detail: type.brief, documentation: meaning, edit: edit(name), rank: fits ? 0 : rank))
+        var variable = Completion(
+          .variable, name, detail: type.brief, documentation: meaning, edit: edit(name), rank: fits ? 0 : rank)
+        // `inputs.name` takes the place of another path.
+        let word = source.bytes[offset...].prefix(while: \.isPartOfName)
+        if name.utf8.contains(ASCII.dot), word.endIndex < source.bytes.count, source.bytes[word.endIndex] == ASCII.dot {
+          variable.rest = word.count + 1 + source.bytes[(word.endIndex + 1)...].prefix(while: \.isPartOfName).count
+        }
+        found.append(variable)
       }
       for local in locals.reversed() { variable(local.name, local.type, "", rank: 1) }
       // The names that the recipe gives itself, of loops and `let`, before those that each recipe has.

@@ -24,7 +24,11 @@ package struct LikelyRecipe {
     let walk = SchemaWalk(schema, outline)
     let keys = Set(outline.keys(in: 0))
     let own = Set(walk.members(of: walk.forms(of: 0)).map(\.name))
-    let isMostlyOwn = keys.intersection(own).count > keys.subtracting(own).count
+    // What has the name of a recipe may have mistakes in others.
+    func isOwn(_ key: String) -> Bool {
+      own.contains(key) || keys.contains("recipe") && key.nearest(among: own) != nil
+    }
+    let isMostlyOwn = 2 * keys.count(where: isOwn) > keys.count
     let canBeRecipe =
       !outline.hasTemplates && isMostlyOwn && !keys.isDisjoint(with: ["steps", "on", "recipe"] as Set<String>)
     guard let steps = outline.child("steps", of: 0) else {
@@ -38,12 +42,20 @@ package struct LikelyRecipe {
     // Of what has just been begun nothing is known.
     let areBegun = items.allSatisfy { outline.nodes[$0].children.isEmpty && outline.nodes[$0].value.isEmpty }
     let names = Set(items.flatMap { outline.keys(in: $0) })
-    isRecipe = canBeRecipe && (areBegun || !kinds.isDisjoint(with: names))
+    let known = Set(walk.members(of: forms).map(\.name))
+    // `actions/checkout@v4` is an action of GitHub.
+    let usesOthers = items.contains { item in
+      outline.scalar("uses", of: item).map { $0.utf8.contains { $0 == ASCII.slash || $0 == ASCII.at } } ?? false
+    }
+    let isOfSteps =
+      2 * names.intersection(known).count > names.count && !kinds.isDisjoint(with: names)
+      || keys.contains("recipe") && !names.isEmpty
+        && names.allSatisfy { known.contains($0) || $0.nearest(among: known) != nil }
+    isRecipe = canBeRecipe && (areBegun || isOfSteps && !usesOthers)
     isForeign =
       !isRecipe
-      && (!keys.isDisjoint(with: LikelyRecipe.foreignKeys)
-        || !names.isSubset(of: walk.members(of: forms).map(\.name))
-          && names.allSatisfy { !kinds.contains($0) && $0.nearest(among: kinds) == nil })
+      && (!keys.isDisjoint(with: LikelyRecipe.foreignKeys) || usesOthers
+        || !names.isSubset(of: known) && names.allSatisfy { !kinds.contains($0) && $0.nearest(among: kinds) == nil })
   }
 }
 

@@ -61,7 +61,9 @@ extension EditorService {
     let node = outline.node(at: declaration.location.range.lowerBound)
     let fallback = outline.child("default", of: node)
     let text = fallback.map { outline.text(outline.nodes[$0].value) } ?? ""
-    let isShown = !text.isEmpty && !text.contains("\n") && !declaration.type.holdsSecret
+    let isSecret =
+      declaration.type.holdsSecret || declaration.name.namesSecret || outline.scalar("secret", of: node) == "true"
+    let isShown = !text.isEmpty && !text.contains("\n") && !isSecret
     return OtherRecipe.Input(
       name: declaration.name, type: declaration.type, summary: outline.scalar("summary", of: node) ?? "",
       isRequired: fallback == nil, fallback: isShown ? text : nil)

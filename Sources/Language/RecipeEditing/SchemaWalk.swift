@@ -80,6 +80,12 @@ struct SchemaWalk {
     return nil
   }
 
+  /// How many keys there are of which one has to stand beside a key.
+  func companions(of key: String, in forms: [Value]) -> Int {
+    let needed = forms.lazy.compactMap { $0["dependencies"]?[key] }.first
+    return needed?["anyOf"]?.list?.count ?? needed?.list?.count ?? 0
+  }
+
   func isRequired(_ key: String, in forms: [Value]) -> Bool {
     forms.contains { $0["required"]?.list?.contains { $0.string == key } ?? false }
   }

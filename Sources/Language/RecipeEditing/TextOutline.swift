@@ -207,7 +207,7 @@ extension TextOutline {
     let value = nodes[node].value
     guard nodes[node].kind == .key, !value.isEmpty, !nodes[node].isFlow, !nodes[node].isBlockText else { return false }
     // A sentence may go on.
-    return !whileWriting || !bytes[value].contains(ASCII.space)
+    return !whileWriting || !bytes[value].contains(ASCII.space) || "\"'{[$".utf8.contains(bytes[value.lowerBound])
   }
 
   private func isInBlockText(_ offset: Int) -> Bool {

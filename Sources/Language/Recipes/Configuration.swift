@@ -112,6 +112,7 @@ package struct Configuration: Sendable {
       return (Configuration(), error.hidingLikelySecrets(of: source, observer))
     }
     let findings = Findings(document, observer: observer)
+    findings.hidesUnknown = true
     var configuration = Configuration()
     configuration.source = source
     let reader = ConfigurationReader(
@@ -209,6 +210,10 @@ private struct ConfigurationReader {
     if !plugin.hasSameScalars(as: name), catalog.plugin(name) != nil {
       findings.error(
         "connection '\(name)' has the name of a plugin and is one of '\(plugin)'; choose another name", at: member.key)
+    }
+    // A misspelt field may be one of a secret.
+    for member in settings.members where !descriptor.configuration.fields.contains(where: { $0.name == member.name }) {
+      findings.hideAll(in: member.value)
     }
     var scope = Scope()
     scope.declare("secrets", .map(.string, .secret(.string)))

@@ -12,6 +12,9 @@ package final class Findings {
   /// Where secrets stand in the text.
   private var hidden: [(secret: HiddenSecret, isRefused: Bool)] = []
 
+  /// Whether values of unknown keys are kept out of what is shown: of errand.yaml, where most are settings.
+  var hidesUnknown = false
+
   init(_ document: YAMLDocument, observer: CheckObserver? = nil) {
     self.document = document
     self.observer = observer
@@ -71,6 +74,20 @@ package final class Findings {
     }
     hidden.append((HiddenSecret(range: range, text: text), isRefused))
     observer?.note(secret: Diagnostic.Location(source, range))
+  }
+
+  /// Keeps each text in a value out of what is shown.
+  func hideAll(in value: Value) {
+    var open = [value]
+    while let value = open.popLast() {
+      if let items = value.list {
+        open += items
+      } else if let map = value.map {
+        open += map.members.map(\.value)
+      } else if value.string?.holdsExpression != true {
+        hide(value)
+      }
+    }
   }
 
   /// The findings with `•••` in the place of each secret of the text.
@@ -311,6 +328,10 @@ struct Fields {
           ?? hint.map { MessageText($0) }
           ?? "it takes \(names.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)
+        // What it holds may be a secret under its right name.
+        if findings.hidesUnknown, member.value.map != nil || member.value.list != nil || name.namesSecret {
+          findings.hideAll(in: member.value)
+        }
         guard let guess, map[guess] == nil else {
           strays.append(member)
           continue

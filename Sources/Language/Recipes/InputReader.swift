@@ -39,6 +39,7 @@ struct InputReader {
     let type =
       fields.require("type", TypeReader.all)
       .flatMap { types.read($0, of: "the type of '\(name)'") }
+    if isSecret { fields["default"].map { findings.hide($0, isRefused: true) } }
     // A faulty type is one error; the values can be read by no type.
     guard let type else {
       return Recipe.Input(
@@ -69,7 +70,6 @@ struct InputReader {
             + "-i \(name)=@secret:NAME", at: fallback)
       }
       if isSecret {
-        findings.hide(fallback, isRefused: true)
         findings.error("a secret has no default: anyone could read it in the recipe", at: fallback)
       }
       // A faulty default is a default nevertheless, so that the input is not missing elsewhere.

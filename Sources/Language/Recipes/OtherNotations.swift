@@ -58,7 +58,7 @@ struct OtherNotations: Sendable {
   ]) { key, _ in key == "while" ? "'until' takes the opposite: the condition on which it ends" : nil }
 
   static let trigger = OtherNotations(keys: [
-    "schedule": "cron", "timezone": "zone", "tz": "zone", "interval": "every", "with": "inputs",
+    "schedule": "cron", "watch": "file", "timezone": "zone", "tz": "zone", "interval": "every", "with": "inputs",
     "enabled": "paused",
   ]) { key, _ in
     switch key {
@@ -250,7 +250,7 @@ extension Value {
 
 extension String {
   /// Whether what has this name is a secret by all odds.
-  var namesSecret: Bool {
+  package var namesSecret: Bool {
     let name = lowercased().replacing("-", with: "").replacing("_", with: "")
     return ["password", "passwd", "secret", "token", "apikey"].contains { name.hasSuffix($0) }
       || ["authorization", "cookie"].contains(name)

@@ -202,7 +202,9 @@ private struct FieldCheck {
     case (.duration, .int(let number)):
       return clause("say the unit, such as \(number)s", ["s", "m", "h", "d"].map { "\(number)\($0)" })
     case (.list, _) where type.element.holds(type.element.restored(value)):
-      return clause("write it as a list, [\(value.written)]", spelling(value).map { ["[\($0)]"] } ?? [])
+      let whole = clause("write it as a list, [\(value.written)]", spelling(value).map { ["[\($0)]"] } ?? [])
+      // It may be several.
+      return whole.tentative(if: value.string?.utf8.contains { $0 == ASCII.comma || $0 == ASCII.space } ?? false)
     default: return ""
     }
   }

@@ -348,8 +348,12 @@ extension Completion {
   /// The text for a client that can only put it in as it is, with the cursor at its end: up to where the cursor belongs,
   /// and one line, because such clients don't break lines.
   fileprivate var plainText: String {
+    let isOneText = selection.map { edit.text.utf8.dropFirst($0.upperBound).contains(ASCII.quote) } ?? false
+    // A quote that it opens would stay open.
     let text =
-      selection.map { String(decoding: Array(edit.text.utf8).prefix($0.lowerBound), as: UTF8.self) } ?? edit.text
+      isOneText
+      ? edit.text
+      : selection.map { String(decoding: Array(edit.text.utf8).prefix($0.lowerBound), as: UTF8.self) } ?? edit.text
     return String(text.prefix { $0 != "\n" })
   }
 }

@@ -130,7 +130,6 @@ import Testing
     ("- if: not (now > now)\n  wait: 1s", "- if: \"!(now > now)\"\n  wait: 1s"),
     ("- { if: not (now > now), wait: 1s }", "- { if: \"!(now > now)\", wait: 1s }"),
     ("- if: '[1].length > 0'\n  wait: 1s", "- if: 'size([1]) > 0'\n  wait: 1s"),
-    ("- if: ${{ now > now }} && ${{ run.id == 'a' }}\n  wait: 1s", "- if: now > now && run.id == 'a'\n  wait: 1s"),
     ("- if: ${{ now > now\n  wait: 1s", "- if: ${{ now > now }}\n  wait: 1s"),
     ("- if: now ≥ now\n  wait: 1s", "- if: now >= now\n  wait: 1s"),
     ("- if: run.id == “a”\n  wait: 1s", "- if: run.id == 'a'\n  wait: 1s"),
@@ -192,6 +191,11 @@ import Testing
     // Dates as times, and quotients of ints.
     "inputs.day < now", "now > inputs.day", "date(inputs.day)", "inputs.mark1 / inputs.mark2 * 1.5",
     "math.sqrt(inputs.mark1 / inputs.mark2)",
+    "split(',', inputs.text)", "contains(inputs.text, 'a')", "stats.sum(inputs.marks) / len(inputs.marks)",
+    "inputs.thing.note ?? 'a'", "inputs.names.get('a')", "inputs.flag & inputs.flag",
+    "inputs.text is 'a'", "len(inputs.mark1)", "inputs.words == 3", "startsWith('a', inputs.text)",
+    "inputs.words.push('a')",
+    "inputs.mark1 / 2 == 1 and inputs.flag",
     // Comments and line breaks would go.
     "inputs.text.concat('a'\n        + // the end\n        'b')", "inputs.words\n          .isEmpty()",
   ])
@@ -207,6 +211,9 @@ import Testing
         at: timestamp
         length: duration
         words: list(string)
+        marks: list(int)
+        share: double
+        names: { type: "map(string, int)" }
         level: { type: "choice(low, high)" }
         thing: { type: { note: string? } }
       steps:
@@ -269,6 +276,10 @@ import Testing
     "on: [{ cron: 0 8 * * TUN }]\nsteps:\n  - wait: 1s",
     "on: [{ cron: 0 8 * MA * }]\nsteps:\n  - wait: 1s",
     "steps:\n  - let:\n      a: \"Hi # comment", "steps:\n  - let: { a: \"b }", "steps:\n  - let:\n      a: [\"b, c]",
+    "steps:\n  - if: \"${{ 2 }} - ${{ 2 - 1 }} == 1\"\n    wait: 1s", "steps:\n  - wait: 1s # a\n    wait: 2s",
+    "steps:\n  - let: { a: \"C:\\temp\\dir\" }", "zone: San_Juan\nsteps:\n  - wait: 1s",
+    "zone: Eastern\nsteps:\n  - wait: 1s",
+    "steps:\n  - uses: desk.find\n    with:\n\torder: |\n\t  all:\n\t  \tmake",
     "steps:\n\t- let: { a: 1 }\n\t- let:\n\t\tb: 2",
     "steps:\n  - let: { a: 'b, c: d }", "steps:\n  - let:\n      a: '${{ run.id }}\"",
     "steps:\n  - let:\n      a: \"${{ run.id }}'",

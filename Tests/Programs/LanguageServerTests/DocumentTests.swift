@@ -63,6 +63,10 @@ import Testing
     Name("/w/other.test.yaml", "suite: a\ntests: []\n", isOurs: false),
     Name("/w/a.yaml", "stesp: 1\nrecipe: a\nsteps:\n  - id: a\n    wait: 1s\n", isOurs: true),
     Name("/w/a.yaml", "steps:\n  -\n", isOurs: true),
+    Name("/w/a.yaml", "recipe: x\nsteps:\n  - forEach: a in b\n", isOurs: true),
+    Name("/w/a.yaml", "recipe: x\nstep:\n  - uses: http.get\n", isOurs: true),
+    Name("/w/a.yaml", "steps:\n  - uses: actions/checkout@v4\n    with: {}\n", isOurs: false),
+    Name("/w/a.yaml", "steps:\n  - command: a\n    label: b\n  - wait: ~\n  - group: x\n", isOurs: false),
     Name("/w/recipes/a.json", "{}", language: "json", isOurs: false),
   ])
   func `files are known by their names, folders and keys`(_ name: Name) throws {
