@@ -253,7 +253,11 @@ struct ExpressionCompiler {
         let scalar = findings.document.scalar(at: value.place),
         let removed = findings.document.fix(.code("", for: zone.removal), for: scalar, with: value)
       {
-        suggestions.append(.edits("write zone: \(zone.name)", removed.edits + added))
+        // Where an anchor is, other entries may have the same expression.
+        let start = findings.source.line(at: scalar.range.lowerBound).start
+        let isShared = findings.source.bytes[start..<scalar.range.lowerBound].contains(ASCII.ampersand)
+        suggestions.append(
+          Suggestion("write zone: \(zone.name)", .edits(removed.edits + added), isTentative: isShared))
       }
       findings.add(
         MessageText(fault.message, suggestions),

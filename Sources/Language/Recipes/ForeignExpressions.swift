@@ -65,7 +65,10 @@ extension Scope {
           others += 1
           return MessageText("an expression is written ${{ \(path) }}")
         }
+        // The sign of `={{ }}` would stay.
+        let isMarked = first > 0 && bytes[first - 1] == ASCII.equals
         return MessageText("an expression is written ${{ \(path) }}", [.code("${{ \(path) }}", for: range)])
+          .tentative(if: isMarked)
       }
       if isKnown(name, isBareKnown: isBareKnown) {
         found.append((range, write(name)))

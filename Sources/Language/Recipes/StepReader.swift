@@ -295,7 +295,10 @@ struct StepReader {
       let list =
         findings.expression(ofPlainList: value).map { items in
           let text = "\"${{ \(items) }}\""
-          return MessageText("; write \(text)", findings.replacement(of: value, with: text))
+          let range = findings.location(of: value)?.range ?? 0..<0
+          // Its lines may have comments, which would go.
+          let isLong = findings.source.bytes[range].contains(ASCII.newline)
+          return MessageText("; write \(text)", findings.replacement(of: value, with: text)).tentative(if: isLong)
         } ?? "" as MessageText
       findings.error("'forEach' takes an expression that gives a list, but found a list\(list)", at: value)
     }
