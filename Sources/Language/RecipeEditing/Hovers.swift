@@ -11,7 +11,7 @@ extension EditorService {
   package func diagnostics(of source: Source) -> [Diagnostic] {
     let checked = folder.check(source, in: folder.environment(source.name))
     let found = checked.diagnostics + (checked.recipe?.hints ?? [])
-    return found.filter { $0.location.map { $0.source.name == source.name } ?? true } + faultsElsewhere(found, source)
+    return found.of(source.name) + faultsElsewhere(found, source)
   }
 
   /// For each other file that this one names, and whose errors stop it, that it has some; those of files that these name

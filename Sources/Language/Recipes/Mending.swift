@@ -266,3 +266,10 @@ package struct Mending {
     faults.reduce(into: [:]) { $0[Key($1), default: 0] += 1 }
   }
 }
+
+extension [Diagnostic] {
+  /// Those of a file itself, and those that have no place; not those of other files that its check reads.
+  package func of(_ file: String) -> [Diagnostic] {
+    filter { $0.location.map { $0.source.name == file } ?? true }
+  }
+}

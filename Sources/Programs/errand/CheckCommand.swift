@@ -63,8 +63,7 @@ extension Dispatch {
         let source = try environment.read(path)
         if RecipeTestFile.isName(path) {
           // The faults of the recipe itself are told where it is checked.
-          found += RecipeTestFile.check(source, in: environment).diagnostics
-            .filter { $0.location.map { $0.source.name == path } ?? true }
+          found += RecipeTestFile.check(source, in: environment).diagnostics.of(path)
           continue
         }
         let checked = Recipe.check(source, in: environment)

@@ -141,7 +141,7 @@ extension Dispatch {
     let found =
       RecipeTestFile.isName(source.name)
       ? RecipeTestFile.check(source, in: environment).diagnostics : Recipe.check(source, in: environment).diagnostics
-    return found.filter { $0.location.map { $0.source.name == source.name } ?? true }
+    return found.of(source.name)
   }
 }
 

@@ -25,27 +25,18 @@ struct UnifiedDiff {
     self.path = path
     secrets = Set((old.hiddenTexts + new.hiddenTexts).filter { $0.utf8.count >= UnifiedDiff.shortestSecret })
       .sorted { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
-    let (oldLines, newLines) = (UnifiedDiff.lines(of: old.bytes), UnifiedDiff.lines(of: new.bytes))
-    let difference = newLines.difference(from: oldLines)
-    var removed: Set<Int> = []
-    var added: Set<Int> = []
-    for change in difference {
-      switch change {
-      case .remove(let offset, _, _): removed.insert(offset)
-      case .insert(let offset, _, _): added.insert(offset)
-      }
-    }
+    let difference = LineDifference(from: old.bytes, to: new.bytes)
     var (left, right) = (0, 0)
-    while left < oldLines.count || right < newLines.count {
-      if left < oldLines.count, removed.contains(left) {
-        lines.append(Line(sign: "-", bytes: oldLines[left], source: old))
+    while left < difference.old.count || right < difference.new.count {
+      if left < difference.old.count, difference.removed.contains(left) {
+        lines.append(Line(sign: "-", bytes: difference.old[left], source: old))
         left += 1
-      } else if right < newLines.count, added.contains(right) {
-        lines.append(Line(sign: "+", bytes: newLines[right], source: new))
+      } else if right < difference.new.count, difference.added.contains(right) {
+        lines.append(Line(sign: "+", bytes: difference.new[right], source: new))
         right += 1
       } else {
-        guard left < oldLines.count, right < newLines.count else { break }
-        lines.append(Line(sign: " ", bytes: oldLines[left], source: old))
+        guard left < difference.old.count, right < difference.new.count else { break }
+        lines.append(Line(sign: " ", bytes: difference.old[left], source: old))
         (left, right) = (left + 1, right + 1)
       }
     }
@@ -53,17 +44,6 @@ struct UnifiedDiff {
 
   /// A shorter one is hidden only where it stands.
   private static let shortestSecret = 4
-
-  private static func lines(of text: [UInt8]) -> [ArraySlice<UInt8>] {
-    var lines: [ArraySlice<UInt8>] = []
-    var start = 0
-    while start < text.count {
-      let end = text[start...].firstIndex(of: ASCII.newline).map { $0 + 1 } ?? text.count
-      lines.append(text[start..<end])
-      start = end
-    }
-    return lines
-  }
 
   /// The difference without a line break at its end; empty if there is none.
   func rendered(colour: Bool) -> String {
