@@ -55,7 +55,8 @@ let shippedLinking = [
 /// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
 let builtForSize: Set = [
   "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Calendars", "CommandLineParser", "HTTPClient", "LanguageServer",
-  "LocalFiles", "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "SMTPClient", "SandboxKit", "Scheduler",
+  "LocalFiles", "MCPPlugins", "OpenAPIPlugins", "PluginLocks", "RecipeEditing", "RecipeTesting", "Recipes",
+  "Recordings", "SMTPClient", "SandboxKit", "Scheduler",
   "SecretSources", "YAMLReader", "errand",
 ]
 
@@ -122,10 +123,19 @@ let package = Package(
       [
         .target(name: "ActionKit", dependencies: ["Basics", "HTTPClient"]),
         .target(name: "LocalFiles", dependencies: ["ActionKit"]),
+        .target(name: "PluginLocks", dependencies: ["ActionKit", "Basics"]),
         .target(name: "SandboxKit", dependencies: ["ActionKit", "Basics", "HTTPServer", "HTTPTypes"]),
         .tests(of: "ActionKit", "ActionTestKit"),
         .tests(of: "LocalFiles", "ActionKit", "ActionTestKit"),
+        .tests(of: "PluginLocks", "ActionKit", "Basics"),
         .tests(of: "SandboxKit", "ActionTestKit", "Basics", "HTTPClient"),
+      ]),
+    // What does the actions of plugins that come from locks.
+    floor(
+      "LockedPlugins",
+      [
+        .target(name: "MCPPlugins"),
+        .target(name: "OpenAPIPlugins"),
       ]),
     // What recipes and their expressions mean.
     floor(
@@ -226,12 +236,15 @@ let package = Package(
       [
         .target(name: "CommandLineParser", dependencies: ["Basics"]),
         .target(name: "LanguageServer", dependencies: ["Basics", "RecipeEditing", "Threads"]),
-        .target(name: "PluginList", dependencies: ["ActionKit"] + plugins.map(\.dependency)),
+        .target(
+          name: "PluginList",
+          dependencies: ["ActionKit", "PluginLocks"] + plugins.map(\.dependency)),
         .executableTarget(
           name: "errand",
           dependencies: [
             "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars",
             "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "LanguageServer", "PluginList",
+            "PluginLocks",
             "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
             "SharedState", "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),

@@ -200,6 +200,10 @@ private struct ConfigurationReader {
       settings["limits"] = nil
     }
     guard let descriptor = catalog.plugin(plugin) else {
+      if let fault = catalog.fault(ofPlugin: plugin) {
+        findings.error("connection '\(name)' can't be used: \(fault)", at: map["plugin"] ?? member.key)
+        return nil
+      }
       let names = catalog.plugins.map(\.name)
       let guess = MessageText.didYouMean(plugin, among: names)
       findings.error(

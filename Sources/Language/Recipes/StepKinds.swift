@@ -87,7 +87,12 @@ extension StepReader {
 
   private func knownAction(_ name: String, at value: Value) -> ActionDescriptor? {
     if let action = environment.catalog.action(name) { return action }
-    let plugin = environment.catalog.plugin(String(name.prefix { $0 != "." }))
+    let pluginName = String(name.prefix { $0 != "." })
+    if let fault = environment.catalog.fault(ofPlugin: pluginName) {
+      findings.error("'\(name)' can't be used: \(fault)", at: value)
+      return nil
+    }
+    let plugin = environment.catalog.plugin(pluginName)
     let guess =
       (environment.catalog.actionIDs.first { $0.hasSuffix(".\(name)") } ?? environment.catalog.nearestAction(to: name))
       .map {

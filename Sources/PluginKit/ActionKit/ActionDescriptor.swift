@@ -37,12 +37,23 @@ public final class ActionDescriptor: Sendable {
   /// How long an action may take that does not say it: five minutes.
   public static let standardTimeout = TimeSpan.seconds(300)
 
-  private typealias Call = @Sendable (Value, any Sendable, ActionContext) async throws -> Value
-  private let running: Call
-  private let takingBaseline: Call?
-  private let reconciling:
-    (@Sendable (Value, Value, Timestamp, any Sendable, ActionContext) async throws -> Reconciliation<Value>)?
-  private let previewing: (@Sendable (Value, any Sendable, ActionContext) async throws -> [Change])?
+  private let calls: Calls
+
+  /// What an action does, on the service that its plugin connected.
+  package struct Calls: Sendable {
+    package typealias Call = @Sendable (Value, any Sendable, ActionContext) async throws -> Value
+    /// Runs it once and gives its output, in which optional fields that are nil are absent.
+    package var running: Call
+    /// Looks at what is there before the first attempt of a write that can be reconciled.
+    package var takingBaseline: Call?
+    /// Looks with that whether the attempt that began at an instant was done.
+    package var reconciling:
+      (@Sendable (Value, Value, Timestamp, any Sendable, ActionContext) async throws -> Reconciliation<Value>)?
+    /// What running it would change now.
+    package var previewing: (@Sendable (Value, any Sendable, ActionContext) async throws -> [Change])?
+
+    package init(running: @escaping Call) { self.running = running }
+  }
 
   /// Reads an action's declaration.
   init<A: Action>(_ action: A.Type, of plugin: String) {
@@ -62,7 +73,7 @@ public final class ActionDescriptor: Sendable {
     acceptsKey = special is any KeyedAction.Type
     retry = (special as? any RetryingAction.Type).map { $0.retry } ?? A.effect.standardRetry
     timeout = (special as? any TimedAction.Type).map { $0.timeout } ?? ActionDescriptor.standardTimeout
-    running = { input, service, context in
+    var calls = Calls { input, service, context in
       let output = try await A.run(A.Input(reading: input), on: A.cast(service), in: context)
       do { return try output.encoded() } catch {
         throw ActionError(.internal, "the action's output cannot be kept: \(error)", effect: .done, cause: error)
@@ -70,9 +81,39 @@ public final class ActionDescriptor: Sendable {
     }
     let reconciling = (special as? any ReconcilingAction.Type).map { $0.calls }
     baseline = reconciling?.baseline
-    takingBaseline = reconciling?.takingBaseline
-    self.reconciling = reconciling?.reconciling
-    previewing = (special as? any PreviewingAction.Type).map { $0.previewing }
+    calls.takingBaseline = reconciling?.takingBaseline
+    calls.reconciling = reconciling?.reconciling
+    calls.previewing = (special as? any PreviewingAction.Type).map { $0.previewing }
+    self.calls = calls
+  }
+
+  /// Creates an action from data.
+  ///
+  /// - Parameters:
+  ///   - baseline: What is recorded before a write that `calls` can reconcile.
+  ///   - timeout: How long all attempts together may take; nil for the usual time.
+  package init(
+    plugin: String, name: String, summary: String, effect: Effect, input: ObjectSchema, output: ObjectSchema,
+    baseline: ObjectSchema? = nil, examples: [Example] = [], acceptsKey: Bool = false, timeout: TimeSpan? = nil,
+    calls: Calls
+  ) {
+    self.plugin = plugin
+    id = "\(plugin).\(name)"
+    self.summary = summary
+    self.effect = effect
+    takesEffect = false
+    self.input = input
+    self.output = output
+    outputType = output.outputType
+    shaping = nil
+    needing = nil
+    self.baseline = baseline
+    self.examples = examples
+    formerIDs = []
+    self.acceptsKey = acceptsKey
+    retry = effect.standardRetry
+    self.timeout = timeout ?? ActionDescriptor.standardTimeout
+    self.calls = calls
   }
 
   /// Another action with the effect that a step declares, and the retries that belong to that effect.
@@ -93,10 +134,7 @@ public final class ActionDescriptor: Sendable {
     acceptsKey = other.acceptsKey
     retry = other.retry == other.effect.standardRetry ? effect.standardRetry : other.retry
     timeout = other.timeout
-    running = other.running
-    takingBaseline = other.takingBaseline
-    reconciling = other.reconciling
-    previewing = other.previewing
+    calls = other.calls
   }
 }
 
@@ -108,9 +146,9 @@ extension ActionDescriptor {
   /// The settings, beside those that every connection of the plugin needs, that an input as recipes write it needs.
   public func neededSettings(for input: Value) -> [String] { needing?(input) ?? [] }
   /// Whether it can be found out after an unknown outcome what happened.
-  public var canReconcile: Bool { reconciling != nil }
+  public var canReconcile: Bool { calls.reconciling != nil }
   /// Whether a plan can show what would change.
-  public var canPreview: Bool { previewing != nil }
+  public var canPreview: Bool { calls.previewing != nil }
 
   /// The action for a step, with the effect that its input declares if it is for the step to declare one.
   ///
@@ -125,7 +163,7 @@ extension ActionDescriptor {
     -> Value
   {
     try checked(input)
-    return try await calling { try await running(input, service, context) }
+    return try await calling { try await calls.running(input, service, context) }
   }
 
   /// What is there before the first attempt, or nil if the action does not reconcile.
@@ -133,7 +171,7 @@ extension ActionDescriptor {
     -> Value?
   {
     try checked(input)
-    return try await calling { try await takingBaseline?(input, service, context) }
+    return try await calling { try await calls.takingBaseline?(input, service, context) }
   }
 
   /// Looks whether the attempt that began at an instant was done.
@@ -142,7 +180,7 @@ extension ActionDescriptor {
   ) async throws(ActionError) -> Reconciliation<Value> {
     try checked(input)
     return try await calling {
-      try await reconciling?(input, baseline, startedAt, service, context)
+      try await calls.reconciling?(input, baseline, startedAt, service, context)
         ?? .unknown("'\(id)' cannot look whether it was done")
     }
   }
@@ -152,7 +190,7 @@ extension ActionDescriptor {
     -> [Change]?
   {
     try checked(input)
-    return try await calling { try await previewing?(input, service, context) }
+    return try await calling { try await calls.previewing?(input, service, context) }
   }
 
   /// Refuses an input that does not keep to the declaration, without relying on earlier checks.

@@ -7,6 +7,7 @@ import JSONTextPlugin
 import MailPlugin
 import MarkbookPlugin
 import NotifyPlugin
+package import PluginLocks
 import ReportPlugin
 import ShellPlugin
 import StationboardPlugin
@@ -31,3 +32,6 @@ package let everyPlugin: [any Plugin.Type] = [
   NotifyPlugin.self,
   MailPlugin.self,
 ]
+
+/// What does the actions of plugins that aren't part of the program.
+package let everyLockKind: [any LockKind.Type] = []

@@ -2,6 +2,8 @@ import ActionKit
 import AgentRuntime
 import Basics
 import CommandLineParser
+import PluginList
+import PluginLocks
 import Recipes
 
 /// Calls the code of the command that was parsed.
@@ -14,7 +16,9 @@ struct Dispatch {
     self.parsed = parsed
     console = Console(
       noColour: parsed["no-color"].isGiven, isQuiet: parsed["quiet"].isGiven, isVerbose: parsed["verbose"].isGiven)
-    catalog = ActionCatalog(plugins)
+    let configuration = Workspace.configurationFile(parsed["config"].text, besides: nil)
+    catalog = ActionCatalog(plugins) { LockFolder($0, kinds: everyLockKind) }
+      .looking(in: configuration.map(Workspace.folder) ?? Workspace.workingFolder)
   }
 
   func run() async -> ExitCode {

@@ -23,6 +23,7 @@ extension Dispatch {
 extension ServedFolder {
   /// Opens a folder as `errand check` does; what can't be read of its errand.yaml stops nothing.
   fileprivate init(_ path: String?, _ root: String, _ files: OpenFiles, _ catalog: ActionCatalog) {
+    let catalog = catalog.looking(in: root)
     var (configuration, isFaulty) = (nil as Configuration?, false)
     if let path {
       if let source = try? files.read(path) {
@@ -37,7 +38,7 @@ extension ServedFolder {
     let workspace = Workspace(ofEdited: configuration, at: path, in: root, catalog: catalog)
     let secrets = workspace.secretSources()
     let editor = EditorFolder(
-      catalog: catalog,
+      catalog: workspace.catalog,
       environment: { path in
         var environment = workspace.environmentOfChecks(of: path)
         environment.read = { path throws(FileError) in try files.read(path) }

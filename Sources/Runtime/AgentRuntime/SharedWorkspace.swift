@@ -78,7 +78,8 @@ extension Workspace {
     var needs: Set = [RunNeed.format(StateFormat.version)]
     for recipe in recipe.all {
       for step in recipe.allSteps {
-        if case .action(let call) = step.kind { needs.insert(RunNeed.plugin(call.action.plugin)) }
+        guard case .action(let call) = step.kind else { continue }
+        needs.insert(RunNeed.plugin(catalog.plugin(call.action.plugin)?.identity ?? call.action.plugin))
       }
     }
     for name in recipe.connectionNames {
@@ -101,7 +102,7 @@ extension Workspace {
   /// What runs find on this machine.
   package func offers(_ sources: SecretSources) async -> Set<String> {
     var offers = Set((1...StateFormat.version).map(RunNeed.format))
-    offers.formUnion(catalog.plugins.map { RunNeed.plugin($0.name) })
+    offers.formUnion(catalog.plugins.map { RunNeed.plugin($0.identity) })
     offers.formUnion(configuration.connections.map { RunNeed.connection($0.name) })
     let secrets = await sources.names().union(knownSecrets(sources).map(\.name))
     offers.formUnion(secrets.map(RunNeed.secret))

@@ -58,16 +58,16 @@ package struct Workspace: Sendable {
     catalog: ActionCatalog, configurationPath given: String?, stateFolder: String?, besides recipe: String? = nil,
     text: Source? = nil, show: (Diagnostics) -> Void
   ) throws(RuntimeError) {
-    self.catalog = catalog
     let workingFolder = Workspace.workingFolder
     configurationPath = Workspace.configurationFile(given, besides: recipe)
+    root = configurationPath.map(Workspace.folder) ?? workingFolder
+    self.catalog = catalog.looking(in: root)
     if let stateFolder, PostgresSettings.isURL(stateFolder) {
       throw RuntimeError(.usage, "--state takes a folder; a database is named by 'state' in errand.yaml")
     }
     let named = stateFolder.map { Workspace.absolute($0, in: workingFolder) }
     guard let configurationPath else {
       configuration = Configuration()
-      root = workingFolder
       self.stateFolder = named ?? Workspace.personalState
       return
     }
@@ -82,14 +82,13 @@ package struct Workspace: Sendable {
     } catch {
       throw RuntimeError(error.isNotFound ? .noInput : .configuration, error.description)
     }
-    let (configuration, diagnostics) = Configuration.read(source, catalog: catalog)
+    let (configuration, diagnostics) = Configuration.read(source, catalog: self.catalog)
     let faults = Diagnostics(diagnostics)
     if !diagnostics.isEmpty { show(faults) }
     if faults.hasErrors {
       throw RuntimeError(.configuration, "\(source.name) has \(faults.tally)")
     }
     self.configuration = configuration
-    root = Workspace.folder(of: configurationPath)
     self.stateFolder = named ?? Workspace.absolute(configuration.state ?? ".errand", in: root)
   }
 
@@ -100,7 +99,7 @@ package struct Workspace: Sendable {
   ///   - configuration: What could be read; nil where nothing could, or where there is no errand.yaml.
   ///   - path: The path of errand.yaml, if there is one.
   package init(ofEdited configuration: Configuration?, at path: String?, in root: String, catalog: ActionCatalog) {
-    self.catalog = catalog
+    self.catalog = catalog.looking(in: root)
     self.configuration = configuration ?? Configuration()
     configurationPath = configuration == nil ? nil : path
     self.root = root

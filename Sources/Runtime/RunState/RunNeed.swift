@@ -29,7 +29,13 @@ package enum RunNeed {
     guard let (kind, name) = parts(of: need) else { return need.safe }
     switch kind {
     case "format": return "a version of errand that reads the format \(name.safe)"
-    case "plugin": return "the plugin '\(name.safe)'"
+    case "plugin":
+      // A plugin that isn't part of the program is asked for with the digest of its lock.
+      let parts = name.split(separator: "@", maxSplits: 1)
+      guard parts.count == 2, let name = parts.first, let digest = parts.last else {
+        return "the plugin '\(name.safe)'"
+      }
+      return "the plugin '\(String(name).safe)' with the lock \(String(digest).safe.shortened(to: 19))"
     case "connection": return "the connection '\(name.safe)'"
     case "secret": return "the secret \(name.safe)"
     case "home": return "the files in \(place(of: name))"

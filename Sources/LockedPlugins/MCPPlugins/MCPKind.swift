@@ -1,0 +1,2 @@
+/// Plugins from MCP servers.
+package enum MCPKind {}

@@ -1,0 +1,2 @@
+/// Plugins from OpenAPI documents.
+package enum OpenAPIKind {}

@@ -1,0 +1,180 @@
+// How a lock writes types and fields in JSON.
+//
+// A type is a word for what has no parts (`string`, `int`, `double`, `bool`, `bytes`, `timestamp`, `duration`, `date`,
+// `dyn`), or a map with one member:
+//
+//     {"list": T}  {"map": T}  {"secret": T}  {"choice": ["a", "b"]}  {"fields": {"name": F, …}}  {"named": "Dag"}
+//
+// `named` is a type of the lock's `types`, where what several actions have is written once. A field F is a map with its
+// `type` and, where they are other than empty and false, `summary`, `optional`, `default`, `deprecated`, `secret` (it may
+// be made with secrets) and `limits` (`min`, `max`, `minLength`, `maxLength`, and `each` with those of items).
+
+package import ActionKit
+package import Basics
+
+/// Writes types, and once what has a name.
+package struct LockEncoder {
+  /// The names of types by how they are written.
+  private var names: [String: String] = [:]
+  private var taken: Set<String> = []
+  /// The types that were written by their names.
+  private(set) var types = ValueMap()
+  private static let leastShared = 200
+
+  package init() {}
+
+  /// Gives a name to a type, if it has parts enough to be worth one; the first name counts.
+  package mutating func name(_ type: FieldType, _ name: String) {
+    guard case .object(let schema) = type, !name.isEmpty else { return }
+    let text = JSON.shown(.object(["fields": fields(schema)]))
+    guard text.utf8.count >= Self.leastShared, names[text] == nil else { return }
+    var free = name
+    var number = 1
+    while !taken.insert(free).inserted {
+      number += 1
+      free = "\(name)\(number)"
+    }
+    names[text] = free
+  }
+
+  /// The fields of a set.
+  package mutating func fields(_ schema: ObjectSchema) -> Value {
+    var map = ValueMap()
+    for field in schema.fields { map[field.name] = self.field(field) }
+    return .map(map)
+  }
+
+  private mutating func field(_ field: FieldSchema) -> Value {
+    var map = ValueMap()
+    map["type"] = type(field.type)
+    if !field.summary.isEmpty { map["summary"] = .string(field.summary) }
+    if field.isOptional { map["optional"] = .bool(true) }
+    if let fallback = field.fallback { map["default"] = fallback }
+    if let deprecation = field.deprecation { map["deprecated"] = .string(deprecation) }
+    if field.secrecy == .possible { map["secret"] = .bool(true) }
+    if let limits = Self.limits(field.limits) { map["limits"] = limits }
+    return .map(map)
+  }
+
+  package mutating func type(_ type: FieldType) -> Value {
+    switch type {
+    case .bool, .int, .double, .string, .date, .bytes, .timestamp, .duration, .dyn: return .string(type.name)
+    case .choice(let options): return .object(["choice": .list(options.map(Value.string))])
+    case .list(let element): return .object(["list": self.type(element)])
+    case .map(let element): return .object(["map": self.type(element)])
+    case .secret(let wrapped): return .object(["secret": self.type(wrapped)])
+    // Where no field says that it is optional, nothing but `dyn` tells the truth.
+    case .optional: return .string(FieldType.dyn.name)
+    case .object(let schema):
+      let written = Value.object(["fields": fields(schema)])
+      guard let name = names[JSON.shown(written)] else { return written }
+      types[name] = written
+      return .object(["named": .string(name)])
+    }
+  }
+
+  private static func limits(_ limits: [Limit]) -> Value? {
+    var map = ValueMap()
+    for limit in limits {
+      switch limit {
+      case .atLeast(let bound): map["min"] = bound
+      case .atMost(let bound): map["max"] = bound
+      case .minLength(let length): map["minLength"] = .int(length)
+      case .maxLength(let length): map["maxLength"] = .int(length)
+      case .each(let limit):
+        var each = map["each"]?.map ?? ValueMap()
+        for member in Self.limits([limit])?.map?.members ?? [] { each[member.key] = member.value }
+        map["each"] = .map(each)
+      // Neither an OpenAPI document nor a tool's schema makes one.
+      case .pattern, .notNull: continue
+      }
+    }
+    return map.isEmpty ? nil : .map(map)
+  }
+}
+
+/// Reads types; what isn't as `LockEncoder` writes it is an error with its place in the file.
+struct LockDecoder {
+  /// The types that have names.
+  let types: ValueMap
+  /// Those under way, so that a type that holds itself is an error.
+  private var open: [String] = []
+  private var known: [String: FieldType] = [:]
+  private static let deepest = 64
+
+  init(types: ValueMap) { self.types = types }
+
+  /// The fields of a set: those that must be given first, each part by name.
+  mutating func fields(_ value: Value?, depth: Int = 0) throws(ValueError) -> ObjectSchema {
+    guard let value else { return ObjectSchema(fields: []) }
+    guard let map = value.map else { throw ValueError("fields are \(value.kindName) and not a map", at: value.place) }
+    guard depth < Self.deepest else { throw ValueError("types are nested too deeply", at: value.place) }
+    var fields: [FieldSchema] = []
+    for member in map.members { fields.append(try field(member, depth: depth)) }
+    return ObjectSchema(fields: fields.filter(\.isRequired) + fields.filter { !$0.isRequired })
+  }
+
+  private mutating func field(_ member: ValueMap.Member, depth: Int) throws(ValueError) -> FieldSchema {
+    guard let name = member.name, let written = member.value["type"] else {
+      throw ValueError("a field has no type", at: member.key.place)
+    }
+    let type = try type(written, depth: depth)
+    let value = member.value
+    return FieldSchema(
+      name, type, value["summary"]?.string ?? "", isOptional: value["optional"]?.bool ?? false,
+      fallback: value["default"].map(type.restored), limits: Self.limits(value["limits"], of: type),
+      deprecation: value["deprecated"]?.string, secrecy: value["secret"]?.bool == true ? .possible : .none)
+  }
+
+  mutating func type(_ value: Value, depth: Int) throws(ValueError) -> FieldType {
+    if let word = value.string {
+      guard let type = Self.words[word] else { throw ValueError("no type is named '\(word)'", at: value.place) }
+      return type
+    }
+    guard depth < Self.deepest else { throw ValueError("types are nested too deeply", at: value.place) }
+    guard let map = value.map, map.count == 1, let member = map.members.first, let name = member.name else {
+      throw ValueError("a type is \(value.kindName), not a word or a map with one member", at: value.place)
+    }
+    switch name {
+    case "list": return .list(try type(member.value, depth: depth + 1))
+    case "map": return .map(try type(member.value, depth: depth + 1))
+    case "secret": return .secret(try type(member.value, depth: depth + 1))
+    case "choice": return .choice((member.value.list ?? []).compactMap(\.string))
+    case "fields": return .object(try fields(member.value, depth: depth + 1))
+    case "named":
+      guard let name = member.value.string, let written = types[name] else {
+        throw ValueError("no type is named \(member.value.written)", at: member.value.place)
+      }
+      if let type = known[name] { return type }
+      guard !open.contains(name) else { throw ValueError("the type '\(name)' holds itself", at: member.value.place) }
+      open.append(name)
+      defer { open.removeLast() }
+      let type = try type(written, depth: depth + 1)
+      known[name] = type
+      return type
+    default: throw ValueError("a type can't have '\(name)'", at: member.key.place)
+    }
+  }
+
+  private static let words = Dictionary(
+    uniqueKeysWithValues: [
+      FieldType.bool, .int, .double, .string, .date, .bytes, .timestamp, .duration, .dyn,
+    ].map { ($0.name, $0) })
+
+  private static func limits(_ value: Value?, of type: FieldType) -> [Limit] {
+    guard let value, value.map != nil else { return [] }
+    var limits: [Limit] = []
+    if let bound = value["min"] { limits.append(.atLeast(type.restored(bound))) }
+    if let bound = value["max"] { limits.append(.atMost(type.restored(bound))) }
+    if let length = value["minLength"]?.int { limits.append(.minLength(length)) }
+    if let length = value["maxLength"]?.int { limits.append(.maxLength(length)) }
+    let element: FieldType =
+      switch type {
+      case .list(let element), .map(let element): element
+      default: .dyn
+      }
+    // Of limits of items only one level is written, which is what schemas have.
+    if let each = value["each"], each["each"] == nil { limits += Self.limits(each, of: element).map { .each($0) } }
+    return limits
+  }
+}

@@ -1,0 +1,79 @@
+package import ActionKit
+import Basics
+import Synchronization
+
+/// The locks of a project, in the folder `plugins` beside errand.yaml, each read when it is first asked for.
+package final class LockFolder: PluginFinder {
+  private enum Known: Sendable {
+    case plugin(LockedPlugin)
+    case fault(String)
+  }
+
+  private let folder: String
+  private let kinds: [any LockKind.Type]
+  private let known = Mutex<[String: Known]>([:])
+  private let listed = Mutex<[String]?>(nil)
+
+  private static let ending = ".lock.json"
+
+  /// - Parameters:
+  ///   - folder: That of errand.yaml.
+  ///   - kinds: What can do the actions of locks.
+  package init(_ folder: String, kinds: [any LockKind.Type]) {
+    self.folder = folder
+    self.kinds = kinds
+  }
+
+  package var names: [String] {
+    listed.withLock { listed in
+      if let listed { return listed }
+      let names = ((try? Files.list("\(folder)/plugins")) ?? []).filter { $0.hasSuffix(Self.ending) }
+        .map { String($0.dropLast(Self.ending.count)) }.filter { !$0.isEmpty }.sorted { $0.precedesByScalars($1) }
+      listed = names
+      return names
+    }
+  }
+
+  /// The file of a plugin's lock.
+  package static func path(of name: String, in folder: String) -> String { "\(folder)/plugins/\(name)\(ending)" }
+
+  package func plugin(_ name: String) -> PluginDescriptor? {
+    guard case .plugin(let plugin)? = read(name) else { return nil }
+    return PluginDescriptor(plugin)
+  }
+
+  /// The lock of a plugin; nil if there is none that can be used.
+  package func lock(_ name: String) -> PluginLock? {
+    if case .plugin(let plugin)? = read(name) { plugin.lock } else { nil }
+  }
+
+  package func fault(of name: String) -> String? {
+    guard case .fault(let fault)? = read(name) else { return nil }
+    return fault
+  }
+
+  private func read(_ name: String) -> Known? {
+    guard names.contains(where: { $0.hasSameScalars(as: name) }) else { return nil }
+    if let known = known.withLock({ $0[name] }) { return known }
+    let read: Known
+    do throws(PluginLockError) { read = .plugin(try reading(name)) } catch { read = .fault(error.message) }
+    known.withLock { $0[name] = read }
+    return read
+  }
+
+  private func reading(_ name: String) throws(PluginLockError) -> LockedPlugin {
+    let file = "plugins/\(name)\(Self.ending)"
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try Files.read("\(folder)/\(file)", limit: PluginLock.mostBytes) } catch {
+      throw PluginLockError(error.description)
+    }
+    let lock = try PluginLock(reading: bytes, of: file)
+    guard lock.name.hasSameScalars(as: name) else {
+      throw PluginLockError("\(file) is the lock of '\(lock.name)'; name it plugins/\(lock.name)\(Self.ending)")
+    }
+    guard let kind = kinds.first(where: { $0.name == lock.kind }) else {
+      throw PluginLockError("\(file) is of kind '\(lock.kind)', which this program doesn't know; use a newer errand")
+    }
+    return LockedPlugin(lock, kind)
+  }
+}

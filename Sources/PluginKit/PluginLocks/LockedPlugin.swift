@@ -1,0 +1,135 @@
+// A plugin from its lock, for all that reads plugins: nothing there knows that it isn't part of the program.
+
+package import ActionKit
+package import Basics
+
+/// What does the actions of one kind of locks, such as those from OpenAPI documents.
+package protocol LockKind: Sendable {
+  /// The kind's name in locks.
+  static var name: String { get }
+  /// What `errand.yaml` says of a connection.
+  static func configuration(of lock: PluginLock) -> ObjectSchema
+  /// What its actions reach outside.
+  static var reach: PluginReach { get }
+  /// What an action does, on the service that `connect` gives.
+  static func calls(of action: LockedAction, in lock: PluginLock) -> ActionDescriptor.Calls
+  /// An input of an action as a recipe writes it.
+  static func connect(
+    _ lock: PluginLock, _ configuration: Value, in context: PluginContext
+  ) async throws -> any Sendable
+  /// What an action touches on a connection of these settings, as far as its input is known.
+  static func footprint(
+    of action: LockedAction, in lock: PluginLock, _ input: Value, settings: Value, in context: ActionContext
+  ) -> Footprint
+  /// What an action refuses for certain on a connection of these settings, if they are known.
+  static func refusals(
+    of action: LockedAction, in lock: PluginLock, _ input: StepInput, settings: Value?, in context: ActionContext
+  ) -> [Refusal]
+}
+
+extension LockKind {
+  package static func refusals(
+    of action: LockedAction, in lock: PluginLock, _ input: StepInput, settings: Value?, in context: ActionContext
+  ) -> [Refusal] { [] }
+}
+
+/// A plugin that a lock describes.
+package struct LockedPlugin: PluginSource {
+  package let lock: PluginLock
+  package let kind: any LockKind.Type
+
+  package init(_ lock: PluginLock, _ kind: any LockKind.Type) {
+    self.lock = lock
+    self.kind = kind
+  }
+
+  package var name: String { lock.name }
+  package var summary: String { lock.summary }
+  package var configuration: ObjectSchema { kind.configuration(of: lock) }
+  package var actionNames: [String] { lock.actionNames }
+  package var actions: [ActionDescriptor] { actionNames.compactMap(action) }
+  package var reach: PluginReach { kind.reach }
+  package var digest: String? { lock.document["digest"]?.string }
+
+  package func action(_ name: String) -> ActionDescriptor? {
+    guard let action = locked(name) else { return nil }
+    return ActionDescriptor(
+      plugin: lock.name, name: action.name, summary: action.summary, effect: action.effect, input: action.input,
+      output: action.output, baseline: action.baseline, examples: [action.input.example], acceptsKey: action.acceptsKey,
+      timeout: action.timeout, calls: kind.calls(of: action, in: lock))
+  }
+
+  /// What can't be read isn't there; `LockFolder.fault` says why.
+  private func locked(_ name: String) -> LockedAction? { try? lock.action(name) }
+
+  package func footprint(of action: String, _ input: Value, settings: Value, in context: ActionContext) -> Footprint {
+    guard let action = locked(action) else { return .everything }
+    return kind.footprint(of: action, in: lock, input, settings: settings, in: context)
+  }
+
+  package func refusals(
+    of action: String, _ input: StepInput, settings: Value?, in context: ActionContext
+  ) -> [Refusal] {
+    guard let action = locked(action) else { return [] }
+    return kind.refusals(of: action, in: lock, input, settings: settings, in: context)
+  }
+
+  package func connect(_ settings: Value, in context: PluginContext) async throws -> any Sendable {
+    do { try lock.verify() } catch { throw ActionError(.configuration, "\(error.message).") }
+    let faults = configuration.check(settings, as: "connections.\(context.connection)")
+    guard faults.allSatisfy({ $0.severity != .error }) else {
+      throw ActionError(.configuration, ValueError(faults).description)
+    }
+    return try await kind.connect(lock, settings, in: context)
+  }
+}
+
+extension ObjectSchema {
+  /// An input with what must be given.
+  fileprivate var example: Example {
+    Example(
+      "What must be given",
+      fields.filter(\.isRequired).map { field in
+        let name = field.name.isPlainKey ? field.name : JSON.quoted(field.name)
+        return "\(name): \(field.type.sample(depth: 0))"
+      }.joined(separator: "\n"))
+  }
+}
+
+extension FieldType {
+  /// A value of the type in YAML's flow style.
+  fileprivate func sample(depth: Int) -> String {
+    switch self {
+    case .bool: "true"
+    case .int: "1"
+    case .double: "1.5"
+    case .string: "text"
+    case .date: "2026-11-20"
+    case .bytes: "dGV4dA=="
+    case .timestamp: "2026-11-20T09:30:00Z"
+    case .duration: "1h"
+    case .dyn: "{}"
+    case .choice(let options): options.first.map { $0.isPlainKey ? $0 : JSON.quoted($0) } ?? "text"
+    case .list(let element): depth < 4 ? "[\(element.sample(depth: depth + 1))]" : "[]"
+    case .map: "{}"
+    case .object(let schema):
+      depth < 4
+        ? "{\(schema.fields.filter(\.isRequired).map { " \($0.name.isPlainKey ? $0.name : JSON.quoted($0.name)): \($0.type.sample(depth: depth + 1))" }.joined(separator: ",")) }"
+        : "{}"
+    case .optional(let wrapped): wrapped.sample(depth: depth)
+    case .secret: "${{ secrets.TOKEN }}"
+    }
+  }
+}
+
+extension String {
+  /// Whether YAML takes the text as a string without quotes.
+  fileprivate var isPlainKey: Bool {
+    guard let first = utf8.first, first | 0x20 >= 0x61, first | 0x20 <= 0x7A else { return false }
+    let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
+    return !words.contains(lowercased())
+      && utf8.allSatisfy {
+        ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == ASCII.underscore
+      }
+  }
+}

@@ -1,0 +1,68 @@
+// What a service that is described by data answers, made to fit its description.
+//
+// A description that others wrote is seldom whole, and services gain fields and words without notice. So a field that
+// isn't declared is left out, a word that isn't among those of a choice is taken as it is, null is an absent field, and
+// a number is taken for the other kind where nothing is lost. What remains is an error that names the place: an
+// expression was checked against a type that the value doesn't have.
+
+package import ActionKit
+package import Basics
+
+extension FieldType {
+  /// A value from outside as one of this type.
+  ///
+  /// - Parameter path: What messages call the value.
+  package func taking(_ value: Value, as path: String) throws(ValueError) -> Value {
+    switch (self, value.content) {
+    case (.dyn, _): return value
+    case (.optional(let wrapped), _): return value.isNull ? value : try wrapped.taking(value, as: path)
+    case (.secret(let wrapped), _): return try wrapped.taking(value, as: path)
+    case (.choice, .string): return value
+    case (.int, .double(let number)):
+      if let whole = Int(exactly: number) { return .int(whole) }
+    case (.list(let element), .list(let items)):
+      var taken: [Value] = []
+      taken.reserveCapacity(items.count)
+      for (index, item) in items.enumerated() { taken.append(try element.taking(item, as: "\(path)[\(index)]")) }
+      return .list(taken)
+    case (.map(let element), .map(let map)):
+      var taken = ValueMap()
+      for member in map.members {
+        taken[member.key] = try element.taking(member.value, as: "\(path).\(member.name ?? member.key.written)")
+      }
+      return .map(taken)
+    case (.object(let schema), .map): return try schema.taking(value, as: path)
+    default:
+      let restored = restored(value)
+      if holds(restored) { return restored }
+    }
+    // Of a long or secret text not more than its kind is said.
+    let isShort = value.string.map { $0.utf8.count <= 60 } ?? false
+    let found = if isShort, case .string = self { value.kindName } else { isShort ? value.written : value.kindName }
+    throw ValueError("'\(path)' must be \(wanted), but found \(found)", at: value.place)
+  }
+}
+
+extension ObjectSchema {
+  /// A value from outside as one of this set: fields that aren't declared are left out.
+  package func taking(_ value: Value, as path: String) throws(ValueError) -> Value {
+    guard let map = value.map else {
+      throw ValueError("'\(path)' must be a map of fields, but found \(value.kindName)", at: value.place)
+    }
+    var taken = ValueMap()
+    for field in fields {
+      let name = path.isEmpty ? field.name : "\(path).\(field.name)"
+      if let member = map[field.name], !member.isNull || field.type.isDynamic {
+        taken[field.name] = try field.type.taking(member, as: name)
+      } else if !field.isOptional {
+        throw ValueError("'\(name)' is missing (\(field.type.name))", at: value.place)
+      }
+    }
+    return .map(taken)
+  }
+}
+
+extension FieldType {
+  /// Whether it is anything, null included.
+  fileprivate var isDynamic: Bool { if case .dyn = self { true } else { false } }
+}

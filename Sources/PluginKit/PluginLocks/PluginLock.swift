@@ -1,0 +1,270 @@
+// The lock of a plugin: `plugins/NAME.lock.json` beside errand.yaml.
+//
+// It holds all that is known of a plugin that isn't part of the program: where its actions come from, and of each its
+// name, what it takes and gives, its effect, and how it is called. Recipes are checked against it without asking the
+// service, and what runs is what was checked. `errand plugin add` and `update` write it; it belongs in version control
+// beside the recipes.
+//
+//     {
+//       "actions": {
+//         "getDag": {
+//           "call": …,                        as its kind writes it
+//           "effect": "read",                 as `Effect.written` has it
+//           "effectFrom": "method",           who says so: method, document, hint, program, person, default
+//           "input": {"dag_id": {"type": "string"}},
+//           "output": {"body": {"type": {"named": "Dag"}}, "status": {"type": "int"}},
+//           "summary": "Gets a DAG.",
+//           …                                 baseline, key, timeout, where there are such
+//         }
+//       },
+//       "connection": …,                      what every call needs, as its kind writes it
+//       "digest": "sha256:…",                 of this file without the digest, written by `JSON.Style.sorted`
+//       "errandPluginLock": 1,
+//       "kind": "openapi",
+//       "name": "airflow",
+//       "source": …,                          what `update` reads again, as its kind writes it
+//       "summary": "Runs Apache Airflow's workflows.",
+//       "types": {"Dag": {"fields": {…}}}
+//     }
+//
+// The file is JSON with sorted keys, two blanks a level, and a newline at its end, so that equal locks are equal files.
+
+package import ActionKit
+package import Basics
+import Synchronization
+
+/// A plugin's lock, as it was read or is to be written.
+package final class PluginLock: Sendable {
+  /// The file's whole content.
+  package let document: Value
+  /// What messages call the file.
+  package let file: String
+  /// The types that have names, read when they are first asked for.
+  private let decoder: Mutex<LockDecoder>
+
+  /// The version of the form.
+  package static let version = 1
+  /// The largest file that is read.
+  package static let mostBytes = 32 << 20
+
+  /// Takes what is in a file; nothing but its outline is checked yet.
+  package init(reading bytes: [UInt8], of file: String) throws(PluginLockError) {
+    do throws(JSONError) {
+      document = try JSON.parse(bytes)
+    } catch {
+      throw PluginLockError("\(file) isn't valid JSON: \(error.description)")
+    }
+    self.file = file
+    decoder = Mutex(LockDecoder(types: document["types"]?.map ?? ValueMap()))
+    guard let version = document["errandPluginLock"]?.int else {
+      throw PluginLockError("\(file) isn't a plugin's lock; 'errand plugin add' writes one")
+    }
+    guard version == PluginLock.version else {
+      throw PluginLockError(
+        "\(file) has version \(version), and this program reads version \(PluginLock.version); "
+          + "use a newer errand, or run 'errand plugin update'")
+    }
+    guard !name.isEmpty, !kind.isEmpty, document["actions"]?.map != nil else {
+      throw PluginLockError("\(file) has no 'name', 'kind' or 'actions'; run 'errand plugin update'")
+    }
+  }
+
+  /// Creates a lock.
+  package convenience init(
+    name: String, kind: String, summary: String, source: ValueMap, connection: ValueMap, types: ValueMap,
+    actions: [(name: String, entry: ValueMap)], file: String
+  ) throws(PluginLockError) {
+    var map = ValueMap()
+    for (name, entry) in actions { map[name] = .map(entry) }
+    let document = Value.object([
+      "errandPluginLock": .int(PluginLock.version), "name": .string(name), "kind": .string(kind),
+      "summary": .string(summary), "source": .map(source), "connection": .map(connection), "types": .map(types),
+      "actions": .map(map),
+    ])
+    // What is written is what is read again, so that nothing is used that a file couldn't hold.
+    let bytes: [UInt8]
+    do throws(JSONError) { bytes = try JSON.write(document) } catch {
+      throw PluginLockError("\(file) can't be written: \(error.message)")
+    }
+    try self.init(reading: bytes, of: file)
+  }
+
+  package var name: String { document["name"]?.string ?? "" }
+  package var kind: String { document["kind"]?.string ?? "" }
+  package var summary: String { document["summary"]?.string ?? "" }
+  /// What `errand plugin update` reads again.
+  package var source: Value { document["source"] ?? .map(ValueMap()) }
+  /// What every call needs.
+  package var connection: Value { document["connection"] ?? .map(ValueMap()) }
+  /// The names of the actions, sorted.
+  package var actionNames: [String] {
+    (document["actions"]?.map?.members ?? []).compactMap(\.name).sorted { $0.precedesByScalars($1) }
+  }
+
+  /// The action of that name, read; nil if there is none.
+  package func action(_ name: String) throws(PluginLockError) -> LockedAction? {
+    guard let entry = document["actions"]?[name] else { return nil }
+    do throws(ValueError) {
+      return try decoder.withLock { decoder throws(ValueError) in
+        try LockedAction(name: name, entry: entry, decoder: &decoder)
+      }
+    } catch {
+      throw PluginLockError("\(file): the action '\(name)' can't be read: \(error); run 'errand plugin update'")
+    }
+  }
+
+  /// The digest that the file should have; nil without libcrypto.
+  package var digest: String? {
+    var map = document.map ?? ValueMap()
+    map["digest"] = nil
+    do throws(JSONError) {
+      return SHA256.digest(of: try JSON.write(.map(map), .sorted)).map { "sha256:\($0)" }
+    } catch {
+      return nil
+    }
+  }
+
+  /// Refuses a file that was changed by hand.
+  package func verify() throws(PluginLockError) {
+    guard let digest else {
+      throw PluginLockError("libcrypto.so.3 can't be loaded; install the Debian package libssl3")
+    }
+    guard document["digest"]?.string == digest else {
+      throw PluginLockError(
+        "\(file) was changed since errand wrote it, and isn't used; restore it, or run 'errand plugin update \(name)'")
+    }
+  }
+
+  /// The file's bytes.
+  package func written() throws(PluginLockError) -> [UInt8] {
+    guard let digest else {
+      throw PluginLockError("libcrypto.so.3 can't be loaded; install the Debian package libssl3")
+    }
+    var map = document.map ?? ValueMap()
+    map["digest"] = .string(digest)
+    do throws(JSONError) { return try JSON.write(.map(map), .prettySorted) + [ASCII.newline] } catch {
+      throw PluginLockError("\(file) can't be written: \(error.message)")
+    }
+  }
+}
+
+/// One action of a lock.
+package struct LockedAction: Sendable {
+  package var name: String
+  package var summary: String
+  package var effect: Effect
+  /// Who says so.
+  package var effectSource: EffectSource
+  package var input: ObjectSchema
+  package var output: ObjectSchema
+  /// What is recorded before a write that can be looked up.
+  package var baseline: ObjectSchema?
+  /// Whether the service does nothing twice for the same idempotency key.
+  package var acceptsKey: Bool
+  /// How long all attempts together may take, if not as long as usual.
+  package var timeout: TimeSpan?
+  /// How it is called, as the lock's kind writes it.
+  package var call: Value
+
+  /// Who says what effect an action has.
+  package enum EffectSource: String, Sendable {
+    /// The HTTP method.
+    case method
+    /// The OpenAPI document, by `x-errand-effect`.
+    case document
+    /// The tool's hints, which were to be trusted.
+    case hint
+    /// The program that has the tool, by `errand/effect`.
+    case program
+    /// The person who added the plugin.
+    case person
+    /// Nothing does, so that it is the worst.
+    case standard = "default"
+  }
+
+  package init(
+    name: String, summary: String, effect: Effect, from effectSource: EffectSource, input: ObjectSchema,
+    output: ObjectSchema, baseline: ObjectSchema? = nil, acceptsKey: Bool = false, timeout: TimeSpan? = nil, call: Value
+  ) {
+    self.name = name
+    self.summary = summary
+    self.effect = effect
+    self.effectSource = effectSource
+    self.input = input
+    self.output = output
+    self.baseline = baseline
+    self.acceptsKey = acceptsKey
+    self.timeout = timeout
+    self.call = call
+  }
+
+  init(name: String, entry: Value, decoder: inout LockDecoder) throws(ValueError) {
+    guard let word = entry["effect"]?.string, let effect = Effect(written: word) else {
+      throw ValueError("its effect can't be \(entry["effect"]?.written ?? "missing")", at: entry.place)
+    }
+    self.init(
+      name: name, summary: entry["summary"]?.string ?? "", effect: effect,
+      from: entry["effectFrom"]?.string.flatMap(EffectSource.init) ?? .standard,
+      input: try decoder.fields(entry["input"]), output: try decoder.fields(entry["output"]),
+      baseline: try entry["baseline"].map { value throws(ValueError) in try decoder.fields(value) },
+      acceptsKey: entry["key"]?.bool ?? false, timeout: entry["timeout"]?.string.flatMap { TimeSpan($0) },
+      call: entry["call"] ?? .map(ValueMap()))
+  }
+
+  /// The action as a lock has it.
+  package func entry(_ encoder: inout LockEncoder) -> ValueMap {
+    var map = ValueMap()
+    if !summary.isEmpty { map["summary"] = .string(summary) }
+    map["effect"] = .string(effect.written)
+    map["effectFrom"] = .string(effectSource.rawValue)
+    map["input"] = encoder.fields(input)
+    map["output"] = encoder.fields(output)
+    if let baseline { map["baseline"] = encoder.fields(baseline) }
+    if acceptsKey { map["key"] = .bool(true) }
+    if let timeout { map["timeout"] = .string(timeout.description) }
+    map["call"] = call
+    return map
+  }
+}
+
+extension Effect {
+  /// The effect as locks, `x-errand-effect` and `--effect` write it: `idempotentWrite:1d`, `consume:2`.
+  package var written: String {
+    switch self {
+    case .pure, .read, .write, .consume(...0), .idempotentWrite(.forever): name
+    case .consume(let repeats): "consume:\(repeats)"
+    case .idempotentWrite(.span(let span)): "idempotentWrite:\(span.spelled)"
+    case .idempotentWrite(.sameDay(let zone)): "idempotentWrite:sameDay:\(zone)"
+    }
+  }
+
+  /// Reads an effect as `written` has it.
+  package init?(written text: String) {
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    switch (parts[0], parts.count > 1 ? parts[1] : nil) {
+    case ("pure", nil): self = .pure
+    case ("read", nil): self = .read
+    case ("write", nil): self = .write
+    case ("consume", nil): self = .consume(repeats: 0)
+    case ("consume", let count?):
+      guard let repeats = Int(count), (0...1000).contains(repeats) else { return nil }
+      self = .consume(repeats: repeats)
+    case ("idempotentWrite", nil): self = .idempotentWrite(within: .forever)
+    case ("idempotentWrite", let window?):
+      if window.hasPrefix("sameDay:") {
+        self = .idempotentWrite(within: .sameDay(zone: String(window.dropFirst("sameDay:".count))))
+      } else {
+        guard let span = TimeSpan(window), span > .zero else { return nil }
+        self = .idempotentWrite(within: .span(span))
+      }
+    default: return nil
+    }
+  }
+}
+
+/// Why a lock can't be read, used or written: a sentence without full stop that names the file and the fix.
+package struct PluginLockError: Error, Sendable, CustomStringConvertible {
+  package let message: String
+  package init(_ message: String) { self.message = message }
+  package var description: String { message }
+}
