@@ -195,7 +195,7 @@ let package = Package(
           of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Expressions", "PluginList", "Recipes", "RunState",
           "RunTestKit", "StorePlugin"),
         .tests(of: "Scheduler", "ActionKit", "Basics", "Calendars", "Recipes", "RunState"),
-        .tests(of: "SecretSources", "Basics", "ProcessTestKit", "Recipes"),
+        .tests(of: "SecretSources", "ActionTestKit", "Basics", "ProcessTestKit", "Recipes"),
         .tests(
           of: "SharedState", "Basics", "PostgresClient", "PostgresTestKit", "RunState", "RunTestKit", "Recipes", "Runs",
           "Simulator"),

@@ -61,6 +61,9 @@ extension KeySet {
   static let secretCommand = KeySet([
     Key("run", .definition("command"), isRequired: true),
     Key("timeout", .duration(atLeast: .seconds(1)), "How long it may take; 30s if left out."),
+    Key(
+      "renew", .duration(atLeast: .seconds(10)),
+      "How old the secret may become before the program runs again, such as 50m for a token of an hour."),
   ])
 
   /// How many runs `keepRuns` may keep.

@@ -691,7 +691,7 @@ package struct KeyExample: Sendable {
     KeyExample(
       "`errand.yaml`",
       "secrets secrets.environment secrets.files secrets.age secrets.age.files secrets.age.identity secrets.commands "
-        + "secrets.commands.NAME.run secrets.commands.NAME.timeout",
+        + "secrets.commands.NAME.run secrets.commands.NAME.timeout secrets.commands.NAME.renew",
       """
       secrets:
         environment: false
@@ -699,7 +699,7 @@ package struct KeyExample: Sendable {
         age: { files: [secrets.age], identity: key.txt }
         commands:
           SHOP_TOKEN: [pass, show, shop]
-          SLOW_TOKEN: { run: [vault-read, shop], timeout: 1m }
+          SLOW_TOKEN: { run: [vault-read, shop], timeout: 1m, renew: 50m }
       """),
     KeyExample(
       "`errand.yaml`",

@@ -8,10 +8,13 @@ package struct SecretSettings: Sendable, Equatable {
     /// The program's name, and what follows it; no shell reads them.
     package var words: [String]
     package var timeout: TimeSpan
+    /// How old what it printed may become; nil for as old as the program.
+    package var renew: TimeSpan?
 
-    package init(_ words: [String], timeout: TimeSpan = .seconds(30)) {
+    package init(_ words: [String], timeout: TimeSpan = .seconds(30), renew: TimeSpan? = nil) {
       self.words = words
       self.timeout = timeout
+      self.renew = renew
     }
   }
 
@@ -53,11 +56,12 @@ struct SecretSettingsReader {
     }
   }
 
-  /// Reads a list of words, or `{run, timeout}`.
+  /// Reads a list of words, or `{run, timeout, renew}`.
   private func read(command member: ValueMap.Member, into settings: inout SecretSettings) {
     guard let name = findings.text(member.key, of: "the name of a secret") else { return }
     var words = member.value
     var timeout: TimeSpan?
+    var renew: TimeSpan?
     if member.value.map != nil {
       guard
         let fields = Fields(member.value, of: "the command of '\(name)'", .secretCommand, findings),
@@ -65,6 +69,7 @@ struct SecretSettingsReader {
       else { return }
       words = run
       timeout = fields.duration("timeout")
+      renew = fields.duration("renew")
     }
     guard let list = words.list, !list.isEmpty else {
       // As a text it would have to be taken apart, as only a shell does.
@@ -79,6 +84,7 @@ struct SecretSettingsReader {
       findings.error("the command of '\(name)' has no program", at: list[0])
       return
     }
-    settings.commands[name] = SecretSettings.Command(texts, timeout: timeout ?? .seconds(30))
+    settings.commands[name] = SecretSettings.Command(
+      texts, timeout: timeout ?? .seconds(30), renew: renew)
   }
 }

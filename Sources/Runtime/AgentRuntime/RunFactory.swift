@@ -84,8 +84,8 @@ package struct RunFactory: Sendable {
       let services = try workspace.services(
         for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
         limiters: limiters,
-        interceptor: sandboxes?.interceptor ?? interceptor, calls: calls, recorder: recorder, from: record.origin.folder
-      )
+        interceptor: sandboxes?.interceptor ?? interceptor, calls: calls, recorder: recorder,
+        renewing: isApart ? nil : self.secrets, from: record.origin.folder)
       recorder?.note(folder: folder ?? workspace.root)
       recorder?.hide(store.secrets)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)

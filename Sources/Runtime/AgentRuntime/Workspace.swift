@@ -162,6 +162,7 @@ package struct Workspace: Sendable {
   ///
   /// - Parameters:
   ///   - others: Secrets besides those of the recipe and the connections, which are masked too.
+  ///   - sources: Where the secrets of connections that grow old are read again; nil to keep them.
   ///   - folder: The folder that the path of the recipe starts from; the working folder if nil.
   package func services(
     for recipe: Recipe, secrets: Secrets, hiding others: [(name: String, text: String)] = [],
@@ -169,7 +170,7 @@ package struct Workspace: Sendable {
     time: any TimeSource, pool: ServicePool, limiters: [String: ConnectionLimiter] = [:],
     interceptor: PluginContext.Interceptor? = nil,
     calls: (any CallInterceptor)? = nil,
-    recorder: Recorder? = nil, from folder: String? = nil
+    recorder: Recorder? = nil, renewing sources: SecretSources? = nil, from folder: String? = nil
   ) throws(RuntimeError) -> Services {
     var connections: [String: Services.Connection] = [:]
     var known = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
@@ -177,9 +178,11 @@ package struct Workspace: Sendable {
       let declared = configuration.connections.first { $0.name == name }
       guard let plugin = catalog.plugin(declared?.plugin ?? name) else { continue }
       var settings = ValueMap()
+      var renewal: Services.Renewal?
       if let standIn = standIns[name] {
         settings = standIn.map ?? settings
       } else if let declared {
+        renewal = self.renewal(of: declared, plugin, overrides: overrides, from: sources)
         var values = ValueMap()
         for secret in declared.secrets {
           values[secret.name] = secrets[secret.name].map { .string($0) }
@@ -194,12 +197,9 @@ package struct Workspace: Sendable {
         let hidden = plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: name))
         known = Workspace.adding(hidden, to: known)
       }
-      for (path, value) in overrides {
-        let parts = path.split(separator: ".").map(String.init)
-        if parts.count == 3, parts[0] == "connections", parts[1] == name { settings[parts[2]] = value }
-      }
+      Workspace.override(&settings, of: name, by: overrides)
       if declared != nil || !settings.isEmpty {
-        connections[name] = Services.Connection(plugin: plugin, settings: .map(settings))
+        connections[name] = Services.Connection(plugin: plugin, settings: .map(settings), renewal: renewal)
       }
       recorder?.note(
         name, settings: .map(plugin.configuration.withMadeUpSecrets(settings)),
@@ -214,6 +214,47 @@ package struct Workspace: Sendable {
       cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
       limiters: limiters, interceptor: interceptor, calls: recorder ?? calls,
       ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder))
+  }
+
+  /// Reads the settings of a connection again, if a secret in them grows old.
+  private func renewal(
+    of connection: Configuration.Connection, _ plugin: PluginDescriptor, overrides: [String: Value],
+    from sources: SecretSources?
+  ) -> Services.Renewal? {
+    let names = connection.secrets.map(\.name)
+    guard let sources, sources.growOld(names) else { return nil }
+    return { () async throws(ActionError) in
+      var values = ValueMap()
+      var known: [(name: String, text: String)] = []
+      do throws(SecretError) {
+        for name in names {
+          guard let text = try await sources.find(name)?.value else { continue }
+          values[name] = .string(text)
+          known.append((name, text))
+        }
+      } catch {
+        throw ActionError(.configuration, error.message, effect: ActionError.Effect.none)
+      }
+      var settings: ValueMap
+      do throws(LocatedEvaluationError) {
+        settings = try connection.settings.evaluate(in: [.map(values)]).map ?? ValueMap()
+      } catch {
+        throw ActionError(.configuration, Redactor(named: known).redact(error.message))
+      }
+      Workspace.override(&settings, of: connection.name, by: overrides)
+      let hidden = plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: connection.name))
+      return Services.Renewed(
+        settings: .map(settings), secrets: Workspace.adding(hidden, to: known),
+        due: await sources.due(of: names) ?? .zero)
+    }
+  }
+
+  /// Sets what `--set` says of a connection.
+  private static func override(_ settings: inout ValueMap, of name: String, by overrides: [String: Value]) {
+    for (path, value) in overrides {
+      let parts = path.split(separator: ".").map(String.init)
+      if parts.count == 3, parts[0] == "connections", parts[1] == name { settings[parts[2]] = value }
+    }
   }
 
   /// Asks plugins what their actions refuse on the connections here, or on any where no file configures them.

@@ -47,7 +47,8 @@ struct ActionRunner {
     /// The texts of the input that are made with secrets.
     var secrets: [String]
     /// Removes them, beside the secrets themselves.
-    var redactor: Redactor
+    var removal: StepRedactor
+    var redactor: Redactor { removal.current }
     var key: String
     var now: Timestamp
     var startedAt: Timestamp
@@ -335,7 +336,7 @@ struct ActionRunner {
 
   // MARK: One attempt
 
-  private func log(_ work: Work) -> AttemptLog { AttemptLog(run, name, work.redactor) }
+  private func log(_ work: Work) -> AttemptLog { AttemptLog(run, name, work.removal) }
 
   private func work(in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Work {
     let input = try run.evaluate(call.input, in: environment, step: name)
@@ -348,7 +349,7 @@ struct ActionRunner {
     }
     let secrets = call.input.secrets(in: input)
     return Work(
-      input: input, secrets: secrets, redactor: run.redactor.adding(secrets), key: key, now: environment.now,
+      input: input, secrets: secrets, removal: StepRedactor(run, secrets: secrets), key: key, now: environment.now,
       startedAt: known?.startedAt ?? run.time.now())
   }
 

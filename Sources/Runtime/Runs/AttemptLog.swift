@@ -18,8 +18,7 @@ final class AttemptLog: TransferFollower {
     var printer: StepPrinter?
   }
 
-  /// Removes secrets.
-  let redactor: Redactor
+  private let stepRedactor: StepRedactor
   private let run: RunContext
   private let step: StepPath
   private let content = Mutex(Content())
@@ -27,10 +26,10 @@ final class AttemptLog: TransferFollower {
   /// An attempt that makes thousands of requests keeps the first ones.
   private static let limit = 100
 
-  init(_ run: RunContext, _ step: StepPath, _ redactor: Redactor) {
+  init(_ run: RunContext, _ step: StepPath, _ redactor: StepRedactor) {
     self.run = run
     self.step = step
-    self.redactor = redactor
+    stepRedactor = redactor
   }
 
   /// Makes a part of an attempt, whose requests and transfers are told to its log.
@@ -46,6 +45,9 @@ final class AttemptLog: TransferFollower {
 
   /// The log of the attempt that the current task makes.
   static var current: AttemptLog? { Transfers.follower as? AttemptLog }
+
+  /// Removes secrets.
+  var redactor: Redactor { stepRedactor.current }
 
   /// The call's place in the limits of its connection, if it has any.
   var permit: CallPermit? {

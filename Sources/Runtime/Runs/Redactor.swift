@@ -36,6 +36,9 @@ package struct Redactor: Sendable {
   /// The text with each secret as `•••`; compared by bytes, because a combining character may follow a secret.
   package func redact(_ text: String) -> String { finder.redact(text) }
 
+  /// The text likewise; `isCut` says that it may end within a secret.
+  func redact(_ text: String, isCut: Bool) -> String { finder.redact(text, isCut: isCut) }
+
   /// Runs a closure whose error messages must hold no secret, however they are shortened.
   func hidingSecrets<Result>(_ body: () async -> Result) async -> Result {
     await OutsideText.redacted(by: { [finder] in finder.redact($0, isCut: $1) }, body)

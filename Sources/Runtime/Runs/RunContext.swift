@@ -3,6 +3,7 @@ import Basics
 import Expressions
 import Recipes
 import RunState
+import Synchronization
 
 /// What all steps of one run share.
 final class RunContext: Sendable {
@@ -16,7 +17,7 @@ final class RunContext: Sendable {
   let report: @Sendable (Progress) -> Void
   /// A number from 0 up to 1, for jitter.
   let chance: @Sendable () -> Double
-  let redactor: Redactor
+  private let redacting: Mutex<(redactor: Redactor, version: Int)>
   let waitRegistry: WaitRegistry
   /// Whether this program has walked the run before, so that its followers know what was done.
   let isWalkedAgain: Bool
@@ -30,13 +31,26 @@ final class RunContext: Sendable {
     self.recipe = recipe
     self.journal = journal
     self.services = services
-    self.redactor = redactor
+    redacting = Mutex((redactor, 0))
     self.waitRegistry = waitRegistry
     self.isWalkedAgain = isWalkedAgain
     self.time = time
     self.folder = folder
     self.report = report
     self.chance = chance
+  }
+
+  // MARK: Secrets
+
+  /// Masks the secrets that the run knows now.
+  var redactor: Redactor { redacting.withLock { $0.redactor } }
+
+  /// The redactor with a number that grows with each that replaces it.
+  fileprivate var versionedRedactor: (redactor: Redactor, version: Int) { redacting.withLock { $0 } }
+
+  /// Masks secrets from now on that weren't known when the run was taken up.
+  func learn(_ redactor: Redactor) {
+    redacting.withLock { $0 = (redactor, $0.version &+ 1) }
   }
 
   // MARK: Expressions
@@ -214,5 +228,29 @@ extension Step {
     if let retry { return retry.kinds?.contains(error.kind) ?? error.retryable ? retry.schedule : nil }
     guard let standard, standard.kinds.contains(error.kind), error.retryable else { return nil }
     return standard
+  }
+}
+
+/// Masks the secrets of a run and those of one step's input, those included that are read again meanwhile.
+final class StepRedactor: Sendable {
+  private let run: RunContext
+  private let secrets: [String]
+  /// Making one is slow where the input holds secrets.
+  private let made = Mutex<(redactor: Redactor, version: Int)?>(nil)
+
+  init(_ run: RunContext, secrets: [String]) {
+    self.run = run
+    self.secrets = secrets
+  }
+
+  var current: Redactor {
+    let (redactor, version) = run.versionedRedactor
+    if secrets.isEmpty { return redactor }
+    return made.withLock { made in
+      if let made, made.version == version { return made.redactor }
+      let adding = redactor.adding(secrets)
+      made = (adding, version)
+      return adding
+    }
   }
 }

@@ -204,10 +204,15 @@ package final class RunEngine: Sendable {
       recipe: recipe, journal: journal, services: services, redactor: Redactor(book),
       waitRegistry: waitRegistry, isWalkedAgain: isWalkedAgain, time: surroundings.time, folder: surroundings.folder,
       report: surroundings.report, chance: surroundings.chance)
+    // Before it is used for the first time, so that no record and no message shows it.
+    services.tellRenewed { [weak context] renewed in
+      book.learn(renewed)
+      context?.learn(Redactor(book))
+    }
     let runner = RecipeRunner(run: context, recipe: recipe, scope: own, prefix: "", depth: 0)
     let environment = environment(record, inputs)
     let task = Task(executorPreference: surroundings.walkers) { () -> Result<StoredValue, StepInterruption> in
-      await context.redactor.hidingSecrets {
+      await OutsideText.redacted(by: { context.redactor.redact($0, isCut: $1) }) {
         do throws(StepInterruption) {
           return .success(try await journal.stored(try await runner.outputs(in: environment)))
         } catch {

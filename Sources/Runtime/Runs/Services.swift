@@ -11,11 +11,42 @@ package actor Services {
     package var plugin: PluginDescriptor
     /// The settings with their secrets, as the plugin reads them.
     package var settings: Value
+    /// Reads the settings again when a secret in them is too old; nil if none grows old.
+    package var renewal: Renewal?
 
-    package init(plugin: PluginDescriptor, settings: Value) {
+    package init(plugin: PluginDescriptor, settings: Value, renewal: Renewal? = nil) {
       self.plugin = plugin
       self.settings = settings
+      self.renewal = renewal
     }
+  }
+
+  /// Reads the settings of a connection as they are now.
+  package typealias Renewal = @Sendable () async throws(ActionError) -> Renewed
+
+  /// Settings that hold for a while.
+  package struct Renewed: Sendable {
+    package var settings: Value
+    /// The secrets in them by name.
+    package var secrets: [(name: String, text: String)]
+    /// When they are to be read again, on the clock that tells lengths of time.
+    package var due: TimeSpan
+
+    package init(settings: Value, secrets: [(name: String, text: String)], due: TimeSpan) {
+      self.settings = settings
+      self.secrets = secrets
+      self.due = due
+    }
+  }
+
+  /// A service in use.
+  private struct Taken: Sendable {
+    var service: any Sendable
+    var key: ServicePool.Key
+    /// When its settings are too old.
+    var due: TimeSpan?
+
+    func isFresh(at now: TimeSpan) -> Bool { due.map { now < $0 } ?? true }
   }
 
   private let catalog: ActionCatalog
@@ -36,9 +67,11 @@ package actor Services {
   package nonisolated let redactor: Redactor
   private let pool: ServicePool
   private let limiters: [String: ConnectionLimiter]
-  private var taking: [String: Task<Result<any Sendable, ActionError>, Never>] = [:]
+  private var taking: [String: Task<Result<Taken, ActionError>, Never>] = [:]
   /// The services in use, for the steps after the first.
-  private let taken = Mutex<[String: any Sendable]>([:])
+  private let taken = Mutex<[String: Taken]>([:])
+  /// Told the secrets that were read again.
+  private let onRenewal = Mutex<(@Sendable ([(name: String, text: String)]) -> Void)?>(nil)
   private let keys = Mutex<[ServicePool.Key]>([])
 
   package init(
@@ -107,14 +140,23 @@ package actor Services {
 
   deinit { pool.release(keys.withLock { $0 }) }
 
+  /// Tells the secrets that were read again, before they are used.
+  nonisolated func tellRenewed(_ tell: @escaping @Sendable ([(name: String, text: String)]) -> Void) {
+    onRenewal.withLock { $0 = tell }
+  }
+
   /// The service of a connection; a plugin whose settings all have defaults needs none in `errand.yaml`.
   nonisolated func service(named name: String, of plugin: String) async throws(ActionError) -> any Sendable {
-    if let service = taken.withLock({ $0[name] }) { return service }
+    if let known = taken.withLock({ $0[name] }), known.isFresh(at: time.elapsed()) { return known.service }
     return try await connected(name, plugin)
   }
 
   private func connected(_ name: String, _ plugin: String) async throws(ActionError) -> any Sendable {
-    if let task = taking[name] { return try await task.value.get() }
+    while let task = taking[name] {
+      let found = try await task.value.get()
+      if found.isFresh(at: time.elapsed()) { return found.service }
+      if taking[name] == task { taking[name] = nil }
+    }
     guard let descriptor = connections[name]?.plugin ?? catalog.plugin(plugin) else {
       throw ActionError(.configuration, "no plugin is named '\(plugin)'")
     }
@@ -128,10 +170,6 @@ package actor Services {
           detail: faults.map(\.message).joined(separator: "; "))
       }
     }
-    guard let text = try? JSON.write(settings) else {
-      throw ActionError(.configuration, "the settings of connection '\(name)' cannot be written as JSON")
-    }
-    let key = ServicePool.Key(plugin: descriptor.name, settings: text, limited: limiters[name] == nil ? nil : name)
     var made = PluginContext(
       connection: name, time: time, cacheFolder: cacheFolder.map { "\($0)/\(descriptor.name)" }
     ) { AttemptLog.record($0) }
@@ -144,14 +182,28 @@ package actor Services {
     }
     let context = made
     // Not cancelled with the caller: other steps wait for the same connection. It ends when it is made.
-    let task = Task { [pool] () -> Result<any Sendable, ActionError> in
+    let limited = limiters[name] == nil ? nil : name
+    let renewal = connections[name]?.renewal
+    let task = Task { () -> Result<Taken, ActionError> in
       do throws(ActionError) {
-        return .success(
-          try await pool.borrow(key) {
-            do throws(ActionError) { return .success(try await descriptor.connect(settings, in: context)) } catch {
-              return .failure(error)
-            }
-          })
+        var current = settings
+        var due: TimeSpan?
+        if let renewal {
+          let renewed = try await renewal()
+          (current, due) = (renewed.settings, renewed.due)
+          onRenewal.withLock { $0 }?(renewed.secrets)
+        }
+        guard let text = try? JSON.write(current) else {
+          throw ActionError(.configuration, "the settings of connection '\(name)' cannot be written as JSON")
+        }
+        let key = ServicePool.Key(plugin: descriptor.identity, settings: text, limited: limited)
+        let used = current
+        let service = try await pool.borrow(key) {
+          do throws(ActionError) { return .success(try await descriptor.connect(used, in: context)) } catch {
+            return .failure(error)
+          }
+        }
+        return .success(Taken(service: service, key: key, due: due))
       } catch {
         return .failure(error)
       }
@@ -159,10 +211,10 @@ package actor Services {
     taking[name] = task
     let result = await task.value
     switch result {
-    case .success(let service):
-      taken.withLock { $0[name] = service }
-      keys.withLock { $0.append(key) }
-      return service
+    case .success(let found):
+      taken.withLock { $0[name] = found }
+      keys.withLock { $0.append(found.key) }
+      return found.service
     case .failure(let error):
       // The next step that needs it tries again.
       taking[name] = nil

@@ -5,13 +5,14 @@
 // file of that name in $CREDENTIALS_DIRECTORY), and the environment.
 //
 // Nothing is read before a run needs it, so that a command that only reads asks no password manager; what was read is
-// kept for the life of the process, or until `errand serve` reads its configuration again. If a source ought to have
+// kept for the life of the process, or until `errand serve` reads its configuration again; what a command printed that has
+// `renew`, no longer than that. If a source ought to have
 // the secret and fails, that is a fault: no other source silently replaces it. A fault isn't kept, because a password
 // manager that is locked now may be open next time.
 //
 // A single line end at the end of a command's output or of a credential comes from the editor or `echo`, and isn't part
 // of the secret.
-import Basics
+package import Basics
 import Glibc
 package import Recipes
 
@@ -52,7 +53,8 @@ package actor SecretSources {
   private var files: [String: [String: String]] = [:]
   /// Readings under way or finished; they aren't cancelled, and have a time limit.
   private var ageFiles: [String: Task<Result<[String: String], SecretError>, Never>] = [:]
-  private var printed: [String: Task<Result<String, SecretError>, Never>] = [:]
+  private var printed: [String: (task: Task<Result<String, SecretError>, Never>, at: TimeSpan)] = [:]
+  private let time: any TimeSource
 
   private static let ageTimeout = TimeSpan.seconds(30)
   private static let largestPrinted = 64 << 10
@@ -60,7 +62,11 @@ package actor SecretSources {
   /// - Parameters:
   ///   - folder: The folder that relative paths start from, and in which commands run.
   ///   - environment: The variables of this process.
-  package init(_ settings: SecretSettings, folder: String, environment: [String: String]) {
+  ///   - time: Tells how old secrets are.
+  package init(
+    _ settings: SecretSettings, folder: String, environment: [String: String], time: any TimeSource = SystemTime()
+  ) {
+    self.time = time
     self.settings = settings
     self.folder = folder
     self.environment = environment
@@ -69,6 +75,7 @@ package actor SecretSources {
 
   /// Secrets that are known already.
   package init(_ values: [String: String]) {
+    time = SystemTime()
     settings = SecretSettings()
     folder = "/"
     environment = [:]
@@ -83,7 +90,7 @@ package actor SecretSources {
     if let command = settings.commands[name] {
       let program = program(command.words, command.timeout)
       return Found(
-        origin: .command(program.line), value: runsCommands ? try await output(of: program, for: name) : nil)
+        origin: .command(program.line), value: runsCommands ? try await output(of: program, for: name, renew: command.renew) : nil)
     }
     for path in settings.files {
       if let value = try members(of: path)[name] { return Found(origin: .file(path), value: value) }
@@ -234,8 +241,24 @@ package actor SecretSources {
 
   // MARK: Commands
 
-  private func output(of program: SecretProgram, for name: String) async throws(SecretError) -> String {
-    if let task = printed[name] { return try await task.value.get() }
+  /// Whether one of some secrets grows old.
+  package nonisolated func growOld(_ names: [String]) -> Bool { names.contains { settings.commands[$0]?.renew != nil } }
+
+  /// When the first of some secrets is too old, on the clock that tells lengths of time; nil if none was read that grows
+  /// old.
+  package func due(of names: [String]) -> TimeSpan? {
+    names.compactMap { name in
+      guard let renew = settings.commands[name]?.renew, let read = printed[name] else { return nil }
+      return read.at + renew
+    }.min()
+  }
+
+  private func output(
+    of program: SecretProgram, for name: String, renew: TimeSpan?
+  ) async throws(SecretError) -> String {
+    if let known = printed[name], renew.map({ time.elapsed() - known.at < $0 }) ?? true {
+      return try await known.task.value.get()
+    }
     let task = Task { () -> Result<String, SecretError> in
       do throws(SecretError) {
         let bytes = try await program.output(for: SecretSources.what(name), largest: SecretSources.largestPrinted)
@@ -245,9 +268,9 @@ package actor SecretSources {
         return .failure(error)
       }
     }
-    printed[name] = task
+    printed[name] = (task, time.elapsed())
     let result = await task.value
-    if case .failure = result { printed[name] = nil }
+    if case .failure = result, printed[name]?.task == task { printed[name] = nil }
     return try result.get()
   }
 

@@ -64,4 +64,44 @@ import Testing
     }
     #expect(try await ServicePoolTests.take(pool, 1, Counter()) == 1)
   }
+
+  @Test func `a connection whose secret is too old gets a service of its new one, which the run hides from then on`()
+    async throws
+  {
+    let time = TestTime()
+    let read = Counter()
+    let told = Mutex<[String]>([])
+    let renewal: Services.Renewal = { () async throws(ActionError) in
+      let token = "token \(read.next())"
+      return Services.Renewed(
+        settings: .object(["mark": .string(token)]), secrets: [("TOKEN", token)], due: time.elapsed() + .seconds(50))
+    }
+    let connection = Services.Connection(
+      plugin: PluginDescriptor(MarkPlugin.self), settings: .object(["mark": .string("none")]), renewal: renewal)
+    let services = Services(
+      catalog: ActionCatalog([MarkPlugin.self]), connections: ["mark": connection], redactor: Redactor([]), time: time)
+    services.tellRenewed { secrets in told.withLock { $0 += secrets.map(\.text) } }
+    func mark() async throws -> String? { try await services.service(named: "mark", of: "mark") as? String }
+    #expect(try await mark() == "token 1")
+    time.advance(by: .seconds(49))
+    #expect(try await mark() == "token 1")
+    time.advance(by: .seconds(1))
+    async let first = mark()
+    async let second = mark()
+    #expect(try await [first, second] == ["token 2", "token 2"])
+    #expect(told.withLock { $0 } == ["token 1", "token 2"])
+  }
+}
+
+/// A plugin whose service is a setting of its connection.
+private enum MarkPlugin: Plugin {
+  static let name = "mark"
+  static let summary = "Tells how it was connected."
+  static let actions: [any Action<String>.Type] = []
+
+  struct Configuration: FieldSet {
+    @Field("What the service is.") var mark: String
+  }
+
+  static func connect(_ configuration: Configuration, in context: PluginContext) -> String { configuration.mark }
 }

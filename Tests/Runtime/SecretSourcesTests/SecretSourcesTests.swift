@@ -1,6 +1,7 @@
-import ProcessTestKit
+import ActionTestKit
 import Basics
 import Foundation
+import ProcessTestKit
 import Recipes
 import Testing
 
@@ -68,6 +69,30 @@ private struct Sources {
     sources.settings.environment = false
     #expect(await sources.find("E") == "nowhere")
     #expect(await sources.sources.names() == ["A", "B", "C", "D", "G"])
+  }
+
+  @Test func `what a command printed is read again when it is too old`() async throws {
+    var sources = try Sources()
+    defer { sources.remove() }
+    let script = "echo x >> calls; wc -l < calls"
+    sources.settings.commands = [
+      "OLD": SecretSettings.Command(["sh", "-c", script]),
+      "TOKEN": SecretSettings.Command(["sh", "-c", script.replacing("calls", with: "tokens")], renew: .seconds(3000)),
+    ]
+    let time = TestTime()
+    let found = SecretSources(
+      sources.settings, folder: sources.folder, environment: sources.environment, time: time)
+    func read(_ name: String) async throws -> String { try await found.find(name)?.value ?? "nothing" }
+    #expect(found.growOld(["OLD"]) == false)
+    #expect(found.growOld(["OLD", "TOKEN"]))
+    #expect(await found.due(of: ["TOKEN"]) == nil)
+    #expect(try await [read("OLD"), read("TOKEN")] == ["1", "1"])
+    #expect(await found.due(of: ["OLD", "TOKEN"]) == time.elapsed() + .seconds(3000))
+    time.advance(by: .seconds(2999))
+    #expect(try await [read("OLD"), read("TOKEN")] == ["1", "1"])
+    time.advance(by: .seconds(1))
+    #expect(try await [read("OLD"), read("TOKEN")] == ["1", "2"])
+    #expect(await found.due(of: ["TOKEN"]) == time.elapsed() + .seconds(3000))
   }
 
   @Test func `a failing source is reported, and no other replaces it`() async throws {
