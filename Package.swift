@@ -135,7 +135,12 @@ let package = Package(
       "LockedPlugins",
       [
         .target(name: "MCPPlugins"),
-        .target(name: "OpenAPIPlugins"),
+        .target(
+          name: "OpenAPIPlugins",
+          dependencies: ["ActionKit", "Basics", "HTTPClient", "HTTPPlugin", "LocalFiles", "PluginLocks", "YAMLReader"]),
+        .tests(
+          of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPServer",
+          "PluginLocks", "ProcessTestKit", "YAMLReader"),
       ]),
     // What recipes and their expressions mean.
     floor(
@@ -238,7 +243,7 @@ let package = Package(
         .target(name: "LanguageServer", dependencies: ["Basics", "RecipeEditing", "Threads"]),
         .target(
           name: "PluginList",
-          dependencies: ["ActionKit", "PluginLocks"] + plugins.map(\.dependency)),
+          dependencies: ["ActionKit", "OpenAPIPlugins", "PluginLocks"] + plugins.map(\.dependency)),
         .executableTarget(
           name: "errand",
           dependencies: [
