@@ -135,7 +135,9 @@ let package = Package(
     floor(
       "LockedPlugins",
       [
-        .target(name: "MCPPlugins"),
+        .target(
+          name: "MCPPlugins",
+          dependencies: ["ActionKit", "Basics", "PluginLocks"]),
         .target(name: "OpenAPIPlugins"),
       ]),
     // What recipes and their expressions mean.
