@@ -90,7 +90,8 @@ package actor SecretSources {
     if let command = settings.commands[name] {
       let program = program(command.words, command.timeout)
       return Found(
-        origin: .command(program.line), value: runsCommands ? try await output(of: program, for: name, renew: command.renew) : nil)
+        origin: .command(program.line),
+        value: runsCommands ? try await output(of: program, for: name, renew: command.renew) : nil)
     }
     for path in settings.files {
       if let value = try members(of: path)[name] { return Found(origin: .file(path), value: value) }

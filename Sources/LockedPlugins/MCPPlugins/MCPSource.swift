@@ -1,0 +1,67 @@
+package import ActionKit
+package import Basics
+package import PluginLocks
+
+/// Where the tools of a plugin come from, and what the person who added it said of them: what a lock has as `source`.
+package struct MCPSource: Sendable {
+  /// How the server is reached.
+  package enum Server: Sendable, Hashable {
+    /// A program and its arguments, which speaks on its standard streams; a path with a slash counts from the folder of
+    /// errand.yaml.
+    case command([String])
+    /// An address of the transport Streamable HTTP.
+    case url(String)
+  }
+
+  package var server: Server
+  /// Whether `readOnlyHint` and `idempotentHint` count.
+  package var trustsHints: Bool
+  /// Effects of tools, by the tools' names, which count before what the server says.
+  package var effects: [String: Effect]
+
+  package init(_ server: Server, trustsHints: Bool = false, effects: [String: Effect] = [:]) {
+    self.server = server
+    self.trustsHints = trustsHints
+    self.effects = effects
+  }
+
+  /// Reads the `source` of a lock, for `errand plugin update`.
+  package init(of lock: PluginLock) throws(PluginLockError) {
+    let source = lock.source
+    func fault(_ what: String) -> PluginLockError { PluginLockError("\(lock.file): its source has \(what)") }
+    if let url = source["url"]?.string {
+      server = .url(url)
+    } else if let command = source["command"]?.string {
+      server = .command([command] + (source["arguments"]?.list ?? []).compactMap(\.string))
+    } else {
+      throw fault("neither 'command' nor 'url'")
+    }
+    trustsHints = source["trustHints"]?.bool ?? false
+    effects = [:]
+    for member in source["effects"]?.map?.members ?? [] {
+      guard let tool = member.name, let effect = member.value.string.flatMap(Effect.init(written:)) else {
+        throw fault("the effect \(member.value.written), which doesn't exist")
+      }
+      effects[tool] = effect
+    }
+  }
+
+  package var value: ValueMap {
+    var map = ValueMap()
+    switch server {
+    case .url(let url): map["url"] = .string(url)
+    case .command(let words):
+      map["command"] = .string(words.first ?? "")
+      map["arguments"] = .list(words.dropFirst().map(Value.string))
+    }
+    if trustsHints { map["trustHints"] = .bool(true) }
+    if !effects.isEmpty {
+      var written = ValueMap()
+      for (tool, effect) in effects.sorted(by: { $0.key.precedesByScalars($1.key) }) {
+        written[tool] = .string(effect.written)
+      }
+      map["effects"] = .map(written)
+    }
+    return map
+  }
+}
