@@ -246,9 +246,9 @@ let package = Package(
           name: "errand",
           dependencies: [
             "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars",
-            "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "LanguageServer", "PluginList",
-            "PluginLocks",
-            "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
+            "ChildProcesses", "CommandLineParser", "Expressions", "HTTPClient", "HTTPServer", "LanguageServer",
+            "MCPPlugins", "OpenAPIPlugins", "PluginList", "PluginLocks", "RecipeEditing", "RecipeTesting", "Recipes",
+            "Recordings", "RunState", "Runs", "SecretSources",
             "SharedState", "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(

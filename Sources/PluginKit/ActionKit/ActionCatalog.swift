@@ -38,6 +38,11 @@ public final class ActionCatalog: Sendable {
     ActionCatalog(compiled, finding: finding, found: finding?(folder))
   }
 
+  /// The catalog with these plugins of a project's folder.
+  package func with(_ found: any PluginFinder) -> ActionCatalog {
+    ActionCatalog(compiled, finding: finding, found: found)
+  }
+
   /// The plugins: those that are compiled in, in the order of the program's list, and then those of the folder.
   public var plugins: [PluginDescriptor] {
     compiled

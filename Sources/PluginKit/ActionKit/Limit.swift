@@ -152,7 +152,7 @@ extension Limit {
   }
 
   /// The limit as it follows "must" in messages and on pages.
-  func words(for type: FieldType) -> String {
+  package func words(for type: FieldType) -> String {
     switch self {
     case .atLeast(let bound): "be at least \(bound.written)"
     case .atMost(let bound): "be at most \(bound.written)"

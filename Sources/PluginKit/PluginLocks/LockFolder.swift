@@ -13,22 +13,28 @@ package final class LockFolder: PluginFinder {
   private let kinds: [any LockKind.Type]
   private let known = Mutex<[String: Known]>([:])
   private let listed = Mutex<[String]?>(nil)
+  /// Locks that count more than what is on disk; nil for one that counts as gone.
+  private let others: [String: PluginLock?]
 
   private static let ending = ".lock.json"
 
   /// - Parameters:
   ///   - folder: That of errand.yaml.
   ///   - kinds: What can do the actions of locks.
-  package init(_ folder: String, kinds: [any LockKind.Type]) {
+  ///   - others: Locks by name that count more than what is on disk; nil for one that counts as gone.
+  package init(_ folder: String, kinds: [any LockKind.Type], with others: [String: PluginLock?] = [:]) {
     self.folder = folder
     self.kinds = kinds
+    self.others = others
   }
 
   package var names: [String] {
     listed.withLock { listed in
       if let listed { return listed }
-      let names = ((try? Files.list("\(folder)/plugins")) ?? []).filter { $0.hasSuffix(Self.ending) }
-        .map { String($0.dropLast(Self.ending.count)) }.filter { !$0.isEmpty }.sorted { $0.precedesByScalars($1) }
+      var names = ((try? Files.list("\(folder)/plugins")) ?? []).filter { $0.hasSuffix(Self.ending) }
+        .map { String($0.dropLast(Self.ending.count)) }.filter { !$0.isEmpty && others[$0] == nil }
+      names += others.filter { $0.value != nil }.keys
+      names.sort { $0.precedesByScalars($1) }
       listed = names
       return names
     }
@@ -52,6 +58,18 @@ package final class LockFolder: PluginFinder {
     return fault
   }
 
+  /// Why the plugin of that name can't be used, with all of it read; nil if it can.
+  package func examined(_ name: String) -> String? {
+    guard let lock = lock(name) else { return fault(of: name) }
+    do throws(PluginLockError) {
+      try lock.verify()
+      for action in lock.actionNames { _ = try lock.action(action) }
+      return nil
+    } catch {
+      return error.message
+    }
+  }
+
   private func read(_ name: String) -> Known? {
     guard names.contains(where: { $0.hasSameScalars(as: name) }) else { return nil }
     if let known = known.withLock({ $0[name] }) { return known }
@@ -62,6 +80,7 @@ package final class LockFolder: PluginFinder {
   }
 
   private func reading(_ name: String) throws(PluginLockError) -> LockedPlugin {
+    if case .some(.some(let lock)) = others[name] { return try plugin(of: lock) }
     let file = "plugins/\(name)\(Self.ending)"
     let bytes: [UInt8]
     do throws(FileError) { bytes = try Files.read("\(folder)/\(file)", limit: PluginLock.mostBytes) } catch {
@@ -71,8 +90,13 @@ package final class LockFolder: PluginFinder {
     guard lock.name.hasSameScalars(as: name) else {
       throw PluginLockError("\(file) is the lock of '\(lock.name)'; name it plugins/\(lock.name)\(Self.ending)")
     }
+    return try plugin(of: lock)
+  }
+
+  private func plugin(of lock: PluginLock) throws(PluginLockError) -> LockedPlugin {
     guard let kind = kinds.first(where: { $0.name == lock.kind }) else {
-      throw PluginLockError("\(file) is of kind '\(lock.kind)', which this program doesn't know; use a newer errand")
+      throw PluginLockError(
+        "\(lock.file) is of kind '\(lock.kind)', which this program doesn't know; use a newer errand")
     }
     return LockedPlugin(lock, kind)
   }

@@ -20,8 +20,8 @@ package enum Named: Hashable, Sendable {
   case setting
   /// An event that the run on the line waits for.
   case event
-  /// An action; a plugin or an action; a plugin.
-  case action, pluginOrAction, plugin
+  /// An action; a plugin or an action; a plugin; a plugin that has a lock.
+  case action, pluginOrAction, plugin, lockedPlugin
   /// A secret, a worker, a token.
   case secret, worker, token
   /// Something that there is help about.

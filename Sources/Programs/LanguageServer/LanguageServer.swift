@@ -222,7 +222,9 @@ package final class LanguageServer {
 
   private func watchFiles() {
     guard client.registersWatchers else { return }
-    let watchers = ["**/*.{yaml,yml}", "**/*.ics"].map { Value.object(["globPattern": .string($0)]) }
+    let watchers = ["**/*.{yaml,yml}", "**/*.ics", "**/plugins/*.lock.json"].map {
+      Value.object(["globPattern": .string($0)])
+    }
     let registration = Value.object([
       "id": .string("files"), "method": .string("workspace/didChangeWatchedFiles"),
       "registerOptions": .object(["watchers": .list(watchers)]),

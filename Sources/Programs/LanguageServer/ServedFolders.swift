@@ -24,7 +24,7 @@ final class ServedFolders {
   func forget() { (served, located) = ([:], [:]) }
 
   func isConfiguration(_ path: String) -> Bool {
-    path == program.configuration || path.hasSuffix("/errand.yaml")
+    path == program.configuration || path.hasSuffix("/errand.yaml") || path.hasSuffix(".lock.json")
   }
 
   /// The folder of a file.

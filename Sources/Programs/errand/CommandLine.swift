@@ -28,7 +28,8 @@ let program = Command(
   ],
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
-    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, lspCommand, sandboxCommand,
+    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, pluginCommand, schemaCommand, lspCommand,
+    sandboxCommand,
     secretsCommand, tokenCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand,
     manualCommand, helpCommand,
   ], otherWords: .ofProgram)
@@ -236,6 +237,61 @@ private let newCommand = Command(
       arguments: [.optional("dir", "The folder; this one if left out.", .folder)],
       examples: [.init("new folder errands", "Makes the folder 'errands'.")]),
   ])
+
+private let effectOption = Command.Option.option(
+  "effect", "NAME=EFFECT",
+  "What an action or tool does: pure, read, consume, idempotentWrite, idempotentWrite:1d or write; kept in the lock.",
+  .text, repeats: true)
+
+private let pluginCommand = Command(
+  "plugin", "Adds services from OpenAPI documents, and MCP servers, as plugins.",
+  subcommands: [
+    Command(
+      "list", "Lists the folder's plugins, where each is from, and whether it can be used.",
+      options: [.flag("json", "Prints JSON.")]),
+    Command(
+      "add", "Adds a plugin: writes plugins/NAME.lock.json beside errand.yaml.",
+      arguments: [
+        .required("kind", "Where the actions come from.", .choice(["openapi", "mcp"])),
+        .required("name", "The plugin's name, which recipes use before an action's."),
+        .repeated(
+          "source", "For openapi the document, a file or an address; for mcp an address, or -- and a command.",
+          .file, atLeast: 1),
+      ],
+      options: [
+        .option(
+          "only", "WHAT",
+          "For openapi: an operation, a path such as /pets/*, or a tag such as tag:pets; may be repeated.", .text,
+          repeats: true),
+        effectOption,
+        .flag("trust-hints", "For mcp: takes the server's word on which tools only read and which can be repeated."),
+        .option(
+          "env", "NAME", "For mcp: a secret that the command gets as the environment variable of that name.", .text,
+          repeats: true),
+        .option("token", "NAME", "For mcp at an address: the secret that is sent as a bearer token.", .text),
+      ],
+      examples: [
+        .init("plugin add openapi jupyter http://127.0.0.1:8888/api/spec.yaml", "Reads a service's own document."),
+        .init("plugin add openapi shop shop.yaml --only tag:orders", "Adds some operations of a file."),
+        .init(
+          "plugin add mcp clock -- mcp-server-time --local-timezone UTC", "Starts a server and asks for its tools."),
+      ]),
+    Command(
+      "update", "Reads a plugin's source again, shows what is different, and checks all recipes before it writes.",
+      arguments: [.required("name", "The plugin.", .name(.lockedPlugin))],
+      options: [
+        .option("only", "WHAT", "For openapi: replaces what was chosen before.", .text, repeats: true),
+        effectOption,
+        .flag("trust-hints", "For mcp: takes the server's word from now on."),
+        .flag("dry-run", "Writes nothing."),
+        .flag("force", "Writes though recipes have faults with it."),
+      ],
+      examples: [.init("plugin update shop --dry-run", "Exits with 2 if something would change.")]),
+    Command(
+      "remove", "Removes a plugin that no recipe uses.",
+      arguments: [.required("name", "The plugin.", .name(.lockedPlugin))],
+      options: [.flag("force", "Removes it though recipes use it.")]),
+  ], defaultSubcommand: "list")
 
 private let schemaCommand = Command(
   "schema", "Prints the JSON Schema by which editors complete and check files.",

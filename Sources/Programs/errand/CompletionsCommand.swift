@@ -65,6 +65,7 @@ private struct Completion {
     case .action: return actions
     case .pluginOrAction: return plugins + actions
     case .plugin: return plugins
+    case .lockedPlugin: return plugins.filter { !catalog.isCompiled($0.word) }
     case .secret: return try await secrets().map { Candidate($0) }
     case .worker: return try await workers()
     case .token: return try await tokens()

@@ -49,6 +49,7 @@ struct Dispatch {
         let schema = parsed["file"].text.flatMap(FileSchema.init(rawValue:)) ?? .recipe
         console.out(JSON.shown(schema.document(catalog), .pretty))
         return .done
+      case "plugin": return try await PluginCommand(dispatch: self).run()
       case "lsp": return await serveEditor()
       case "sandbox": return try await keepSandbox()
       case "state": return try await StateCommand(self).run()

@@ -3,6 +3,8 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
+import PluginList
+import PluginLocks
 import Recipes
 import RunState
 import SharedState
@@ -150,10 +152,13 @@ struct DoctorCommand: DispatchedCommand {
   /// Checks what else this machine needs.
   private var surroundings: [StateExamination.Finding] {
     let zones = String(environment: "TZDIR") ?? "/usr/share/zoneinfo"
-    if Files.exists("\(zones)/Europe/Berlin") { return [] }
-    return [
-      .init(.fault, "there are no zone files in \(zones); install the package tzdata, or point TZDIR at them")
-    ]
+    var findings: [StateExamination.Finding] = []
+    if !Files.exists("\(zones)/Europe/Berlin") {
+      findings.append(
+        .init(.fault, "there are no zone files in \(zones); install the package tzdata, or point TZDIR at them"))
+    }
+    let locks = LockFolder(workspace.root, kinds: everyLockKind)
+    return findings + locks.names.compactMap { name in locks.examined(name).map { .init(.fault, $0) } }
   }
 
   // MARK: Showing

@@ -36,7 +36,8 @@ package struct Sandboxes: Sendable {
     if running[plugin.name] == nil {
       do throws(ActionError) {
         guard let sandbox = try await plugin.startSandbox(SandboxOptions(time: time, folder: folder)) else {
-          throw ActionError(.configuration, "the plugin has none")
+          throw ActionError(
+            .configuration, "it has none; record a run with --record FILE, and rehearse with --replay FILE")
         }
         running[plugin.name] = sandbox
       } catch {

@@ -44,7 +44,8 @@ package actor ServedSandboxes {
       starting[plugin.name]
       ?? Task { [time, folder] in
         guard let sandbox = try await plugin.startSandbox(SandboxOptions(time: time, folder: folder)) else {
-          throw ActionError(.configuration, "the plugin has none")
+          throw ActionError(
+            .configuration, "it has none; leave --sandbox out, or serve the recipes without this one")
         }
         return sandbox
       }

@@ -11,7 +11,7 @@ package import SecretSources
 
 /// A program's surroundings: the configuration, the folders, and the available actions.
 package struct Workspace: Sendable {
-  package let catalog: ActionCatalog
+  package internal(set) var catalog: ActionCatalog
   package internal(set) var configuration: Configuration
   /// The path of `errand.yaml`, if there is one.
   package let configurationPath: String?
@@ -104,6 +104,13 @@ package struct Workspace: Sendable {
     configurationPath = configuration == nil ? nil : path
     self.root = root
     stateFolder = Workspace.absolute(self.configuration.state ?? ".errand", in: root)
+  }
+
+  /// The workspace with other plugins, to see what recipes would come to with them.
+  package func with(_ plugins: any PluginFinder) -> Workspace {
+    var other = self
+    other.catalog = catalog.with(plugins)
+    return other
   }
 
   /// How long finished runs are kept.

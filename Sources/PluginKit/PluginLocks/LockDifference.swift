@@ -1,0 +1,114 @@
+// What is different between two locks of a plugin, as far as recipes can notice: actions, effects, and the types of what
+// is given and got. Sentences don't count.
+
+import ActionKit
+import Basics
+
+/// What a new lock has that an old one hasn't, and the other way round.
+package struct LockDifference: Sendable {
+  /// One action that isn't the same in both.
+  package struct Change: Sendable, Equatable {
+    package enum Kind: Sendable { case added, removed, changed }
+    package var action: String
+    package var kind: Kind
+    /// What is different, a line each: `input.limit: int → string`.
+    package var details: [String]
+  }
+
+  /// By the names of the actions, sorted.
+  package let changes: [Change]
+
+  /// - Parameter isWhole: Whether actions count that only the new one has.
+  package init(from old: PluginLock, to new: PluginLock, isWhole: Bool = true) throws(PluginLockError) {
+    var changes: [Change] = []
+    for name in Set(old.actionNames + new.actionNames).sorted(by: { $0.precedesByScalars($1) }) {
+      switch (try old.action(name), try new.action(name)) {
+      case (let before?, let after?):
+        let details = Self.details(from: before, to: after)
+        if !details.isEmpty { changes.append(Change(action: name, kind: .changed, details: details)) }
+      case (let before?, nil):
+        changes.append(Change(action: name, kind: .removed, details: [before.effect.written]))
+      case (nil, let after?):
+        if isWhole { changes.append(Change(action: name, kind: .added, details: [after.effect.written])) }
+      case (nil, nil): continue
+      }
+    }
+    self.changes = changes
+  }
+
+  package var isEmpty: Bool { changes.isEmpty }
+
+  /// The differences as lines, with `+`, `-` and `~` before actions.
+  package var lines: [String] {
+    changes.flatMap { change in
+      switch change.kind {
+      case .added: ["+ \(change.action)  \(change.details.joined())"]
+      case .removed: ["- \(change.action)  \(change.details.joined())"]
+      case .changed: ["~ \(change.action)"] + change.details.map { "    \($0)" }
+      }
+    }
+  }
+
+  private static func details(from old: LockedAction, to new: LockedAction) -> [String] {
+    var details: [String] = []
+    if old.effect != new.effect { details.append("effect: \(old.effect.written) → \(new.effect.written)") }
+    if old.acceptsKey != new.acceptsKey {
+      details.append(new.acceptsKey ? "+ takes an idempotency key" : "- takes an idempotency key")
+    }
+    if old.timeout != new.timeout {
+      details.append("time-out: \(words(old.timeout)) → \(words(new.timeout))")
+    }
+    details += difference(from: old.input, to: new.input, of: "input")
+    details += difference(from: old.output, to: new.output, of: "output")
+    if old.call != new.call { details.append("called in another way") }
+    return details
+  }
+
+  private static func words(_ timeout: TimeSpan?) -> String { (timeout ?? ActionDescriptor.standardTimeout).spelled }
+
+  /// The lines of one side, each field by its path.
+  private static func difference(from old: ObjectSchema, to new: ObjectSchema, of side: String) -> [String] {
+    var (before, after) = (ValueMap(), ValueMap())
+    old.describe(side, in: &before)
+    new.describe(side, in: &after)
+    var lines: [(path: String, line: String)] = []
+    for member in before.members {
+      guard let path = member.name, let word = member.value.string else { continue }
+      guard let other = after[path]?.string else {
+        // Of what is gone as a whole, the parts aren't told as well.
+        if !hasParent(of: path, lines.map(\.path)) { lines.append((path, "- \(path) (\(word))")) }
+        continue
+      }
+      if other != word { lines.append((path, "\(path): \(word) → \(other)")) }
+    }
+    var added: [String] = []
+    for member in after.members {
+      guard let path = member.name, let word = member.value.string, before[path] == nil,
+        !hasParent(of: path, added)
+      else { continue }
+      added.append(path)
+      lines.append((path, "+ \(path) (\(word))"))
+    }
+    return lines.map(\.line)
+  }
+
+  private static func hasParent(of path: String, _ paths: [String]) -> Bool {
+    paths.contains { path.hasPrefix("\($0).") || path.hasPrefix("\($0)[]") }
+  }
+}
+
+extension ObjectSchema {
+  /// Each field's type and whether it must be given, by its path; what is too much is left out.
+  fileprivate func describe(_ path: String, in map: inout ValueMap) {
+    for field in fields.sorted(by: { $0.name.precedesByScalars($1.name) }) {
+      guard map.count < 20_000 else { return }
+      let name = "\(path).\(field.name)"
+      let nested = field.type.nested
+      let words =
+        [nested == nil ? field.type.name : "fields", field.isRequired ? nil : "optional"]
+        + field.limits.map { "must \($0.words(for: field.type))" }
+      map[name] = .string(words.compactMap(\.self).joined(separator: ", "))
+      if let (schema, suffix) = nested { schema.describe("\(name)\(suffix)", in: &map) }
+    }
+  }
+}
