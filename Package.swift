@@ -137,7 +137,7 @@ let package = Package(
       [
         .target(
           name: "MCPPlugins",
-          dependencies: ["ActionKit", "Basics", "PluginLocks"]),
+          dependencies: ["ActionKit", "Basics", "ChildProcesses", "HTTPClient", "ModelContext", "PluginLocks"]),
         .target(name: "OpenAPIPlugins"),
       ]),
     // What recipes and their expressions mean.
@@ -241,7 +241,7 @@ let package = Package(
         .target(name: "LanguageServer", dependencies: ["Basics", "RecipeEditing", "Threads"]),
         .target(
           name: "PluginList",
-          dependencies: ["ActionKit", "PluginLocks"] + plugins.map(\.dependency)),
+          dependencies: ["ActionKit", "MCPPlugins", "PluginLocks"] + plugins.map(\.dependency)),
         .executableTarget(
           name: "errand",
           dependencies: [
