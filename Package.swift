@@ -139,7 +139,7 @@ let package = Package(
           name: "MCPPlugins",
           dependencies: ["ActionKit", "Basics", "ChildProcesses", "HTTPClient", "ModelContext", "PluginLocks"]),
         .target(name: "OpenAPIPlugins"),
-        .tests(of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "PluginLocks"),
+        .tests(of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "PluginLocks", "ProcessTestKit"),
       ]),
     // What recipes and their expressions mean.
     floor(

@@ -59,7 +59,11 @@ final class HTTPServerLink: ServerLink {
       if let version = request.version { state.version = version }
       return state.lastID
     }
-    let listener = AnswerListener(id, limit: limit) { [self] message in heard(message, during: request, id) }
+    let listener = AnswerListener(id, limit: limit) { [self] head in
+      if request.method == "initialize" { state.withLock { $0.session = head.headers[Self.session] } }
+    } hear: { [self] message in
+      heard(message, during: request, id)
+    }
     let response: HTTPResponse
     do throws(HTTPError) {
       response = try await post(request.message(id), as: request.version, request, into: listener)
@@ -73,10 +77,13 @@ final class HTTPServerLink: ServerLink {
       let kind = error.errorKind
       throw ServerFailure(reason: isSent ? .lost(kind) : .unreachable(kind), message: error.message)
     }
-    if request.method == "initialize", let session = response.headers[Self.session] {
-      state.withLock { $0.session = session }
+    if response.status == 404, state.withLock({ $0.session }) != nil {
+      state.withLock { $0.isOver = true }
+      throw ServerFailure(
+        reason: .refused(.network, status: response.status, retryAfter: nil), message: "'\(name)' has ended the session"
+      )
     }
-    if !listener.isUsed { listener.take(response.body) }
+    if !listener.isUsed { listener.take(response.body, isWhole: true) }
     if let answer = listener.answer { return try result(answer, of: request) }
     throw failure(response, request)
   }
@@ -171,11 +178,6 @@ final class HTTPServerLink: ServerLink {
     let body = String(decoding: response.body.prefix(2000), as: UTF8.self).trimmed.safe
     let message = "'\(name)' answered \(request.what) with status \(status)"
     let said = body.isEmpty || body.hasPrefix("<") ? "" : ": \(body.shortened(to: 200))"
-    if status == 404, state.withLock({ $0.session }) != nil {
-      state.withLock { $0.isOver = true }
-      return ServerFailure(
-        reason: .refused(.network, status: status, retryAfter: nil), message: "'\(name)' has ended the session")
-    }
     let kind = ErrorKind(httpStatus: status)
     guard status < 500 else { return ServerFailure(reason: .lost(kind, status: status), message: message + said) }
     return ServerFailure(
@@ -212,12 +214,17 @@ private final class AnswerListener: HTTPBodySink {
 
   private let id: Int
   private let limit: Int
+  private let meet: @Sendable (HTTPResponse) -> Void
   private let hear: @Sendable (ModelContextMessage) -> Void
   private let state = Mutex(State())
 
-  init(_ id: Int, limit: Int, _ hear: @escaping @Sendable (ModelContextMessage) -> Void) {
+  init(
+    _ id: Int, limit: Int, meet: @escaping @Sendable (HTTPResponse) -> Void,
+    hear: @escaping @Sendable (ModelContextMessage) -> Void
+  ) {
     self.id = id
     self.limit = limit
+    self.meet = meet
     self.hear = hear
   }
 
@@ -226,6 +233,7 @@ private final class AnswerListener: HTTPBodySink {
   var isUsed: Bool { state.withLock { $0.isUsed } }
 
   func accepts(_ head: HTTPResponse) -> Bool {
+    meet(head)
     guard head.isSuccess, head.headers["Content-Type"]?.lowercased().hasPrefix("text/event-stream") == true else {
       return false
     }
@@ -250,12 +258,14 @@ private final class AnswerListener: HTTPBodySink {
   }
 
   /// Takes an answer that is a message, or an event of a stream; what isn't a message is left out.
-  func take(_ bytes: [UInt8]) {
+  ///
+  /// - Parameter isWhole: Whether it is the whole answer, in which an error is about the request, whatever its id.
+  func take(_ bytes: [UInt8], isWhole: Bool = false) {
     guard let message = try? ModelContextMessage(reading: bytes, limits: JSON.Limits(bytes: limit)) else { return }
     switch message {
     case .result(.int(id), let result): state.withLock { $0.answer = .success(result) }
-    // One that couldn't be read has no id.
-    case .failure(.int(id), let error), .failure(nil, let error): state.withLock { $0.answer = .failure(error) }
+    case .failure(let other, let error) where other == .int(id) || isWhole:
+      state.withLock { $0.answer = .failure(error) }
     default: hear(message)
     }
   }
