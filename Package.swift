@@ -135,10 +135,13 @@ let package = Package(
     floor(
       "LockedPlugins",
       [
-        .target(name: "MCPPlugins", dependencies: ["ActionKit", "Basics", "PluginLocks"]),
+        .target(
+          name: "MCPPlugins",
+          dependencies: ["ActionKit", "Basics", "ChildProcesses", "HTTPClient", "ModelContext", "PluginLocks"]),
         .target(
           name: "OpenAPIPlugins",
           dependencies: ["ActionKit", "Basics", "HTTPClient", "HTTPPlugin", "LocalFiles", "PluginLocks", "YAMLReader"]),
+        .tests(of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "PluginLocks", "ProcessTestKit"),
       ]),
     // What recipes and their expressions mean.
     floor(
@@ -241,7 +244,7 @@ let package = Package(
         .target(name: "LanguageServer", dependencies: ["Basics", "RecipeEditing", "Threads"]),
         .target(
           name: "PluginList",
-          dependencies: ["ActionKit", "OpenAPIPlugins", "PluginLocks"] + plugins.map(\.dependency)),
+          dependencies: ["ActionKit", "MCPPlugins", "OpenAPIPlugins", "PluginLocks"] + plugins.map(\.dependency)),
         .executableTarget(
           name: "errand",
           dependencies: [

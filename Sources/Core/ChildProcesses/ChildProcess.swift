@@ -6,6 +6,9 @@ import Synchronization
 // One program as a process: started by a keeper of its own (CProcess), fed and read through pipes, and ended with all
 // that it started. Two calls block, each on a thread of its own: `start`, and then `follow`.
 //
+// It reads its whole input and then the end, or it converses: it reads what `say` gives while it runs, what it writes is
+// only handed on, and the end of its input, `finish`, asks it to end. What hasn't ended `grace` later is late.
+//
 // What holds where: every descendant of the command is ended with it, in any group or session, also when
 // this program is killed; a lock that was named by `keepLocked` stays held until then. What is no descendant is not
 // ended: what another program starts on request (a service manager, a container engine, at). What became another user
@@ -42,6 +45,9 @@ package final class ChildProcess: Sendable {
   private struct State {
     var keeper: pid_t = 0
     var isToEnd = false
+    /// What it is to read next, in a conversation, and whether nothing follows.
+    var said: [UInt8] = []
+    var isInputOver = false
     /// The ends of the pipes that are ours: to its input, from its outputs, to and from its keeper, and by which
     /// `follow` is woken.
     var input: Int32 = -1
@@ -59,6 +65,7 @@ package final class ChildProcess: Sendable {
   private let folder: String
   private let place: FilePlace?
   private let input: [UInt8]
+  private let isConversing: Bool
   private let maxOutputBytes: Int
   private let grace: TimeSpan
   private let onRead: (@Sendable (_ bytes: [UInt8], _ isErrors: Bool) -> Void)?
@@ -70,12 +77,13 @@ package final class ChildProcess: Sendable {
   ///   - environment: All that it has.
   ///   - place: The working folder, if it is open already; `folder` is its path.
   ///   - input: What it reads, and then the end.
-  ///   - maxOutputBytes: The most that it may write to each of its outputs.
+  ///   - isConversing: Whether it reads on, until `finish`; what it writes isn't collected then.
+  ///   - maxOutputBytes: The most that it may write to each of its outputs, if that is collected.
   ///   - grace: How long it has to end when it is asked to, before it is killed.
   ///   - onRead: Receives what it writes as it is read, on a thread that may block; meanwhile nothing more is read.
   package init(
     path: String, arguments: [String], environment: [String: String], folder: String, place: FilePlace? = nil,
-    input: [UInt8] = [], maxOutputBytes: Int, grace: TimeSpan,
+    input: [UInt8] = [], isConversing: Bool = false, maxOutputBytes: Int = .max, grace: TimeSpan,
     onRead: (@Sendable (_ bytes: [UInt8], _ isErrors: Bool) -> Void)? = nil
   ) {
     self.path = path
@@ -84,6 +92,7 @@ package final class ChildProcess: Sendable {
     self.folder = folder
     self.place = place
     self.input = input
+    self.isConversing = isConversing
     self.maxOutputBytes = maxOutputBytes
     self.grace = grace
     self.onRead = onRead
@@ -211,6 +220,24 @@ package final class ChildProcess: Sendable {
   /// Keeps other processes of the same user, which commands are, from reading this one's environment and memory.
   package static func hideFromOthers() { cprocess_hide() }
 
+  // MARK: Conversing
+
+  /// Has it read something, after all that it was given before; what has ended reads nothing more.
+  package func say(_ bytes: [UInt8]) {
+    state.withLock { state in
+      state.said += bytes
+      ring(state.alarmBell)
+    }
+  }
+
+  /// Ends its input behind what was said, which asks it to end.
+  package func finish() {
+    state.withLock { state in
+      state.isInputOver = true
+      ring(state.alarmBell)
+    }
+  }
+
   /// Asks it to end; its follower ends it.
   private func end() {
     state.withLock { state in
@@ -260,14 +287,16 @@ package final class ChildProcess: Sendable {
 
     var own = state.withLock { $0 }
     var end = End(reason: .exit(0))
+    var input = self.input
     var written = 0
+    var isInputOver = !isConversing
     /// Why it is asked to end.
     var reason: End.Reason?
     var isTooMuch = false
     var isKilled = false
     var killAt: TimeSpan?
     let time = SystemTime()
-    let deadline = limit.map { time.elapsed() + $0 }
+    var deadline = limit.map { time.elapsed() + $0 }
     var status: Int32?
     var command: pid_t = 0
     var isOver = false
@@ -283,9 +312,18 @@ package final class ChildProcess: Sendable {
         order(CProcessKill, own.control)
         killAt = nil
       }
-      if own.input >= 0, written == input.count { shut(&own.input) }
+      if isConversing {
+        let (said, isOver) = state.withLock { state in
+          defer { state.said = [] }
+          return (state.said, state.isInputOver)
+        }
+        if written == input.count || own.input < 0 { (input, written) = (said, 0) } else { input += said }
+        if isOver, !isInputOver { deadline = min(deadline ?? now + grace, now + grace) }
+        isInputOver = isOver
+      }
+      if own.input >= 0, isInputOver, written == input.count { shut(&own.input) }
       var watched = [
-        pollfd(fd: own.input, events: Int16(POLLOUT), revents: 0),
+        pollfd(fd: written < input.count ? own.input : -1, events: Int16(POLLOUT), revents: 0),
         pollfd(fd: own.output, events: Int16(POLLIN), revents: 0),
         pollfd(fd: own.errors, events: Int16(POLLIN), revents: 0),
         pollfd(fd: own.alarm, events: Int16(POLLIN), revents: 0),
@@ -294,11 +332,11 @@ package final class ChildProcess: Sendable {
       let next = killAt ?? (reason == nil ? deadline : nil)
       let patience = next.map { max(0, min(($0 - now).nanoseconds / 1_000_000 + 1, 60_000)) } ?? -1
       if poll(&watched, nfds_t(watched.count), Int32(patience)) <= 0 { continue }
-      if watched[0].revents != 0 { feed(&own.input, &written) }
+      if watched[0].revents != 0 { feed(&own.input, input, &written) }
       if watched[1].revents != 0 { read(&own.output, into: &end.output, isErrors: false, &isTooMuch) }
       if watched[2].revents != 0 { read(&own.errors, into: &end.errors, isErrors: true, &isTooMuch) }
       if watched[3].revents != 0 {
-        var bytes: [UInt8] = [0, 0, 0, 0]
+        var bytes = [UInt8](repeating: 0, count: 64)
         _ = Glibc.read(own.alarm, &bytes, bytes.count)
       }
       while watched[4].revents != 0, let record = record(from: own.report, isOver: &isOver) {
@@ -350,7 +388,7 @@ package final class ChildProcess: Sendable {
     end = -1
   }
 
-  private func feed(_ end: inout Int32, _ written: inout Int) {
+  private func feed(_ end: inout Int32, _ input: [UInt8], _ written: inout Int) {
     let count = input.withUnsafeBytes { write(end, $0.baseAddress.map { $0 + written }, $0.count - written) }
     if count > 0 {
       written += count
@@ -369,7 +407,7 @@ package final class ChildProcess: Sendable {
     while !isTooMuch {
       let count = Glibc.read(end, &chunk, chunk.count)
       if count > 0 {
-        bytes += chunk[..<count]
+        if !isConversing { bytes += chunk[..<count] }
         onRead?(Array(chunk[..<count]), isErrors)
         if bytes.count > maxOutputBytes { isTooMuch = true }
       } else if count == 0 {

@@ -3,8 +3,10 @@ package import Basics
 package import PluginLocks
 
 /// Plugins from MCP servers.
-package enum MCPKind {
+package enum MCPKind: LockKind {
   package static let name = "mcp"
+  /// A recording holds the calls: what a server reaches isn't known.
+  package static let reach = PluginReach.anything
 
   /// Asks a server for its tools, and makes a lock of them.
   ///
@@ -15,9 +17,71 @@ package enum MCPKind {
   package static func lock(
     name: String, source: MCPSource, settings: Value = .map(ValueMap()), in context: PluginContext
   ) async throws(PluginLockError) -> PluginLock {
-    throw PluginLockError("servers of the Model Context Protocol can't be asked yet")
+    let server: ServerSettings
+    do throws(ValueError) {
+      server = try ServerSettings(source.server, settings, connection: context.connection)
+    } catch {
+      throw PluginLockError(error.description)
+    }
+    let session: ServerSession
+    do throws(ServerFailure) { session = try await server.open(in: context) } catch {
+      let error = error.actionError(isWrite: false)
+      throw PluginLockError(error.message + (error.detail.map { ":\n\($0)" } ?? ""))
+    }
+    defer { session.link.close() }
+    return try ToolLocks(name: name, source: source, session: session).lock()
   }
 
   /// Lines of YAML for `connections` in errand.yaml, indented by two.
-  package static func connectionSketch(_ lock: PluginLock) -> String { "  \(lock.name):\n    plugin: \(lock.name)\n" }
+  package static func connectionSketch(_ lock: PluginLock) -> String {
+    let example = "\(lock.name.uppercased())_TOKEN"
+    let more =
+      isProgram(lock)
+      ? """
+          # path: /usr/local/bin:/usr/bin:/bin    where the program is looked for
+          # environment: {}                       its environment has PATH and LANG, and what is named here
+          # secretEnvironment: {TOKEN: "${{ secrets.\(example) }}"}
+      """
+      : """
+          # token: ${{ secrets.\(example) }}
+      """
+    return "  \(lock.name):\n    plugin: \(lock.name)\n\(more)\n"
+  }
+
+  private static func isProgram(_ lock: PluginLock) -> Bool { lock.source["url"] == nil }
+
+  package static func configuration(of lock: PluginLock) -> ObjectSchema {
+    isProgram(lock) ? ProgramSettings.schema : AddressSettings.schema
+  }
+
+  package static func calls(of action: LockedAction, in lock: PluginLock) -> ActionDescriptor.Calls {
+    ToolCalls(action).calls
+  }
+
+  package static func connect(
+    _ lock: PluginLock, _ configuration: Value, in context: PluginContext
+  ) async throws -> any Sendable {
+    let source: MCPSource
+    do throws(PluginLockError) { source = try MCPSource(of: lock) } catch {
+      throw ActionError(.configuration, error.message)
+    }
+    return MCPService(
+      lock, try ServerSettings(source.server, configuration, connection: context.connection), in: context)
+  }
+
+  /// A program may touch anything, and its run needs the files of this machine from then on; a server elsewhere has what
+  /// its address names.
+  package static func footprint(
+    of action: LockedAction, in lock: PluginLock, _ input: Value, settings: Value, in context: ActionContext
+  ) -> Footprint {
+    let isWrite =
+      switch action.effect {
+      case .pure, .read: false
+      case .consume, .idempotentWrite, .write: true
+      }
+    guard let url = settings["url"]?.string ?? lock.source["url"]?.string else {
+      return Footprint(reads: [.everything, .file("/")], changes: isWrite ? [.everything] : [])
+    }
+    return Footprint(reads: [.service(url)], changes: isWrite ? [.service(url)] : [])
+  }
 }

@@ -4,6 +4,7 @@ import FilesPlugin
 import HTTPPlugin
 import InterviewPrepPlugin
 import JSONTextPlugin
+import MCPPlugins
 import MailPlugin
 import MarkbookPlugin
 import NotifyPlugin
@@ -34,4 +35,4 @@ package let everyPlugin: [any Plugin.Type] = [
 ]
 
 /// What does the actions of plugins that aren't part of the program.
-package let everyLockKind: [any LockKind.Type] = []
+package let everyLockKind: [any LockKind.Type] = [MCPKind.self]

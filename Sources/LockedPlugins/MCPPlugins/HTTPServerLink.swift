@@ -1,0 +1,272 @@
+// A server over HTTP (the transport Streamable HTTP, see `TransportFields`): each request is a POST of its own.
+//
+// The answer is JSON, or a stream of events that ends with it. Before 2026-07-28 the server may give the connection a
+// session by the field Mcp-Session-Id, which every later request repeats; a 404 says that it is over, and nothing was
+// done. Closing the exchange cancels a request since then; before, a notification does. What a stream breaks off in isn't
+// taken up again: the answer is lost.
+
+import ActionKit
+import Basics
+import HTTPClient
+import ModelContext
+import Synchronization
+
+/// A server at an address.
+final class HTTPServerLink: ServerLink {
+  private struct State {
+    var session: String?
+    var isOver = false
+    var lastID = 0
+    /// The version that was agreed on.
+    var version: ProtocolVersion?
+  }
+
+  let name: String
+  private let url: String
+  private let http: HTTPClient
+  private let headers: [(String, String)]
+  private let secrets: [String]
+  private let limit: Int
+  private let patience: TimeSpan
+  private let time: any TimeSource
+  private let state = Mutex(State())
+
+  private static let session = "Mcp-Session-Id"
+
+  /// - Parameters:
+  ///   - headers: Fields of every request.
+  ///   - secrets: What of them isn't shown.
+  ///   - patience: How long an answer to anything but a call may take.
+  init(
+    _ url: String, _ http: HTTPClient, headers: [(String, String)], secrets: [String], longestMessage: Int,
+    patience: TimeSpan, time: any TimeSource
+  ) {
+    self.url = url
+    self.http = http
+    self.headers = headers
+    self.secrets = secrets
+    self.time = time
+    limit = longestMessage
+    self.patience = patience
+    name = HTTPURL(url)?.host ?? "the server"
+  }
+
+  var isUsable: Bool { state.withLock { !$0.isOver } }
+
+  func ask(_ request: ServerRequest) async throws(ServerFailure) -> ValueMap {
+    let id = state.withLock { state in
+      state.lastID += 1
+      if let version = request.version { state.version = version }
+      return state.lastID
+    }
+    let listener = AnswerListener(id, limit: limit) { [self] head in
+      if request.method == "initialize" { state.withLock { $0.session = head.headers[Self.session] } }
+    } hear: { [self] message in
+      heard(message, during: request, id)
+    }
+    let response: HTTPResponse
+    do throws(HTTPError) {
+      response = try await post(request.message(id), as: request.version, request, into: listener)
+    } catch {
+      if let answer = listener.answer { return try result(answer, of: request) }
+      let isSent = error.sent == .maybe
+      if error.kind == .cancelled {
+        if isSent { await cancelled(id, request) }
+        throw ServerFailure(reason: .cancelled(mayHaveHappened: isSent), message: error.message)
+      }
+      let kind = error.errorKind
+      throw ServerFailure(reason: isSent ? .lost(kind) : .unreachable(kind), message: error.message)
+    }
+    if response.status == 404, state.withLock({ $0.session }) != nil {
+      state.withLock { $0.isOver = true }
+      throw ServerFailure(
+        reason: .refused(.network, status: response.status, retryAfter: nil), message: "'\(name)' has ended the session"
+      )
+    }
+    if !listener.isUsed { listener.take(response.body, isWhole: true) }
+    if let answer = listener.answer { return try result(answer, of: request) }
+    throw failure(response, request)
+  }
+
+  func tell(_ method: String, as version: ProtocolVersion?) async {
+    state.withLock { $0.version = version }
+    _ = try? await post(.notification(method: method, params: ValueMap()), as: version, nil, into: nil)
+  }
+
+  func close() {
+    let session = state.withLock { state in
+      state.isOver = true
+      defer { state.session = nil }
+      return state.session
+    }
+    guard let session else { return }
+    var request = self.request("DELETE", as: state.withLock { $0.version })
+    request.headers[Self.session] = session
+    // The server forgets the session some time in any case; ends with its answer.
+    Task { [http, request] in _ = try? await http.send(request) }
+  }
+
+  // MARK: Sending
+
+  private func request(_ method: String, as version: ProtocolVersion?) -> HTTPRequest {
+    var request = HTTPRequest(method, url, limits: HTTPLimits(attempt: patience, maxBodyBytes: limit), secrets: secrets)
+    for (name, value) in headers { request.headers[name] = value }
+    request.credentialHeaders.formUnion(headers.map { $0.0.lowercased() })
+    if let version { request.headers[TransportFields.version] = version.rawValue }
+    return request
+  }
+
+  private func post(
+    _ message: ModelContextMessage, as version: ProtocolVersion?, _ asked: ServerRequest?, into sink: AnswerListener?
+  ) async throws(HTTPError) -> HTTPResponse {
+    var request = request("POST", as: version)
+    request.headers["Content-Type"] = "application/json"
+    request.headers["Accept"] = "application/json, text/event-stream"
+    if let asked, let version {
+      for (name, value) in TransportFields.fields(version, asked.method, asked.params) { request.headers[name] = value }
+    }
+    if let session = state.withLock({ $0.session }) { request.headers[Self.session] = session }
+    request.body = message.bytes
+    // A call has the time of its step.
+    if asked?.context != nil { request.limits.attempt = nil }
+    return try await http.send(request, into: sink)
+  }
+
+  private func cancelled(_ id: Int, _ request: ServerRequest) async {
+    guard let version = request.version, !version.isStateless else { return }
+    let message = ModelContextMessage.notification(
+      method: "notifications/cancelled", params: ValueMap([("requestId", .int(id))]))
+    // Not cancelled with the request that it is about; ends with its answer.
+    await Task { [self] in _ = try? await post(message, as: version, nil, into: nil) }.value
+  }
+
+  // MARK: Hearing
+
+  private func heard(_ message: ModelContextMessage, during request: ServerRequest, _ id: Int) {
+    switch message {
+    case .notification("notifications/progress", let params):
+      guard params[RequestEnvelope.Key.progressToken]?.int == id else { return }
+      request.context?.report(params, of: request.params["name"]?.string ?? name)
+    case .request(let id, let method, _):
+      let answer: ModelContextMessage =
+        method == "ping" ? .result(id, ValueMap()) : .failure(id, .refused(method))
+      // Ends with its answer.
+      Task { [self] in _ = try? await post(answer, as: request.version, nil, into: nil) }
+    case .notification, .result, .failure: return
+    }
+  }
+
+  private func result(
+    _ answer: Result<ValueMap, ModelContextError>, of request: ServerRequest
+  ) throws(ServerFailure) -> ValueMap {
+    switch answer {
+    case .success(let result): return result
+    case .failure(let error): throw request.failure(error, of: name)
+    }
+  }
+
+  /// Why an answer over HTTP isn't one to the request.
+  private func failure(_ response: HTTPResponse, _ request: ServerRequest) -> ServerFailure {
+    let status = response.status
+    if response.isSuccess {
+      let text = String(decoding: response.body.prefix(400), as: UTF8.self).trimmed.safe
+      return ServerFailure(
+        reason: .lost(.plugin, status: status),
+        message: "'\(name)' answered \(request.what) with what isn't a message of MCP: "
+          + (text.isEmpty ? "nothing" : text.shortened(to: 120)))
+    }
+    let body = String(decoding: response.body.prefix(2000), as: UTF8.self).trimmed.safe
+    let message = "'\(name)' answered \(request.what) with status \(status)"
+    let said = body.isEmpty || body.hasPrefix("<") ? "" : ": \(body.shortened(to: 200))"
+    let kind = ErrorKind(httpStatus: status)
+    guard status < 500 else { return ServerFailure(reason: .lost(kind, status: status), message: message + said) }
+    return ServerFailure(
+      reason: .refused(kind, status: status, retryAfter: response.retryAfter(now: time.now())), message: message + said)
+  }
+}
+
+/// Hears the messages of one answer, and stops reading behind the response.
+private final class AnswerListener: HTTPBodySink {
+  private struct State {
+    /// What follows the last line end.
+    var held: [UInt8] = []
+    /// The data of the event so far; nil before its first line.
+    var data: [UInt8]?
+    var answer: Result<ValueMap, ModelContextError>?
+    var isUsed = false
+
+    /// Takes the line that is held; gives the data of an event that it ends.
+    mutating func line() -> [UInt8]? {
+      var line = held[...]
+      held = []
+      if line.last == ASCII.carriageReturn { line = line.dropLast() }
+      if line.isEmpty {
+        defer { data = nil }
+        return data
+      }
+      guard line.starts(with: "data:".utf8) else { return nil }
+      line = line.dropFirst(5)
+      if line.first == ASCII.space { line = line.dropFirst() }
+      data = data.map { $0 + [ASCII.newline] + line } ?? Array(line)
+      return nil
+    }
+  }
+
+  private let id: Int
+  private let limit: Int
+  private let meet: @Sendable (HTTPResponse) -> Void
+  private let hear: @Sendable (ModelContextMessage) -> Void
+  private let state = Mutex(State())
+
+  init(
+    _ id: Int, limit: Int, meet: @escaping @Sendable (HTTPResponse) -> Void,
+    hear: @escaping @Sendable (ModelContextMessage) -> Void
+  ) {
+    self.id = id
+    self.limit = limit
+    self.meet = meet
+    self.hear = hear
+  }
+
+  var answer: Result<ValueMap, ModelContextError>? { state.withLock { $0.answer } }
+  /// Whether the answer was a stream.
+  var isUsed: Bool { state.withLock { $0.isUsed } }
+
+  func accepts(_ head: HTTPResponse) -> Bool {
+    meet(head)
+    guard head.isSuccess, head.headers["Content-Type"]?.lowercased().hasPrefix("text/event-stream") == true else {
+      return false
+    }
+    state.withLock { $0.isUsed = true }
+    return true
+  }
+
+  func receive(_ bytes: RawSpan) throws(HTTPError) {
+    var events: [[UInt8]] = []
+    let isTooLong = bytes.withUnsafeBytes { bytes in
+      state.withLock { state in
+        for byte in bytes {
+          if byte != ASCII.newline { state.held.append(byte) } else if let event = state.line() { events.append(event) }
+        }
+        return state.held.count + (state.data?.count ?? 0) > limit
+      }
+    }
+    for event in events { take(event) }
+    // The response is there; what the server holds open isn't waited for.
+    if answer != nil { throw HTTPError(.interrupted, "the answer is complete", sent: .maybe) }
+    if isTooLong { throw HTTPError(.tooLarge, "an event is longer than \(limit) bytes", sent: .maybe) }
+  }
+
+  /// Takes an answer that is a message, or an event of a stream; what isn't a message is left out.
+  ///
+  /// - Parameter isWhole: Whether it is the whole answer, in which an error is about the request, whatever its id.
+  func take(_ bytes: [UInt8], isWhole: Bool = false) {
+    guard let message = try? ModelContextMessage(reading: bytes, limits: JSON.Limits(bytes: limit)) else { return }
+    switch message {
+    case .result(.int(id), let result): state.withLock { $0.answer = .success(result) }
+    case .failure(let other, let error) where other == .int(id) || isWhole:
+      state.withLock { $0.answer = .failure(error) }
+    default: hear(message)
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import ActionKit
+import Basics
+import ModelContext
+import PluginLocks
+import Synchronization
+
+/// The server of one connection: met when it is first used, met anew when it has ended, and left when it is idle.
+final class MCPService: Sendable {
+  private typealias Opening = Task<Result<ServerSession, ActionError>, Never>
+
+  private struct State {
+    var opening: Opening?
+    var users = 0
+    var rest: Task<Void, Never>?
+  }
+
+  let lock: PluginLock
+  private let settings: ServerSettings
+  private let context: PluginContext
+  private let state = Mutex(State())
+
+  init(_ lock: PluginLock, _ settings: ServerSettings, in context: PluginContext) {
+    self.lock = lock
+    self.settings = settings
+    self.context = context
+  }
+
+  deinit {
+    let (opening, rest) = state.withLock { ($0.opening, $0.rest) }
+    rest?.cancel()
+    // Ends when the server was met, which has a time limit.
+    if let opening { Task { if case .success(let session) = await opening.value { session.link.close() } } }
+  }
+
+  /// The result of a call of a tool.
+  ///
+  /// - Parameter isWrite: Whether it may change something outside.
+  func call(
+    _ tool: String, _ arguments: ValueMap, isWrite: Bool, in context: ActionContext
+  ) async throws(ActionError) -> ToolResult {
+    state.withLock { state in
+      state.users += 1
+      state.rest?.cancel()
+      state.rest = nil
+    }
+    defer { release() }
+    let session = try await session()
+    let began = self.context.time.elapsed()
+    var count: Int?
+    defer {
+      self.context.record(
+        ServiceRequest(
+          method: "CALL", redactedURL: "\(lock.name): \(tool)", status: nil, bytes: count ?? 0,
+          duration: self.context.time.elapsed() - began))
+    }
+    var request = ServerRequest(
+      method: "tools/call", params: ValueMap([("name", .string(tool)), ("arguments", .map(arguments))]),
+      version: session.version)
+    (request.context, request.isWrite) = (context, isWrite)
+    let result: ValueMap
+    do throws(ServerFailure) { result = try await session.link.ask(request) } catch {
+      throw error.actionError(isWrite: isWrite)
+    }
+    let answer = ToolResult(reading: result)
+    count = answer.texts.reduce(0) { $0 + $1.utf8.count }
+    if result["resultType"]?.string == InputRequired.type {
+      throw ActionError(
+        .plugin, "the tool '\(tool)' asks a person for an answer, which a run can't give", retryable: false,
+        effect: ActionError.Effect.none)
+    }
+    return answer
+  }
+
+  private func release() {
+    state.withLock { state in
+      state.users -= 1
+      guard state.users == 0 else { return }
+      // Cancelled by the next call, or with the service.
+      state.rest = Task { [weak self, time = context.time, idle = settings.idle] in
+        do { try await time.sleep(for: idle) } catch { return }
+        await self?.leave()
+      }
+    }
+  }
+
+  private func leave() async {
+    let opening = state.withLock { state -> Opening? in
+      guard state.users == 0 else { return nil }
+      defer { state.opening = nil }
+      return state.opening
+    }
+    if case .success(let session) = await opening?.value { session.link.close() }
+  }
+
+  private func session() async throws(ActionError) -> ServerSession {
+    while true {
+      let opening = state.withLock { state in
+        if let opening = state.opening { return opening }
+        // Not cancelled with the caller: other calls wait for it. It has a time limit.
+        let opening = Task { [lock, settings, context] in await Self.opened(lock, settings, context) }
+        state.opening = opening
+        return opening
+      }
+      let result = await opening.value
+      if case .success(let session) = result, session.link.isUsable { return session }
+      state.withLock { if $0.opening == opening { $0.opening = nil } }
+      if case .failure(let error) = result { throw error }
+      if Task.isCancelled {
+        throw ActionError(.cancelled, "the server was not asked", effect: ActionError.Effect.none)
+      }
+    }
+  }
+
+  /// Meets the server, and refuses it if it offers something else than its lock.
+  private static func opened(
+    _ lock: PluginLock, _ settings: ServerSettings, _ context: PluginContext
+  ) async -> Result<ServerSession, ActionError> {
+    let session: ServerSession
+    do throws(ServerFailure) { session = try await settings.open(in: context) } catch {
+      return .failure(error.actionError(isWrite: false))
+    }
+    do throws(PluginLockError) {
+      let offered = try ToolLocks(name: lock.name, source: try MCPSource(of: lock), session: session).lock()
+      let lines = try LockDrift.lines(lock, offered)
+      if lines.isEmpty { return .success(session) }
+      throw PluginLockError(
+        "the server of '\(lock.name)' offers something else than \(lock.file) says; run 'errand plugin update "
+          + "\(lock.name)' to see and take it:\n" + lines.map { "  \($0)" }.joined(separator: "\n"))
+    } catch {
+      session.link.close()
+      return .failure(ActionError(.configuration, error.message, effect: ActionError.Effect.none))
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import ActionKit
+import Basics
+import ModelContext
+
+/// A way to a server, over which requests go and results come back; many may be under way.
+protocol ServerLink: Sendable {
+  /// What messages call the server.
+  var name: String { get }
+  /// Whether it takes requests: it hasn't ended, and isn't about to.
+  var isUsable: Bool { get }
+  /// Sends a request, and gives its result.
+  ///
+  /// When the task is cancelled, the server is told, and the request is over when it can do nothing more.
+  func ask(_ request: ServerRequest) async throws(ServerFailure) -> ValueMap
+  /// Sends a notification.
+  func tell(_ method: String, as version: ProtocolVersion?) async
+  /// Ends it; what is under way is lost.
+  func close()
+}
+
+/// A request to a server.
+struct ServerRequest: Sendable {
+  var method: String
+  var params: ValueMap
+  /// Nil before a version is agreed on.
+  var version: ProtocolVersion?
+  /// The call of an action that it is made for, which hears of progress and of what the server prints.
+  var context: ActionContext?
+  /// Whether it may change something outside.
+  var isWrite = false
+
+  /// The message, with what every request of its version says of its sender.
+  func message(_ id: Int) -> ModelContextMessage {
+    var params = params
+    var meta = ValueMap()
+    if let version, version.isStateless {
+      meta = RequestEnvelope(version: version, capabilities: ClientCapabilities(elicitsForms: false))
+        .meta(client: ServerSession.clientName, version: ServerSession.clientVersion)
+    }
+    if context != nil { meta[RequestEnvelope.Key.progressToken] = .int(id) }
+    if !meta.isEmpty { params["_meta"] = .map(meta) }
+    return .request(.int(id), method: method, params: params)
+  }
+}
+
+/// Why a request has no result.
+struct ServerFailure: Error {
+  enum Reason {
+    /// The server answered with an error.
+    case answered(ModelContextError)
+    /// It can't be started or reached as it is described.
+    case unreachable(ErrorKind)
+    /// It refused the request before it did anything.
+    case refused(ErrorKind, status: Int?, retryAfter: TimeSpan?)
+    /// The request was sent, or may have been, and has no answer.
+    case lost(ErrorKind, status: Int? = nil)
+    /// The task was cancelled; whether anything was sent before is in `mayHaveHappened`.
+    case cancelled(mayHaveHappened: Bool)
+  }
+
+  var reason: Reason
+  /// What happened and what to do, without full stop.
+  var message: String
+  /// What the server printed last.
+  var printed: [UInt8] = []
+
+  /// The error as runs see it, made in the task of the call, which knows the secrets.
+  ///
+  /// - Parameter isWrite: Whether the request may have changed something outside.
+  func actionError(isWrite: Bool) -> ActionError {
+    let text = String(decoding: printed, as: UTF8.self).trimmed.excerpt(1900, .end, isCut: true)
+    let detail = text.isEmpty ? nil : text
+    let message = message.excerpt(1000)
+    let lost: ActionError.Effect = isWrite ? .unknown : .none
+    switch reason {
+    case .answered(let error):
+      // What the protocol itself refuses was not begun.
+      let refusals: [ModelContextError.Code] = [
+        .parseError, .invalidRequest, .methodNotFound, .invalidParams, .headerMismatch, .missingClientCapability,
+        .unsupportedVersion,
+      ]
+      let isRefusal = ModelContextError.Code(rawValue: error.code).map(refusals.contains) ?? false
+      return ActionError(
+        isRefusal ? .validation : .plugin, message, detail: detail, retryable: false, effect: isRefusal ? .none : lost)
+    case .unreachable(let kind): return ActionError(kind, message, detail: detail, effect: ActionError.Effect.none)
+    case .refused(let kind, let status, let retryAfter):
+      return ActionError(
+        kind, message, detail: detail, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none)
+    case .lost(let kind, let status):
+      // A read is asked again of a server that was started anew.
+      return ActionError(kind, message, detail: detail, status: status, retryable: true, effect: lost)
+    case .cancelled(let mayHaveHappened):
+      return ActionError(
+        .cancelled, message, detail: detail, effect: mayHaveHappened ? lost : ActionError.Effect.none)
+    }
+  }
+}
+
+extension ActionContext {
+  /// Passes on what a server says of its progress (`notifications/progress`).
+  func report(_ params: ValueMap, of tool: String) {
+    func number(_ name: String) -> Double? {
+      switch params[name]?.content {
+      case .int(let number): Double(number)
+      case .double(let number): number
+      default: nil
+      }
+    }
+    let message = params["message"]?.string ?? tool
+    guard let done = number("progress"), done >= 0 else { return report(message.safe.shortened(to: 200)) }
+    var (completed, total) = (done, number("total").flatMap { $0 > 0 ? $0 : nil })
+    if let whole = total, whole <= 1 || completed != completed.rounded() {
+      // A share, which is shown in hundredths.
+      (completed, total) = (completed / whole * 100, 100)
+    }
+    report(
+      message.safe.shortened(to: 200), completed: Int(exactly: completed.rounded()),
+      of: total.flatMap { Int(exactly: $0.rounded()) })
+  }
+}

@@ -1,0 +1,167 @@
+// How a server is met: the version of the protocol is agreed on, and its tools are listed.
+//
+// A server of 2026-07-28 answers `server/discover`. Any other answer than a refusal that names only versions unknown here
+// means an older server, with which a connection begins by the handshake; so does silence, and so does a process that
+// ended because of the question, which is started again. This is what the official clients do.
+
+import ActionKit
+import Basics
+import ModelContext
+
+/// A server that was met.
+struct ServerSession: Sendable {
+  var link: any ServerLink
+  var version: ProtocolVersion
+  /// What it says of itself.
+  var serverName: String
+  var serverVersion: String
+  var summary: String?
+  var tools: [Tool]
+
+  static let clientName = "errand"
+  static let clientVersion = "1"
+
+  private static let mostPages = 200
+  private static let mostTools = 10_000
+
+  /// Meets a server.
+  ///
+  /// - Parameters:
+  ///   - limit: How long it may take for each answer.
+  ///   - connect: Starts it, or gives the way to one that runs.
+  static func open(
+    within limit: TimeSpan, time: any TimeSource, _ connect: () async throws(ServerFailure) -> any ServerLink
+  ) async throws(ServerFailure) -> ServerSession {
+    var link = try await connect()
+    do throws(ServerFailure) {
+      var greeting = try await discovered(link, within: limit, time: time)
+      if greeting == nil {
+        if !link.isUsable { link = try await connect() }
+        greeting = try await shakenHands(link, within: limit, time: time)
+      }
+      guard let greeting else {
+        throw ServerFailure(
+          reason: .refused(.plugin, status: nil, retryAfter: nil),
+          message: "'\(link.name)' answered neither 'server/discover' nor 'initialize'")
+      }
+      let tools = try await tools(of: link, greeting.version, within: limit, time: time)
+      return ServerSession(
+        link: link, version: greeting.version, serverName: greeting.info?["name"]?.string?.safe ?? link.name,
+        serverVersion: greeting.info?["version"]?.string?.safe ?? "",
+        summary: (greeting.info?["description"] ?? greeting.info?["title"])?.string, tools: tools)
+    } catch {
+      link.close()
+      throw error
+    }
+  }
+
+  private typealias Greeting = (version: ProtocolVersion, info: Value?)
+
+  /// What a server of a stateless version says of itself; nil for one that has to be shaken hands with.
+  private static func discovered(
+    _ link: any ServerLink, within limit: TimeSpan, time: any TimeSource
+  ) async throws(ServerFailure) -> Greeting? {
+    let result: ValueMap
+    do throws(ServerFailure) {
+      let request = ServerRequest(method: "server/discover", params: ValueMap(), version: .latest)
+      result = try await answer(to: request, from: link, within: limit, time: time)
+    } catch {
+      switch error.reason {
+      case .answered(let answer):
+        let supported = answer.data?["supported"]?.list?.compactMap(\.string)
+        if answer.code == ModelContextError.Code.unsupportedVersion.rawValue, let supported, !supported.isEmpty,
+          !supported.contains(where: { ProtocolVersion(rawValue: $0) != nil })
+        {
+          throw unknown(supported, link)
+        }
+        return nil
+      // The process ended, or an HTTP server of before knows nothing of requests outside of a session.
+      case .lost(.plugin, _), .lost(.timeout, _), .refused(.plugin, _, _), .refused(.notFound, _, _): return nil
+      case .lost, .refused, .unreachable, .cancelled: throw error
+      }
+    }
+    let versions = (result["supportedVersions"]?.list ?? []).compactMap(\.string)
+    guard let version = ProtocolVersion.stateless.last(where: { versions.contains($0.rawValue) }) else { return nil }
+    return (version, result["_meta"]?[RequestEnvelope.Key.serverInfo] ?? result["serverInfo"])
+  }
+
+  private static func shakenHands(
+    _ link: any ServerLink, within limit: TimeSpan, time: any TimeSource
+  ) async throws(ServerFailure) -> Greeting? {
+    let params = ValueMap([
+      ("protocolVersion", .string(ProtocolVersion.latestHandshake.rawValue)), ("capabilities", .map(ValueMap())),
+      ("clientInfo", .object(["name": .string(clientName), "version": .string(clientVersion)])),
+    ])
+    let result: ValueMap
+    do throws(ServerFailure) {
+      result = try await answer(
+        to: ServerRequest(method: "initialize", params: params), from: link, within: limit, time: time)
+    } catch {
+      // A server that took its time with the first question has settled on a version without handshake.
+      guard case .answered(let answer) = error.reason,
+        answer.code == ModelContextError.Code.unsupportedVersion.rawValue,
+        let greeting = try await discovered(link, within: limit, time: time)
+      else { throw error }
+      return greeting
+    }
+    let answered = result["protocolVersion"]?.string ?? ""
+    guard let version = ProtocolVersion(rawValue: answered), !version.isStateless else {
+      throw unknown([answered], link)
+    }
+    await link.tell("notifications/initialized", as: version)
+    return (version, result["serverInfo"])
+  }
+
+  private static func unknown(_ versions: [String], _ link: any ServerLink) -> ServerFailure {
+    ServerFailure(
+      reason: .unreachable(.configuration),
+      message: "'\(link.name)' speaks version \(versions.joined(separator: ", ").safe.shortened(to: 100)) of MCP, and "
+        + "errand speaks \(ProtocolVersion.allCases.map(\.rawValue).joined(separator: ", "))")
+  }
+
+  private static func tools(
+    of link: any ServerLink, _ version: ProtocolVersion, within limit: TimeSpan, time: any TimeSource
+  ) async throws(ServerFailure) -> [Tool] {
+    var tools: [Tool] = []
+    var cursor: String?
+    for _ in 0..<mostPages {
+      let params = cursor.map { ValueMap([("cursor", .string($0))]) } ?? ValueMap()
+      let result = try await answer(
+        to: ServerRequest(method: "tools/list", params: params, version: version), from: link, within: limit, time: time
+      )
+      tools += (result["tools"]?.list ?? []).compactMap(Tool.init(reading:))
+      guard tools.count <= mostTools else { break }
+      guard let next = result["nextCursor"]?.string, next != cursor else { return tools }
+      cursor = next
+    }
+    throw ServerFailure(
+      reason: .refused(.plugin, status: nil, retryAfter: nil),
+      message: "'\(link.name)' lists more than \(mostTools) tools, or more than \(mostPages) pages of them")
+  }
+
+  /// The result of a request that isn't a call, within a time limit.
+  private static func answer(
+    to request: ServerRequest, from link: any ServerLink, within limit: TimeSpan, time: any TimeSource
+  ) async throws(ServerFailure) -> ValueMap {
+    try await withTaskGroup(of: Result<ValueMap, ServerFailure>?.self) { group in
+      group.addTask {
+        do throws(ServerFailure) { return .success(try await link.ask(request)) } catch { return .failure(error) }
+      }
+      group.addTask {
+        try? await time.sleep(for: limit)
+        return nil
+      }
+      let first = await group.next() ?? nil
+      group.cancelAll()
+      if let first { return first }
+      if !Task.isCancelled {
+        return .failure(
+          ServerFailure(
+            reason: .lost(.timeout), message: "'\(link.name)' didn't answer \(request.what) within \(limit)"))
+      }
+      if let second = await group.next(), let result = second { return result }
+      return .failure(
+        ServerFailure(reason: .cancelled(mayHaveHappened: false), message: "'\(link.name)' was not asked"))
+    }.get()
+  }
+}

@@ -1,0 +1,133 @@
+import ActionKit
+import Basics
+import ChildProcesses
+import Glibc
+import HTTPClient
+import ModelContext
+
+/// What a connection to a server that is a program of this machine says in `errand.yaml`.
+struct ProgramSettings: FieldSet {
+  @Field("The program, in the place of the lock's: a name that is looked for in `path`, or a path.", .notEmpty)
+  var command: String?
+  @Field("The program's arguments, in the place of the lock's.") var arguments: [String]?
+  @Field("Where programs are looked for: absolute folders, separated by colons.", .notEmpty)
+  var path = "/usr/local/bin:/usr/bin:/bin"
+  @Field("Variables of the program's environment, beside PATH and LANG.") var environment: [String: String] = [:]
+  @Field("Variables that hold secrets.") var secretEnvironment: [String: Secret<String>] = [:]
+  @Field("Names of variables that the program inherits from errand's own environment, such as HOME.")
+  var inherit: [String] = []
+  @Field("The folder that the program works in, from that of errand.yaml on; absent means that one.", .notEmpty)
+  var folder: String?
+  @Field("How long the program is kept while no step uses it.", .min(.zero)) var idle = TimeSpan.seconds(60)
+  @Field("How long the program may take to start, and to say what it offers.", .min(.milliseconds(1)))
+  var requestTimeout = TimeSpan.seconds(30)
+  @Field("The longest message that is read from the program, in bytes.", .range(1024...1 << 30))
+  var maxMessageBytes = 16 << 20
+}
+
+/// What a connection to a server at an address says in `errand.yaml`.
+struct AddressSettings: FieldSet {
+  @Field("The server's address, in the place of the lock's.", .notEmpty) var url: String?
+  @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
+  @Field("Header fields of every request.") var headers: [String: String] = [:]
+  @Field("Header fields that hold secrets, such as X-API-Key.") var secretHeaders: [String: Secret<String>] = [:]
+  @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
+  var certificateAuthorities: String?
+  @Field("After how long without use the server is asked again what it offers.", .min(.zero))
+  var idle = TimeSpan.seconds(60)
+  @Field("How long the server may take to say what it offers.", .min(.milliseconds(1)))
+  var requestTimeout = TimeSpan.seconds(30)
+  @Field("The longest message that is read from the server, in bytes.", .range(1024...1 << 30))
+  var maxMessageBytes = 16 << 20
+}
+
+/// How a server is met, by the source of a lock and the settings of a connection.
+enum ServerSettings: Sendable {
+  case program([String], ProgramSettings)
+  case address(String, AddressSettings)
+
+  init(_ server: MCPSource.Server, _ settings: Value, connection: String) throws(ValueError) {
+    let path = "connections.\(connection)"
+    switch server {
+    case .command(let words): self = .program(words, try ProgramSettings(checking: settings, as: path))
+    case .url(let url): self = .address(url, try AddressSettings(checking: settings, as: path))
+    }
+  }
+
+  var idle: TimeSpan {
+    switch self {
+    case .program(_, let settings): settings.idle
+    case .address(_, let settings): settings.idle
+    }
+  }
+
+  private var requestTimeout: TimeSpan {
+    switch self {
+    case .program(_, let settings): settings.requestTimeout
+    case .address(_, let settings): settings.requestTimeout
+    }
+  }
+
+  /// Starts the server, or finds it, and asks what it offers.
+  func open(in context: PluginContext) async throws(ServerFailure) -> ServerSession {
+    try await ServerSession.open(within: requestTimeout, time: context.time) { () throws(ServerFailure) in
+      switch self {
+      case .program(let words, let settings):
+        return StdioServer.start(
+          try command(words, settings, context), longestMessage: settings.maxMessageBytes, time: context.time)
+      case .address(let url, let settings): return link(url, settings, context)
+      }
+    }
+  }
+
+  // MARK: A program
+
+  private func command(
+    _ words: [String], _ settings: ProgramSettings, _ context: PluginContext
+  ) throws(ServerFailure) -> StdioServer.Command {
+    func fault(_ message: String) -> ServerFailure {
+      ServerFailure(reason: .unreachable(.configuration), message: message)
+    }
+    let program = settings.command ?? words.first ?? ""
+    let arguments = settings.arguments ?? Array(words.dropFirst())
+    let root = context.path(".")
+    let folder = settings.folder.map { context.path($0) } ?? root
+    guard let file = ChildProcess.file(of: program, in: settings.path, from: root) else {
+      throw fault(
+        program.utf8.contains(ASCII.slash)
+          ? "'\(context.path(program))' isn't a program: it is missing, or not executable"
+          : "no program is named '\(program)' in \(settings.path.replacing(":", with: ", ")); give its path, or add its "
+            + "folder to the 'path' of connection '\(context.connection)'")
+    }
+    var environment = ["PATH": settings.path, "LANG": "C.UTF-8"]
+    for name in settings.inherit where !name.utf8.contains(0) {
+      environment[name] = getenv(name).map { String(cString: $0) }
+    }
+    for (name, value) in settings.environment { environment[name] = value }
+    for (name, value) in settings.secretEnvironment { environment[name] = value.reveal() }
+    for (name, value) in environment
+    where name.isEmpty || name.utf8.contains(ASCII.equals) || "\(name)\(value)".utf8.contains(0) {
+      throw fault("'\(name.safe)' can't be the name of a variable, or its value contains a NUL character")
+    }
+    if ([program] + arguments).contains(where: { $0.utf8.contains(0) }) {
+      throw fault("an argument of '\(program.safe)' contains a NUL character")
+    }
+    return StdioServer.Command(path: file, words: [program] + arguments, environment: environment, folder: folder)
+  }
+
+  // MARK: An address
+
+  private func link(_ url: String, _ settings: AddressSettings, _ context: PluginContext) -> HTTPServerLink {
+    var headers = settings.headers.sorted { $0.key.precedesByScalars($1.key) }.map { ($0.key, $0.value) }
+    let secrets = settings.secretHeaders.sorted { $0.key.precedesByScalars($1.key) }.map { ($0.key, $0.value.reveal()) }
+    headers += secrets
+    if let token = settings.token { headers.append(("Authorization", "Bearer \(token.reveal())")) }
+    var context = context
+    // A recording holds the calls, not what they are made of.
+    context.interceptor = nil
+    return HTTPServerLink(
+      settings.url ?? url, context.httpClient(trusting: settings.certificateAuthorities), headers: headers,
+      secrets: secrets.map(\.1) + (settings.token.map { [$0.reveal()] } ?? []),
+      longestMessage: settings.maxMessageBytes, patience: settings.requestTimeout, time: context.time)
+  }
+}

@@ -1,0 +1,288 @@
+// A server that speaks on its standard streams: a child process that serves many calls at once.
+//
+// Each request has a number, which its answer repeats. What isn't a message on the standard output ends the server: it
+// can't be told what else is missing. What it writes to its standard error is shown by the calls that are under way, and
+// its end goes with the error of a call that is lost.
+//
+// A call that is cancelled is cancelled at the server, which then takes no further calls. A read is over at once. A write
+// is over when the server answers or has ended, because until then it may still be done, and would be looked up too soon.
+// A server that doesn't answer in time is ended, and what else is under way with it.
+
+import ActionKit
+import Basics
+import ChildProcesses
+import ModelContext
+import Synchronization
+
+/// A server as a child process.
+final class StdioServer: ServerLink {
+  /// What is started.
+  struct Command: Sendable {
+    /// The program's file.
+    var path: String
+    /// The first is the program's own name.
+    var words: [String]
+    var environment: [String: String]
+    var folder: String
+  }
+
+  private struct Call {
+    var request: ServerRequest
+    var answer: CheckedContinuation<Result<ValueMap, ServerFailure>, Never>
+    var isCancelled = false
+  }
+
+  private struct State {
+    var calls: [Int: Call] = [:]
+    var lastID = 0
+    var lines: MessageLines
+    /// The end of what it wrote to its standard error.
+    var printed: [UInt8] = []
+    /// Why it takes nothing more.
+    var fault: ServerFailure?
+    var isRetired = false
+    var running: Task<Void, Never>?
+  }
+
+  let name: String
+  private let time: any TimeSource
+  private let process: ChildProcess
+  private let state: Mutex<State>
+  private let limit: Int
+
+  /// How long it has to end when it is asked to, and to answer what is cancelled.
+  private static let grace = TimeSpan.seconds(2)
+  private static let mostPrinted = 8192
+
+  /// Starts it; that it can't be started is told by the first request.
+  static func start(_ command: Command, longestMessage: Int, time: any TimeSource) -> StdioServer {
+    let receiver = Receiver()
+    let server = StdioServer(command, longestMessage, time, receiver)
+    receiver.server.withLock { $0 = server }
+    // Ends with the process, which `close`, `retire` and a fault end.
+    let running = Task { [process = server.process] in
+      let end = await process.run()
+      server.ended(end)
+      receiver.server.withLock { $0 = nil }
+    }
+    server.state.withLock { $0.running = running }
+    return server
+  }
+
+  /// Breaks the circle of the process and what it calls.
+  private final class Receiver: Sendable {
+    let server = Mutex<StdioServer?>(nil)
+  }
+
+  private init(_ command: Command, _ longestMessage: Int, _ time: any TimeSource, _ receiver: Receiver) {
+    name = command.words.first.map { String($0.split(separator: "/").last ?? "") } ?? ""
+    self.time = time
+    limit = longestMessage
+    state = Mutex(State(lines: MessageLines(limit: longestMessage)))
+    process = ChildProcess(
+      path: command.path, arguments: command.words, environment: command.environment, folder: command.folder,
+      isConversing: true, grace: Self.grace
+    ) { bytes, isErrors in
+      receiver.server.withLock { $0 }?.receive(bytes, isErrors: isErrors)
+    }
+  }
+
+  var isUsable: Bool { state.withLock { $0.fault == nil && !$0.isRetired } }
+
+  // MARK: Asking
+
+  func ask(_ request: ServerRequest) async throws(ServerFailure) -> ValueMap {
+    let id = state.withLock { state in
+      state.lastID += 1
+      return state.lastID
+    }
+    let bytes = request.message(id).bytes + [ASCII.newline]
+    return try await withTaskCancellationHandler {
+      await withCheckedContinuation { answer in
+        let refusal = state.withLock { state -> ServerFailure? in
+          // Cancelled before it was sent; what is cancelled from here on finds the call.
+          if Task.isCancelled {
+            return ServerFailure(reason: .cancelled(mayHaveHappened: false), message: "'\(name)' was not asked")
+          }
+          if let fault = state.fault { return fault.beforeSending }
+          state.calls[id] = Call(request: request, answer: answer)
+          return nil
+        }
+        if let refusal { answer.resume(returning: .failure(refusal)) } else { process.say(bytes) }
+      }
+    } onCancel: {
+      cancel(id)
+    }.get()
+  }
+
+  func tell(_ method: String, as version: ProtocolVersion?) async {
+    say(.notification(method: method, params: ValueMap()))
+  }
+
+  func close() {
+    state.withLock { $0.isRetired = true }
+    process.finish()
+  }
+
+  private func say(_ message: ModelContextMessage) { process.say(message.bytes + [ASCII.newline]) }
+
+  /// Takes no further calls, and ends it after those that are under way.
+  private func retire(_ state: inout State) {
+    state.isRetired = true
+    if state.calls.isEmpty { process.finish() }
+  }
+
+  private func take(_ id: MessageID) -> Call? {
+    guard case .int(let number) = id else { return nil }
+    return state.withLock { state in
+      let call = state.calls.removeValue(forKey: number)
+      if call != nil, state.isRetired { retire(&state) }
+      return call
+    }
+  }
+
+  private func cancel(_ id: Int) {
+    let call = state.withLock { state -> Call? in
+      guard let call = state.calls[id] else { return nil }
+      if call.request.isWrite { state.calls[id]?.isCancelled = true } else { state.calls[id] = nil }
+      retire(&state)
+      return call
+    }
+    guard let call else { return }
+    say(
+      .notification(
+        method: "notifications/cancelled",
+        params: ValueMap([("requestId", .int(id)), ("reason", .string("the run doesn't wait for it any more"))])))
+    guard call.request.isWrite else {
+      return call.answer.resume(
+        returning: .failure(
+          ServerFailure(reason: .cancelled(mayHaveHappened: false), message: "\(call.request.what) was cancelled")))
+    }
+    // Ends after the grace; what is under way is waited for by its callers.
+    Task { [time, self] in
+      try? await time.sleep(for: Self.grace)
+      let isPending = state.withLock { $0.calls[id] != nil }
+      if isPending { end() }
+    }
+  }
+
+  /// Has the process end now.
+  private func end() { state.withLock { $0.running }?.cancel() }
+
+  // MARK: Hearing
+
+  private func receive(_ bytes: [UInt8], isErrors: Bool) {
+    if isErrors {
+      let contexts = state.withLock { state in
+        state.printed = Array((state.printed + bytes).suffix(Self.mostPrinted))
+        return state.calls.values.compactMap(\.request.context)
+      }
+      for context in contexts { context.printed(bytes, on: .errors) }
+      return
+    }
+    for line in state.withLock({ $0.lines.take(bytes) }) {
+      switch line {
+      case .tooLong: fail("'\(name)' wrote a message longer than \(limit) bytes, and was ended")
+      case .message(let bytes): receive(bytes)
+      }
+    }
+  }
+
+  private func receive(_ bytes: [UInt8]) {
+    let message: ModelContextMessage
+    do throws(ModelContextMessage.Fault) {
+      message = try ModelContextMessage(reading: bytes, limits: JSON.Limits(bytes: limit))
+    } catch {
+      let line = String(decoding: bytes.prefix(400), as: UTF8.self).trimmed.safe
+      return fail(
+        "'\(name)' wrote to its standard output what isn't a message of MCP, and was ended; such a server may print "
+          + "to its standard error only: \(line.shortened(to: 120))")
+    }
+    switch message {
+    case .result(let id, let result): take(id)?.answer.resume(returning: .success(result))
+    case .failure(let id?, let error):
+      guard let call = take(id) else { return }
+      call.answer.resume(returning: .failure(call.request.failure(error, of: name)))
+    // What it couldn't read is lost, and whose it was isn't known.
+    case .failure(nil, let error): fail("'\(name)' couldn't read a request: \(error.message.safe)")
+    case .notification("notifications/progress", let params):
+      guard let token = params[RequestEnvelope.Key.progressToken]?.int,
+        let request = state.withLock({ $0.calls[token]?.request })
+      else { return }
+      request.context?.report(params, of: request.params["name"]?.string ?? name)
+    case .notification: return
+    case .request(let id, "ping", _): say(.result(id, ValueMap()))
+    case .request(let id, let method, _): say(.failure(id, .refused(method)))
+    }
+  }
+
+  // MARK: Ending
+
+  /// Gives up on it because of something it wrote.
+  private func fail(_ message: String) {
+    fail(ServerFailure(reason: .lost(.plugin), message: message))
+    end()
+  }
+
+  private func fail(_ failure: ServerFailure) {
+    let calls = state.withLock { state in
+      var failure = failure
+      failure.printed = state.printed
+      if state.fault == nil { state.fault = failure }
+      defer { state.calls = [:] }
+      return state.calls.values.map { ($0, failure) }
+    }
+    for (call, failure) in calls {
+      var failure = failure
+      if call.isCancelled {
+        failure = ServerFailure(
+          reason: .cancelled(mayHaveHappened: true), message: "\(call.request.what) was cancelled, and '\(name)' ended",
+          printed: failure.printed)
+      }
+      call.answer.resume(returning: .failure(failure))
+    }
+  }
+
+  private func ended(_ end: ChildProcess.End) {
+    let what =
+      switch end.reason {
+      case .notStarted(let code): "can't be started: \(systemErrorText(code))"
+      case .exit(let code): "exited with code \(code)"
+      case .signal(let number): "was ended by signal \(number)"
+      case .lost: "was killed with what watched over it"
+      case .tooMuchOutput, .cancelled, .late: "was ended"
+      }
+    let isStarted = if case .notStarted = end.reason { false } else { true }
+    let left = end.left.isEmpty ? "" : "; it left processes that can't be ended: \(end.left.joined(separator: ", "))"
+    fail(
+      ServerFailure(
+        reason: isStarted ? .lost(.plugin) : .unreachable(.configuration), message: "'\(name)' \(what)\(left)"))
+  }
+}
+
+extension ServerRequest {
+  /// What messages call it.
+  var what: String { params["name"]?.string.map { "the tool '\($0)'" } ?? "'\(method)'" }
+
+  /// Why it failed by the server's own word.
+  func failure(_ error: ModelContextError, of server: String) -> ServerFailure {
+    ServerFailure(
+      reason: .answered(error), message: "'\(server)' refused \(what): \(error.message.safe) (code \(error.code))")
+  }
+}
+
+extension ServerFailure {
+  /// The same, for a request that wasn't sent because of it.
+  fileprivate var beforeSending: ServerFailure {
+    guard case .lost(let kind, let status) = reason else { return self }
+    return ServerFailure(
+      reason: .refused(kind, status: status, retryAfter: nil), message: message, printed: printed)
+  }
+}
+
+extension ModelContextError {
+  /// What a server asks of its client that runs don't do.
+  static func refused(_ method: String) -> ModelContextError {
+    ModelContextError(.methodNotFound, "'\(method.excerpt(60))' isn't answered here: a run has no model and no person")
+  }
+}

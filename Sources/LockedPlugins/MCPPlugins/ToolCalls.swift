@@ -1,0 +1,200 @@
+// A call of a tool, and the contract of the tools that serve it: `errand/baseline`, `errand/reconcile`, `errand/preview`.
+//
+// Each of those gets, of the call's own arguments, those that its inputSchema declares, and as far as it declares them
+// and the tool has no argument of the same name:
+//
+//     key          the step's idempotency key, the same in every attempt
+//     baseline     what the baseline tool answered before the first attempt; without one, an empty object
+//     started_at   when the attempt began whose outcome isn't known, as RFC 3339; for `errand/reconcile` alone
+//
+// The baseline tool answers any object. The reconcile tool answers
+//
+//     {"outcome": "done", "output": …}     what the tool would have answered: its structuredContent, or its text
+//     {"outcome": "notDone"}               the tool may be called again
+//     {"outcome": "unknown", "look": "…"}  a person has to look, at what the sentence says
+//
+// and the preview tool {"changes": [{"subject": "…", "before": "…", "after": "…"}]}: `before` is absent for what isn't
+// there yet, `after` for what will be gone. Answers are structuredContent, or JSON as the only text; where the SDK puts
+// an answer into {"result": …}, what is in it counts.
+
+import ActionKit
+import Basics
+import ModelContext
+import PluginLocks
+
+/// What an action of a lock does on a server.
+struct ToolCalls: Sendable {
+  let action: LockedAction
+  private let call: Value
+
+  init(_ action: LockedAction) {
+    self.action = action
+    call = action.call
+  }
+
+  private var tool: String { call["tool"]?.string ?? "" }
+  private var isWrite: Bool {
+    switch action.effect {
+    case .pure, .read: false
+    case .consume, .idempotentWrite, .write: true
+    }
+  }
+
+  var calls: ActionDescriptor.Calls {
+    var calls = ActionDescriptor.Calls { input, service, context in
+      try await run(input, on: Self.cast(service), in: context)
+    }
+    if call["reconcile"] != nil {
+      calls.takingBaseline = { input, service, context in
+        guard call["baseline"] != nil else { return .map(ValueMap()) }
+        let answer = try await ask("baseline", input, [:], on: Self.cast(service), in: context)
+        return answer.map == nil ? .object(["value": answer]) : answer
+      }
+      calls.reconciling = { input, baseline, startedAt, service, context in
+        try await reconcile(input, baseline, startedAt, on: Self.cast(service), in: context)
+      }
+    }
+    if call["preview"] != nil {
+      calls.previewing = { input, service, context in
+        try await preview(input, on: Self.cast(service), in: context)
+      }
+    }
+    return calls
+  }
+
+  private static func cast(_ service: any Sendable) throws(ActionError) -> MCPService {
+    guard let service = service as? MCPService else {
+      throw ActionError(
+        .internal, "a tool works on a server of MCP, and was handed \(type(of: service))",
+        effect: ActionError.Effect.none)
+    }
+    return service
+  }
+
+  // MARK: Calling
+
+  private func arguments(_ input: Value, _ context: ActionContext) -> ValueMap {
+    var arguments = ValueMap()
+    for member in input.map?.members ?? [] where !member.value.isNull { arguments[member.key] = member.value }
+    for name in (call["nulls"]?.list ?? []).compactMap(\.string) where arguments[name] == nil {
+      arguments[name] = .null
+    }
+    if let key = call["key"]?.string { arguments[key] = .string(context.idempotencyKey) }
+    return arguments
+  }
+
+  private func run(
+    _ input: Value, on service: MCPService, in context: ActionContext
+  ) async throws(ActionError) -> Value {
+    let answer = try await service.call(tool, arguments(input, context), isWrite: isWrite, in: context)
+    if answer.isError {
+      // By its own word it failed, and did what it did. Of a write that can be looked up this is worth a look.
+      throw failure(
+        answer, of: tool, effect: isWrite ? call["reconcile"] == nil ? .done : .unknown : ActionError.Effect.none)
+    }
+    return try output(
+      structured: answer.structured, text: answer.texts.joined(separator: "\n"), content: answer.content, of: service)
+  }
+
+  private func failure(_ answer: ToolResult, of tool: String, effect: ActionError.Effect) -> ActionError {
+    let text = answer.texts.joined(separator: "\n").trimmed
+    let line = text.split(separator: "\n").first.map(String.init) ?? ""
+    return ActionError(
+      .plugin, "the tool '\(tool)' failed" + (line.isEmpty ? "" : ": \(line.excerpt(300).safe)"),
+      detail: text.hasSameScalars(as: line) && text.utf8.count <= 300 ? nil : text.excerpt(1900), retryable: true,
+      effect: effect)
+  }
+
+  /// What the tool answered, as the action's output.
+  private func output(
+    structured: Value?, text: String, content: [Value], of service: MCPService
+  ) throws(ActionError) -> Value {
+    if call["plain"]?.bool == true {
+      var output = ValueMap([("text", .string(text)), ("content", .list(content))])
+      if let structured { output["structured"] = structured }
+      return .map(output)
+    }
+    do throws(ValueError) {
+      guard let value = structured ?? (try? JSON.parse(Array(text.utf8))) else {
+        throw ValueError("there is no structuredContent")
+      }
+      return try action.output.taking(value, as: "")
+    } catch {
+      throw ActionError(
+        .plugin,
+        "the answer of the tool '\(tool)' doesn't match \(service.lock.file): \(error.description.excerpt(300)); run "
+          + "'errand plugin update \(service.lock.name)'", retryable: false,
+        effect: isWrite ? .done : ActionError.Effect.none)
+    }
+  }
+
+  // MARK: Looking
+
+  private func ask(
+    _ helper: String, _ input: Value, _ more: [String: Value], on service: MCPService, in context: ActionContext
+  ) async throws(ActionError) -> Value {
+    let helper = call[helper]
+    let tool = helper?["tool"]?.string ?? ""
+    var all = arguments(input, context)
+    for (name, value) in [("key", Value.string(context.idempotencyKey))] + more.map({ ($0.key, $0.value) })
+    where all[name] == nil { all[name] = value }
+    var arguments = ValueMap()
+    for name in (helper?["arguments"]?.list ?? []).compactMap(\.string) { arguments[name] = all[name] }
+    let answer = try await service.call(tool, arguments, isWrite: false, in: context)
+    if answer.isError { throw failure(answer, of: tool, effect: .none) }
+    var value = answer.structured ?? answer.texts.first.flatMap { try? JSON.parse(Array($0.utf8)) }
+    if let map = value?.map, map.count == 1, let result = map["result"] { value = result }
+    guard let value else {
+      throw ActionError(
+        .plugin, "the tool '\(tool)' answered neither structuredContent nor JSON", retryable: false,
+        effect: ActionError.Effect.none)
+    }
+    return value
+  }
+
+  private func misfit(_ helper: String, _ answer: Value, _ wanted: String) -> ActionError {
+    ActionError(
+      .plugin,
+      "the tool '\(call[helper]?["tool"]?.string ?? "")' must answer \(wanted), but answered "
+        + JSON.shown(answer).excerpt(200).safe, retryable: false, effect: ActionError.Effect.none)
+  }
+
+  private func reconcile(
+    _ input: Value, _ baseline: Value, _ startedAt: Timestamp, on service: MCPService, in context: ActionContext
+  ) async throws(ActionError) -> Reconciliation<Value> {
+    let answer = try await ask(
+      "reconcile", input, ["baseline": baseline, "started_at": .string("\(startedAt)")], on: service, in: context)
+    switch answer["outcome"]?.string {
+    case "done":
+      let given = answer["output"]
+      let text = given?.string ?? ""
+      return .done(
+        try output(
+          structured: given?.string == nil ? given : nil, text: text,
+          content: text.isEmpty ? [] : [.object(["type": .string("text"), "text": .string(text)])], of: service))
+    case "notDone": return .notDone
+    case "unknown":
+      let look = answer["look"]?.string ?? ""
+      return .unknown(look.isEmpty ? "the tool can't tell whether it was done" : look.excerpt(500).safe)
+    default: throw misfit("reconcile", answer, #""outcome" that is "done", "notDone" or "unknown""#)
+    }
+  }
+
+  private func preview(
+    _ input: Value, on service: MCPService, in context: ActionContext
+  ) async throws(ActionError) -> [Change] {
+    let answer = try await ask("preview", input, [:], on: service, in: context)
+    guard let changes = (answer["changes"] ?? answer).list else {
+      throw misfit("preview", answer, #"a list "changes""#)
+    }
+    return try changes.map { change throws(ActionError) in
+      guard let subject = change["subject"]?.string, !subject.isEmpty else {
+        throw misfit("preview", change, #"changes with a "subject""#)
+      }
+      func shown(_ name: String) -> String? {
+        change[name].flatMap { $0.isNull ? nil : $0.string ?? JSON.shown($0) }
+      }
+      return Change(subject, from: shown("before"), to: shown("after"))
+    }
+  }
+}

@@ -1,0 +1,200 @@
+// How the tools of a server become the actions of a lock.
+//
+// A tool `get_current_time` is the action `getCurrentTime`: its name in lowerCamelCase, with a number behind it if another
+// has it. The fields of its inputSchema are those of `with`, the fields of its outputSchema those of the output; without
+// one, the output is the text, the content and whatever is structured.
+//
+// Its effect is what the person said who added the plugin, else `errand/effect` in the tool's `_meta`, else what its hints
+// say, if they are trusted, and else `write`. Of `_meta` there count, beside that:
+//
+//     errand/reconcile   the tool that looks whether a write was done
+//     errand/baseline    the tool that looks what is there before a write, for that
+//     errand/preview     the tool that says what a write would change
+//     errand/key         the argument that gets the step's idempotency key
+//     errand/timeout     how long all attempts together may take: `30s`
+//     errand/secrets     the arguments that are secrets
+//
+// A tool that only serves another as one of the first three isn't an action, unless it has an `errand/effect` of its own.
+//
+// An entry's `call` has `tool`, the tool's own name; `nulls`, the arguments that are sent as null when they are left out,
+// because they must be given and may be null; `key`; `hints`, as the server gives them, to be shown; `plain`, where there
+// is no outputSchema; and `reconcile`, `baseline` and `preview`, each with the tool and the arguments that it takes.
+
+import ActionKit
+import Basics
+import ModelContext
+import PluginLocks
+
+/// Makes a lock of what a server offers.
+struct ToolLocks {
+  let name: String
+  let source: MCPSource
+  let session: ServerSession
+  private var file: String { "plugins/\(name).lock.json" }
+
+  func lock() throws(PluginLockError) -> PluginLock {
+    let tools = session.tools.sorted { $0.name.precedesByScalars($1.name) }
+    var byName: [String: Tool] = [:]
+    for tool in tools where byName.updateValue(tool, forKey: tool.name) != nil {
+      throw PluginLockError("'\(session.serverName)' has two tools that are named '\(tool.name.safe)'")
+    }
+    for named in source.effects.keys.sorted(by: { $0.precedesByScalars($1) }) where byName[named] == nil {
+      throw PluginLockError(
+        "'\(session.serverName)' has no tool '\(named)', whose effect is given; it has "
+          + (tools.isEmpty ? "none" : tools.prefix(50).map(\.name.safe).joined(separator: ", ")))
+    }
+    let helpers = Set(tools.flatMap { tool in Helper.allCases.compactMap { tool.meta[$0.key]?.string } })
+    var encoder = LockEncoder()
+    var read: [LockedAction] = []
+    var taken: Set<String> = []
+    for tool in tools where !helpers.contains(tool.name) || tool.meta["errand/effect"] != nil {
+      var name = Self.actionName(tool.name)
+      var number = 1
+      while !taken.insert(name).inserted {
+        number += 1
+        name = "\(Self.actionName(tool.name))\(number)"
+      }
+      read.append(try action(name, of: tool, among: byName, &encoder))
+    }
+    let actions = read.map { ($0.name, $0.entry(&encoder)) }
+    var connection = ValueMap([("server", .string(session.serverName.shortened(to: 200)))])
+    if !session.serverVersion.isEmpty { connection["version"] = .string(session.serverVersion.shortened(to: 200)) }
+    connection["protocol"] = .string(session.version.rawValue)
+    return try PluginLock(
+      name: name, kind: MCPKind.name,
+      summary: session.summary.flatMap(SchemaReader.sentence)
+        ?? "Calls the tools of the MCP server \(session.serverName).",
+      source: source.value, connection: connection, types: encoder.types, actions: actions, file: file)
+  }
+
+  /// What a tool can be to another.
+  enum Helper: String, CaseIterable {
+    case reconcile, baseline, preview
+    var key: String { "errand/\(rawValue)" }
+  }
+
+  private func action(
+    _ name: String, of tool: Tool, among tools: [String: Tool], _ encoder: inout LockEncoder
+  ) throws(PluginLockError) -> LockedAction {
+    func fault(_ what: String) -> PluginLockError { PluginLockError("the tool '\(tool.name.safe)' \(what)") }
+    var call = ValueMap([("tool", .string(tool.name))])
+
+    var reader = SchemaReader(tool.inputSchema, for: .given)
+    var input = reader.fields(tool.inputSchema) ?? []
+    for (name, type) in reader.named { encoder.name(type, name) }
+    let required = Set((tool.inputSchema["required"]?.list ?? []).compactMap(\.string))
+    let nulls = input.filter { $0.isOptional && required.contains($0.name) }.map(\.name)
+    if let key = try text("errand/key", of: tool) {
+      guard input.contains(where: { $0.name.hasSameScalars(as: key) }) else {
+        throw fault("has no argument '\(key.safe)', which its 'errand/key' names")
+      }
+      input.removeAll { $0.name.hasSameScalars(as: key) }
+      call["key"] = .string(key)
+    }
+    for secret in try texts("errand/secrets", of: tool) {
+      guard let index = input.firstIndex(where: { $0.name.hasSameScalars(as: secret) }) else {
+        throw fault("has no argument '\(secret.safe)', which its 'errand/secrets' names")
+      }
+      input[index].type = .secret(input[index].type)
+    }
+    if !nulls.isEmpty { call["nulls"] = .list(nulls.map(Value.string)) }
+
+    var output: ObjectSchema?
+    if let schema = tool.outputSchema {
+      var reader = SchemaReader(schema, for: .got)
+      output = reader.fields(schema).map { ObjectSchema(fields: $0) }
+      for (name, type) in reader.named { encoder.name(type, name) }
+    }
+    if output == nil { call["plain"] = .bool(true) }
+
+    for helper in Helper.allCases {
+      guard let named = try text(helper.key, of: tool) else { continue }
+      guard let other = tools[named] else {
+        throw fault("has '\(helper.key)': '\(named.safe)', but there is no tool of that name")
+      }
+      let arguments = (other.inputSchema["properties"]?.map?.members ?? []).compactMap(\.name).sorted {
+        $0.precedesByScalars($1)
+      }
+      call[helper.rawValue] = .object(["tool": .string(named), "arguments": .list(arguments.map(Value.string))])
+    }
+    if call["baseline"] != nil, call["reconcile"] == nil {
+      throw fault("has 'errand/baseline' without 'errand/reconcile'")
+    }
+    if let hints = tool.annotations.flatMap({ _ in tool.value["annotations"]?.map }), !hints.isEmpty {
+      call["hints"] = .map(hints)
+    }
+    let timeout = try text("errand/timeout", of: tool).map { text throws(PluginLockError) in
+      guard let span = TimeSpan(text), span > .zero else {
+        throw fault("has 'errand/timeout': '\(text.safe)'; write it like 30s")
+      }
+      return span
+    }
+    let (effect, effectSource) = try effect(of: tool)
+    return LockedAction(
+      name: name,
+      summary: (tool.description ?? tool.title).flatMap(SchemaReader.sentence) ?? "Calls \(tool.name.safe).",
+      effect: effect, from: effectSource, input: ObjectSchema(fields: input), output: output ?? Self.plain,
+      baseline: call["reconcile"] == nil ? nil : ObjectSchema(fields: []), acceptsKey: call["key"] != nil,
+      timeout: timeout, call: .map(call))
+  }
+
+  /// The output of a tool without outputSchema.
+  static let plain = ObjectSchema(fields: [
+    FieldSchema("text", .string, "The texts that the tool answered, one below the other."),
+    FieldSchema("content", .list(.dyn), "All that the tool answered, as MCP has it: texts, images, links."),
+    FieldSchema("structured", .dyn, "The value that the tool answered beside that.", isOptional: true),
+  ])
+
+  private func effect(of tool: Tool) throws(PluginLockError) -> (Effect, LockedAction.EffectSource) {
+    if let effect = source.effects[tool.name] { return (effect, .person) }
+    if let text = try text("errand/effect", of: tool) {
+      guard let effect = Effect(written: text) else {
+        throw PluginLockError(
+          "the tool '\(tool.name.safe)' has 'errand/effect': '\(text.safe)'; it can be pure, read, consume, "
+            + "idempotentWrite, idempotentWrite:1d or write")
+      }
+      return (effect, .program)
+    }
+    if source.trustsHints, let hints = tool.annotations {
+      if hints.isReadOnly == true { return (.read, .hint) }
+      if hints.isIdempotent == true { return (.idempotentWrite(within: .forever), .hint) }
+    }
+    return (.write, .standard)
+  }
+
+  private func text(_ key: String, of tool: Tool) throws(PluginLockError) -> String? {
+    guard let value = tool.meta[key], !value.isNull else { return nil }
+    guard let text = value.string else {
+      throw PluginLockError("the tool '\(tool.name.safe)' has '\(key)' that is \(value.kindName) and not a string")
+    }
+    return text
+  }
+
+  private func texts(_ key: String, of tool: Tool) throws(PluginLockError) -> [String] {
+    guard let value = tool.meta[key], !value.isNull else { return [] }
+    guard let list = value.list, case let texts = list.compactMap(\.string), texts.count == list.count else {
+      throw PluginLockError("the tool '\(tool.name.safe)' has '\(key)' that isn't a list of strings")
+    }
+    return texts
+  }
+
+  /// A tool's name as that of an action: letters and digits of ASCII, words joined by capital letters.
+  static func actionName(_ tool: String) -> String {
+    func isLetter(_ byte: UInt8) -> Bool { ASCII.lowercase.contains(byte) || ASCII.uppercase.contains(byte) }
+    let words = tool.utf8.split { !isLetter($0) && !ASCII.digits.contains($0) }.map {
+      String(decoding: Array($0), as: UTF8.self)
+    }
+    var name = ""
+    for word in words {
+      if name.isEmpty {
+        // What begins with a digit can't be a name.
+        guard let start = word.utf8.firstIndex(where: isLetter) else { continue }
+        let rest = String(word[start...])
+        name = rest.uppercased() == rest ? rest.lowercased() : (rest.first?.lowercased() ?? "") + rest.dropFirst()
+      } else {
+        name += (word.first?.uppercased() ?? "") + word.dropFirst()
+      }
+    }
+    return name.isEmpty ? "tool" : String(name.prefix(100))
+  }
+}

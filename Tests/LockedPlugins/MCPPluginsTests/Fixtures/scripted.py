@@ -1,0 +1,154 @@
+"""A server of MCP on standard streams that does what tests ask of it, without the SDK.
+
+python3 scripted.py ERA [OPTION]...
+
+ERA is modern (2026-07-28), handshake (2025-11-25), old (2024-11-05), new (a version of the future), silent (leaves what it
+doesn't know unanswered), strict (exits when it is asked anything before the handshake).
+Options: pages (lists its tools one by one), drift (offers something else), banner (prints a line before it serves).
+"""
+import json
+import os
+import sys
+import time
+
+ERA, OPTIONS = sys.argv[1], sys.argv[2:]
+VERSION = {"old": "2024-11-05", "new": "2031-01-01"}.get(ERA, "2025-11-25")
+
+
+def schema(required=(), **properties):
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+TEXT, INT = {"type": "string"}, {"type": "integer"}
+READ = {"readOnlyHint": True, "idempotentHint": True}
+TOOLS = [
+    {
+        "name": "echo_text",
+        "description": "Gives a text back.\n\nMore is not shown.",
+        "inputSchema": schema(
+            ["text", "note"],
+            text=INT if "drift" in OPTIONS else TEXT,
+            note={"anyOf": [TEXT, {"type": "null"}], "description": "May be null."},
+            times={"type": "integer", "default": 1, "minimum": 1, "maximum": 5},
+        ),
+        "outputSchema": schema(["text", "note"], text=TEXT, note={"type": ["string", "null"]}),
+        "annotations": READ,
+    },
+    {"name": "crash", "inputSchema": schema()},
+    {"name": "garbage", "inputSchema": schema()},
+    {"name": "huge", "inputSchema": schema(["size"], size=INT)},
+    {"name": "wait", "inputSchema": schema(["file"], file=TEXT, answers={"type": "boolean"})},
+    {"name": "pair", "inputSchema": schema(["name"], name=TEXT), "annotations": READ},
+    {"name": "steps", "inputSchema": schema(), "annotations": READ},
+    {"name": "asks", "inputSchema": schema(), "annotations": READ},
+    {"name": "refuse", "inputSchema": schema(["code"], code=INT)},
+    {"name": "fail", "inputSchema": schema(), "annotations": {"idempotentHint": True}},
+    {"name": "misfit", "inputSchema": schema(), "outputSchema": schema(["n"], n=INT)},
+    {"name": "question", "inputSchema": schema()},
+    {"name": "environment", "inputSchema": schema(), "annotations": READ},
+    {"name": "number", "inputSchema": schema(), "annotations": READ},
+]
+if "gone" in OPTIONS:
+    TOOLS = [tool for tool in TOOLS if tool["name"] != "crash"]
+
+
+def send(message):
+    sys.stdout.write(json.dumps(dict(message, jsonrpc="2.0")) + "\n")
+    sys.stdout.flush()
+
+
+def receive():
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit(0)
+    return json.loads(line)
+
+
+def answer(id, result):
+    if ERA == "modern":
+        result = dict(result, resultType=result.get("resultType", "complete"))
+    send({"id": id, "result": result})
+
+
+def text(id, words, **more):
+    answer(id, dict({"content": [{"type": "text", "text": words}]}, **more))
+
+
+held = {}
+
+
+def call(id, name, given, meta):
+    if name == "echo_text":
+        assert "note" in given
+        words = " ".join([given["text"]] * given.get("times", 1))
+        text(id, words, structuredContent={"text": words, "note": given["note"], "more": 1})
+    elif name == "crash":
+        sys.stderr.write("the disk is full\n")
+        os._exit(3)
+    elif name == "garbage":
+        print("Downloading the model: 10 %", flush=True)
+    elif name == "huge":
+        text(id, "x" * given["size"])
+    elif name == "wait":
+        open(given["file"], "w").write(str(os.getpid()))
+        message = receive()
+        assert message["method"] == "notifications/cancelled" and message["params"]["requestId"] == id, message
+        open(given["file"], "w").write("cancelled")
+        if given.get("answers"):
+            text(id, "done all the same")
+    elif name == "pair":
+        held[given["name"]] = id
+        if len(held) == 2:
+            for name, id in sorted(held.items()):
+                text(id, name)
+            held.clear()
+    elif name == "steps":
+        token = meta["progressToken"]
+        for progress, more in [(1, {"total": 4, "message": "one"}), (0.5, {"total": 1}), (7, {})]:
+            send({"method": "notifications/progress", "params": dict(more, progressToken=token, progress=progress)})
+        sys.stderr.write("working\n")
+        sys.stderr.flush()
+        send({"method": "notifications/message", "params": {"level": "info", "data": "x"}})
+        text(id, "three")
+    elif name == "asks":
+        send({"id": "p", "method": "ping"})
+        send({"id": 77, "method": "sampling/createMessage", "params": {}})
+        text(id, json.dumps([receive(), receive()]))
+    elif name == "refuse":
+        send({"id": id, "error": {"code": given["code"], "message": "no"}})
+    elif name == "fail":
+        text(id, "it is closed\nsince Monday", isError=True)
+    elif name == "misfit":
+        text(id, "none", structuredContent={"n": "many"})
+    elif name == "question":
+        answer(id, {"resultType": "input_required", "inputRequests": {}, "requestState": "s"})
+    elif name == "environment":
+        text(id, json.dumps(dict(os.environ)))
+    elif name == "number":
+        text(id, str(os.getpid()))
+
+
+if "banner" in OPTIONS:
+    print("Welcome to the server", flush=True)
+began = False
+while True:
+    message = receive()
+    method, id, params = message.get("method"), message.get("id"), message.get("params", {})
+    if method == "server/discover" and ERA == "modern":
+        info = {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "1", "title": "A scripted server"}}
+        answer(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "_meta": info})
+    elif method == "initialize" and ERA != "modern":
+        began = True
+        answer(id, {"protocolVersion": VERSION, "capabilities": {"tools": {}}, "serverInfo": {"name": "scripted", "version": "1"}})
+    elif ERA == "strict" and not began:
+        sys.exit(2)
+    elif method == "tools/list" and (began or ERA == "modern"):
+        if "pages" in OPTIONS:
+            at = int(params.get("cursor", "0"))
+            answer(id, dict({"tools": TOOLS[at : at + 1]}, **({"nextCursor": str(at + 1)} if at + 1 < len(TOOLS) else {})))
+        else:
+            answer(id, {"tools": TOOLS})
+    elif method == "tools/call" and (began or ERA == "modern"):
+        call(id, params["name"], params.get("arguments", {}), params.get("_meta", {}))
+    elif id is not None and ERA != "silent":
+        send({"id": id, "error": {"code": -32601, "message": "Method not found"}})
