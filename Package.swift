@@ -55,8 +55,8 @@ let shippedLinking = [
 /// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
 let builtForSize: Set = [
   "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Calendars", "CommandLineParser", "HTTPClient", "LanguageServer",
-  "LocalFiles", "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "SMTPClient", "SandboxKit", "Scheduler",
-  "SecretSources", "YAMLReader", "errand",
+  "LocalFiles", "ModelContext", "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "SMTPClient", "SandboxKit",
+  "Scheduler", "SecretSources", "YAMLReader", "errand",
 ]
 
 let package = Package(
@@ -109,11 +109,13 @@ let package = Package(
         .target(name: "HTTPClient", dependencies: ["Basics", "CCurl", "CZip", "CZlib", "HTTPTypes", "Threads"]),
         .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes", "Threads"]),
         .target(name: "HTTPTypes", dependencies: ["Basics"]),
+        .target(name: "ModelContext", dependencies: ["Basics"]),
         .target(name: "PostgresClient", dependencies: ["Basics", "CPostgres", "Threads"]),
         .target(name: "SMTPClient", dependencies: ["Basics", "CCurl", "HTTPClient"]),
         .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer", "ProcessTestKit"),
         .tests(of: "HTTPServer", "Basics"),
         .tests(of: "HTTPTypes", "Basics"),
+        .tests(of: "ModelContext", "Basics"),
         .tests(of: "PostgresClient", "ActionTestKit", "Basics", "CPostgres", "PostgresTestKit"),
       ]),
     // What plugins are made of.

@@ -1,0 +1,103 @@
+/// The messages of the Model Context Protocol, which are those of JSON-RPC 2.0: requests and notifications by both
+/// sides, and responses to requests.
+///
+/// A request has an id of the sender's, an int or a text, which its response repeats; a notification has none and is
+/// never answered. `params` and `result` are objects. Lists of messages, which JSON-RPC knows, aren't part of the
+/// protocol. On standard streams a message is a line (`MessageLines`), over HTTP it is a body (`TransportFields`).
+package import Basics
+
+/// The id of a request, by its sender.
+package enum MessageID: Hashable, Sendable {
+  case int(Int)
+  case text(String)
+
+  package init?(_ value: Value?) {
+    switch value?.content {
+    case .int(let number): self = .int(number)
+    case .string(let text): self = .text(text)
+    default: return nil
+    }
+  }
+
+  package var value: Value {
+    switch self {
+    case .int(let number): .int(number)
+    case .text(let text): .string(text)
+    }
+  }
+}
+
+/// A message from one side to the other.
+package enum ModelContextMessage: Sendable {
+  case request(MessageID, method: String, params: ValueMap)
+  case notification(method: String, params: ValueMap)
+  case result(MessageID, ValueMap)
+  /// The id is nil in the response to what couldn't be read.
+  case failure(MessageID?, ModelContextError)
+
+  /// Why a text isn't a message, with the id of the request, which is told so, if it has one.
+  package struct Fault: Error, Sendable {
+    package var id: MessageID?
+    package var error: ModelContextError
+  }
+
+  package init(reading bytes: [UInt8], limits: JSON.Limits = .init(bytes: MessageLines.longest)) throws(Fault) {
+    let value: Value
+    do throws(JSONError) { value = try JSON.parse(bytes, limits: limits, replacesHalfPairs: true) } catch {
+      throw Fault(error: ModelContextError(.parseError, "the message isn't valid JSON: \(error.description)"))
+    }
+    try self.init(value)
+  }
+
+  package init(_ value: Value) throws(Fault) {
+    let id = MessageID(value["id"])
+    func fault(_ message: String) -> Fault { Fault(id: id, error: ModelContextError(.invalidRequest, message)) }
+    guard let members = value.map else {
+      throw fault("a message must be an object, not \(value.kindName); send each message on its own")
+    }
+    guard members["jsonrpc"]?.string == "2.0" else { throw fault("a message must have 'jsonrpc' with the value '2.0'") }
+    if let word = members["method"] {
+      guard let method = word.string else { throw fault("'method' must be a string, not \(word.kindName)") }
+      let params: ValueMap
+      switch members["params"]?.content {
+      case nil, .null: params = ValueMap()
+      case .map(let map): params = map
+      default: throw fault("'params' must be an object")
+      }
+      switch (id, members["id"]) {
+      case (let id?, _): self = .request(id, method: method, params: params)
+      case (nil, nil): self = .notification(method: method, params: params)
+      case (nil, let given?): throw fault("the id of a request must be an int or a string, not \(given.kindName)")
+      }
+    } else if let error = members["error"] {
+      self = .failure(id, ModelContextError(reading: error))
+    } else if let result = members["result"]?.map, let id {
+      self = .result(id, result)
+    } else {
+      throw fault("a message must have a 'method', or an 'id' with a 'result' or an 'error'")
+    }
+  }
+
+  package var value: Value {
+    var members = ValueMap([("jsonrpc", .string("2.0"))])
+    switch self {
+    case .request(let id, let method, let params):
+      members["id"] = id.value
+      members["method"] = .string(method)
+      if !params.isEmpty { members["params"] = .map(params) }
+    case .notification(let method, let params):
+      members["method"] = .string(method)
+      if !params.isEmpty { members["params"] = .map(params) }
+    case .result(let id, let result):
+      members["id"] = id.value
+      members["result"] = .map(result)
+    case .failure(let id, let error):
+      members["id"] = id?.value ?? .null
+      members["error"] = error.value
+    }
+    return .map(members)
+  }
+
+  /// The message in JSON, without a line end; what JSON can't hold is in it as a text that says so.
+  package var bytes: [UInt8] { Array(JSON.shown(value).utf8) }
+}
