@@ -54,9 +54,9 @@ let shippedLinking = [
 
 /// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
 let builtForSize: Set = [
-  "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Calendars", "CommandLineParser", "HTTPClient", "LanguageServer",
-  "LocalFiles", "ModelContext", "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "SMTPClient", "SandboxKit",
-  "Scheduler", "SecretSources", "YAMLReader", "errand",
+  "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "AssistantTools", "Calendars", "CommandLineParser", "HTTPClient",
+  "LanguageServer", "LocalFiles", "ModelContext", "RecipeEditing", "RecipeTesting", "Recipes", "Recordings",
+  "SMTPClient", "SandboxKit", "Scheduler", "SecretSources", "YAMLReader", "errand",
 ]
 
 let package = Package(
@@ -169,7 +169,8 @@ let package = Package(
         .target(
           name: "AgentHTTP",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "HTTPServer", "Recipes", "RunState", "Runs",
+            "ActionKit", "Agent", "AssistantTools", "Basics", "CPageAssets", "Calendars", "HTTPServer", "ModelContext",
+            "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentRuntime",
@@ -177,9 +178,14 @@ let package = Package(
             "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "PostgresClient", "Recipes", "Recordings",
             "RunState", "Runs", "SecretSources", "SharedState", "Threads",
           ]),
+        .target(
+          name: "AssistantTools",
+          dependencies: ["ActionKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState", "Runs"]),
         .tests(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes",
           "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
+        .tests(
+          of: "AssistantTools", "ActionKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState", "Runs"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
@@ -232,9 +238,9 @@ let package = Package(
         .executableTarget(
           name: "errand",
           dependencies: [
-            "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars",
-            "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "LanguageServer", "PluginList",
-            "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
+            "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "AssistantTools", "Basics", "CProgram", "CUnicodeNames",
+            "Calendars", "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "LanguageServer",
+            "PluginList", "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
             "SharedState", "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(

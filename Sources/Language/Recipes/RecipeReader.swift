@@ -262,7 +262,8 @@ struct RecipeReader {
       name: name, summary: summary, source: findings.source, inputs: inputs, triggers: triggers,
       concurrency: concurrency, queue: queue, steps: block, outputs: outputs, onFailure: onFailure, finally: finally,
       secrets: compiler.secrets, topLevelNames: scope.size - first.size, called: steps.called.recipes,
-      outputType: outputType, zone: compiler.zone, folderZone: environment.zone)
+      outputType: outputType, zone: compiler.zone, folderZone: environment.zone,
+      isTool: fields.bool("mcp") ?? false)
   }
 
   private func queue(_ fields: Fields) -> String? {
