@@ -263,7 +263,17 @@ struct RecipeReader {
       concurrency: concurrency, queue: queue, steps: block, outputs: outputs, onFailure: onFailure, finally: finally,
       secrets: compiler.secrets, topLevelNames: scope.size - first.size, called: steps.called.recipes,
       outputType: outputType, zone: compiler.zone, folderZone: environment.zone,
-      isTool: fields.bool("mcp") ?? false)
+      isTool: isTool(fields, inputs))
+  }
+
+  private func isTool(_ fields: Fields, _ inputs: [Recipe.Input]) -> Bool {
+    guard let value = fields["mcp"], fields.bool("mcp") == true else { return false }
+    if let secret = inputs.first(where: \.isSecret) {
+      findings.warning(
+        "'mcp' has no effect, because the input '\(secret.name)' is a secret, which an assistant can't give; read it as ${{ secrets.NAME }}",
+        at: value)
+    }
+    return true
   }
 
   private func queue(_ fields: Fields) -> String? {

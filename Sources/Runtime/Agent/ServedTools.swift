@@ -1,8 +1,9 @@
 // The recipes that assistants may run as tools: what a call takes, what it gives, and what it may do.
 //
-// The schema of what a call takes is that of the inputs, without those that are secrets: an assistant must not know any,
-// nor choose which one a service gets. The schema of what it gives is made from the types that the checker found, and has
-// to be true of every value that a run records: what may be absent isn't required, and a double may be no number.
+// The schema of what a call takes is that of the inputs. A recipe that takes a secret is no tool: an assistant must not
+// know any, nor choose which one a service gets. The schema of what a call gives is made from the types that the checker
+// found, and has to be true of every value that a run records: what may be absent isn't required, and a double may be no
+// number.
 package import ActionKit
 package import Basics
 package import Recipes
@@ -16,10 +17,8 @@ package struct ToolRecord: Record {
   package var inputs: Value
   /// The JSON Schema of the outputs.
   package var outputs: Value
-  /// The names of the inputs that are secrets.
+  /// The inputs that are secrets, which no assistant can give.
   package var secrets: [String]
-  /// Whether a run needs a secret as an input, which no assistant can give.
-  package var needsSecret: Bool
   /// Whether all that a run does is to compute and to read.
   package var isReadOnly: Bool
   /// Whether a run may write.
@@ -33,9 +32,7 @@ package struct ToolRecord: Record {
     name = recipe.name
     summary = recipe.summary
     secrets = recipe.inputs.filter(\.isSecret).map(\.name)
-    needsSecret = recipe.inputs.contains { $0.isSecret && $0.isRequired }
-    let open = recipe.inputs.filter { !$0.isSecret }.map(\.declaration)
-    inputs = .map(ObjectSchema(fields: open).jsonSchema(allowsExpressions: false))
+    inputs = .map(recipe.inputSchema.jsonSchema(allowsExpressions: false))
     outputs = .map(recipe.outputType.jsonSchema)
     var effects: Set<Effect> = []
     isOpenWorld = false
@@ -58,7 +55,6 @@ package struct ToolRecord: Record {
     inputs = try member("inputs", record.map { PlainJSON(value: $0.inputs) }).value
     outputs = try member("outputs", record.map { PlainJSON(value: $0.outputs) }).value
     secrets = try member("secrets", record?.secrets, default: [])
-    needsSecret = try member("needsSecret", record?.needsSecret, default: false)
     isReadOnly = try member("isReadOnly", record?.isReadOnly, default: false)
     writes = try member("writes", record?.writes, default: true)
     isIdempotent = try member("isIdempotent", record?.isIdempotent, default: false)

@@ -33,7 +33,7 @@ struct RecipeCall: Sendable {
   enum Outcome {
     case result(ToolResult)
     case question(InputRequired)
-    /// The confirmation isn't one.
+    /// The state of the request isn't one.
     case refused(Confirmations.Refusal)
   }
 
@@ -84,9 +84,9 @@ struct RecipeCall: Sendable {
     guard caller.seesData else {
       return failure("the token lacks the scope 'data', which the results of runs need")
     }
-    for name in recipe.secrets where recipe.needsSecret || arguments[name] != nil {
+    if let secret = recipe.secrets.first {
       return failure(
-        "the input '\(name)' of '\(recipe.name)' is a secret, which an assistant can't give; start the run with errand run or from its page, or have the recipe read ${{ secrets.NAME }}"
+        "the input '\(secret)' of '\(recipe.name)' is a secret, which an assistant can't give; run the recipe with errand run, or have it read ${{ secrets.NAME }}. Nothing was started"
       )
     }
     if recipe.isReadOnly { return .result(try await run(arguments, plan: nil)) }
@@ -98,14 +98,14 @@ struct RecipeCall: Sendable {
     if let state = params["requestState"]?.string { return try await confirmed(state, inputs, subject) }
     if let token, !token.isNull {
       switch service.confirmations.redeem(token.string ?? "", of: subject, at: service.time.now()) {
-      case .failure(let refusal): return .refused(refusal)
+      case .failure(let refusal): return failure(refusal.message)
       case .success(let plan): return .result(try await run(inputs, plan: plan))
       }
     }
     let asks = client.elicit != nil || client.version.isStateless && client.elicits
     guard asks || takesToken else {
       return failure(
-        "'\(recipe.name)' may write, and this program can't show its user the plan (it doesn't declare elicitation); use one that can, run it with errand run, or set 'confirm: token' under 'server.mcp' in errand.yaml. Nothing was started"
+        "'\(recipe.name)' may write, and this connection has no way to show the user its plan: that takes a program that declares elicitation, over HTTP with protocol version \(ProtocolVersion.latest.rawValue). Run it with errand run, or set 'confirm: token' under 'server.mcp' in errand.yaml. Nothing was started"
       )
     }
     let plan = try await caller.ask(.plan(recipe: recipe.name, inputs: inputs, texts: [:])) {

@@ -113,7 +113,7 @@ package struct ToolService: Sendable {
     let takesToken = settings.confirmation == .token
     let tools =
       LookingTool.allCases.map(\.tool)
-      + recipes.filter { !$0.needsSecret }.map { $0.tool(takesToken: takesToken && !$0.isReadOnly) }
+      + recipes.filter(\.secrets.isEmpty).map { $0.tool(takesToken: takesToken && !$0.isReadOnly) }
     return tools.map { tool in
       var tool = tool
       if !client.version.knowsStructuredContent { tool.outputSchema = nil }
@@ -133,7 +133,8 @@ package struct ToolService: Sendable {
     case .map(let map): arguments = map
     default: throw ModelContextError(.invalidParams, "'arguments' must be an object")
     }
-    var result: ToolResult
+    var result = ToolResult("")
+    var refused: Confirmations.Refusal?
     do throws(RequestRefusedError) {
       if let tool = LookingTool(rawValue: name) {
         result = try await tool.result(of: arguments, from: caller)
@@ -147,7 +148,7 @@ package struct ToolService: Sendable {
         switch try await call.outcome() {
         case .result(let done): result = done
         case .question(let question): return caller.hide(.map(question.members)).map ?? ValueMap()
-        case .refused(let refusal): throw RequestRefusedError(.request, refusal.message)
+        case .refused(let refusal): refused = refusal
         }
       }
     } catch {
@@ -157,6 +158,7 @@ package struct ToolService: Sendable {
       // The model reads why, and may do better.
       result = ToolResult(error.overHTTP ?? error.message, isError: true)
     }
+    if let refused { throw ModelContextError(.invalidParams, refused.message) }
     if !client.version.knowsStructuredContent { result.structured = nil }
     return caller.hide(.map(result.members)).map ?? ValueMap()
   }
