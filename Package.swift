@@ -54,9 +54,10 @@ let shippedLinking = [
 
 /// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
 let builtForSize: Set = [
-  "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Calendars", "CommandLineParser", "HTTPClient", "LanguageServer",
-  "LocalFiles", "MCPPlugins", "ModelContext", "OpenAPIPlugins", "PluginLocks", "RecipeEditing", "RecipeTesting",
-  "Recipes", "Recordings", "SMTPClient", "SandboxKit", "Scheduler", "SecretSources", "YAMLReader", "errand",
+  "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "AssistantTools", "Calendars", "CommandLineParser", "HTTPClient",
+  "LanguageServer", "LocalFiles", "MCPPlugins", "ModelContext", "OpenAPIPlugins", "PluginLocks", "RecipeEditing",
+  "RecipeTesting", "Recipes", "Recordings", "SMTPClient", "SandboxKit", "Scheduler", "SecretSources", "YAMLReader",
+  "errand",
 ]
 
 let package = Package(
@@ -183,7 +184,8 @@ let package = Package(
         .target(
           name: "AgentHTTP",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "CPageAssets", "Calendars", "HTTPServer", "Recipes", "RunState", "Runs",
+            "ActionKit", "Agent", "AssistantTools", "Basics", "CPageAssets", "Calendars", "HTTPServer", "ModelContext",
+            "Recipes", "RunState", "Runs",
           ]),
         .target(
           name: "AgentRuntime",
@@ -191,9 +193,14 @@ let package = Package(
             "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "PostgresClient", "Recipes", "Recordings",
             "RunState", "Runs", "SecretSources", "SharedState", "Threads",
           ]),
+        .target(
+          name: "AssistantTools",
+          dependencies: ["ActionKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState", "Runs"]),
         .tests(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes",
           "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
+        .tests(
+          of: "AssistantTools", "ActionKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState", "Runs"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
@@ -248,10 +255,10 @@ let package = Package(
         .executableTarget(
           name: "errand",
           dependencies: [
-            "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "CProgram", "CUnicodeNames", "Calendars",
-            "ChildProcesses", "CommandLineParser", "Expressions", "HTTPClient", "HTTPServer", "LanguageServer",
-            "MCPPlugins", "OpenAPIPlugins", "PluginList", "PluginLocks", "RecipeEditing", "RecipeTesting", "Recipes",
-            "Recordings", "RunState", "Runs", "SecretSources",
+            "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "AssistantTools", "Basics", "CProgram", "CUnicodeNames",
+            "Calendars", "ChildProcesses", "CommandLineParser", "Expressions", "HTTPClient", "HTTPServer",
+            "LanguageServer", "MCPPlugins", "OpenAPIPlugins", "PluginList", "PluginLocks", "RecipeEditing",
+            "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
             "SharedState", "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(

@@ -90,6 +90,16 @@ extension KeySet {
       "The address that people use, if a proxy is in front, such as https://errand.example.org."),
     Key(
       "allowRemote", .bool, "Whether 'listen' may name addresses that other machines can reach.", default: .bool(false)),
+    Key("mcp", .keys(.mcp), "What assistants that speak MCP may do, through errand mcp and POST /mcp."),
+  ])
+
+  static let mcp = KeySet([
+    Key(
+      "recipes", .texts,
+      "Names of recipes that are tools besides those with 'mcp: true'; * stands for any part of a name."),
+    .choice(
+      "confirm", ToolSettings.Confirmation.person,
+      "How a run that writes is confirmed after the assistant was shown its plan."),
   ])
 
   static let history = KeySet([

@@ -53,6 +53,15 @@ package struct KeyExample: Sendable {
         timeout: 10m
       """),
     KeyExample(
+      "Recipe", "mcp",
+      """
+      mcp: true
+      summary: Tells the time.
+      steps:
+        - let: { line: "It is ${{ now }}." }
+      outputs: { line: "${{ line }}" }
+      """),
+    KeyExample(
       "Recipe", "queue",
       """
       queue: nightly
@@ -726,6 +735,12 @@ package struct KeyExample: Sendable {
         listen: 127.0.0.1:7373
         publicURL: https://errand.example.org
         allowRemote: false
+      """),
+    KeyExample(
+      "`errand.yaml`", "server.mcp server.mcp.recipes server.mcp.confirm",
+      """
+      server:
+        mcp: { recipes: [report-*, order-received], confirm: person }
       """),
     KeyExample(
       "`errand.yaml`", "history history.keepRuns history.keepFor history.keepSlotsFor history.keepDataFor",

@@ -32,13 +32,15 @@ package final class Recipe: Sendable {
   package let zone: String
   /// The zone of recipes that name none, which a run's record keeps; UTC if there is none.
   package let folderZone: String?
+  /// Whether assistants may run it as a tool.
+  package let isTool: Bool
 
   init(
     name: String, summary: String, source: Source, inputs: [Input], triggers: [Trigger],
     concurrency: ConcurrencyGroup?, queue: String?, steps: Block, outputs: [NamedTemplate], onFailure: Block?,
     finally: Block?,
     secrets: [(name: String, location: Diagnostic.Location?)], topLevelNames: Int, called: [Recipe],
-    outputType: ValueType, zone: String, folderZone: String?
+    outputType: ValueType, zone: String, folderZone: String?, isTool: Bool
   ) {
     self.name = name
     self.summary = summary
@@ -57,6 +59,7 @@ package final class Recipe: Sendable {
     self.outputType = outputType
     self.zone = zone
     self.folderZone = folderZone
+    self.isTool = isTool
   }
 }
 

@@ -17,6 +17,9 @@ extension KeySet {
       "queue", .text(pattern: QueueName.pattern),
       "The queue of its runs, where several machines share the state: only machines that take from it run them; default if left out."
     ),
+    Key(
+      "mcp", .bool, "Whether the recipe is a tool of assistants that speak MCP; see docs/assistants.md.",
+      default: .bool(false)),
     Key("steps", .steps, isRequired: true),
     Key("outputs", .values, "The values that the recipe returns."),
     Key("onFailure", .steps, "Run when a step failed and nothing caught it; they see 'error'."),

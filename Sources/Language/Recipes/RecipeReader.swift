@@ -262,7 +262,18 @@ struct RecipeReader {
       name: name, summary: summary, source: findings.source, inputs: inputs, triggers: triggers,
       concurrency: concurrency, queue: queue, steps: block, outputs: outputs, onFailure: onFailure, finally: finally,
       secrets: compiler.secrets, topLevelNames: scope.size - first.size, called: steps.called.recipes,
-      outputType: outputType, zone: compiler.zone, folderZone: environment.zone)
+      outputType: outputType, zone: compiler.zone, folderZone: environment.zone,
+      isTool: isTool(fields, inputs))
+  }
+
+  private func isTool(_ fields: Fields, _ inputs: [Recipe.Input]) -> Bool {
+    guard let value = fields["mcp"], fields.bool("mcp") == true else { return false }
+    if let secret = inputs.first(where: \.isSecret) {
+      findings.warning(
+        "'mcp' has no effect, because the input '\(secret.name)' is a secret, which an assistant can't give; read it as ${{ secrets.NAME }}",
+        at: value)
+    }
+    return true
   }
 
   private func queue(_ fields: Fields) -> String? {

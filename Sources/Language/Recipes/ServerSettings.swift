@@ -44,6 +44,7 @@ package struct ServerSettings: Sendable, Equatable {
   package var publicURL: String?
   /// Whether other machines may connect.
   package var allowsRemote = false
+  package var tools = ToolSettings()
 
   package init() {}
 
@@ -64,7 +65,7 @@ package struct ServerSettings: Sendable, Equatable {
       "other machines can reach \(remote.text), on which the agent would listen; 'server' in errand.yaml needs \(list)"
   }
 
-  /// Reads `{listen, publicURL, allowRemote}`.
+  /// Reads `{listen, publicURL, allowRemote, mcp}`.
   static func read(_ value: Value, _ findings: Findings) -> ServerSettings {
     var settings = ServerSettings()
     guard let fields = Fields(value, of: "'server'", .server, findings) else { return settings }
@@ -95,6 +96,7 @@ package struct ServerSettings: Sendable, Equatable {
           "'publicURL' takes a scheme and a host, such as https://errand.example.org, but is '\(text)'", at: value)
       }
     }
+    if let value = fields["mcp"] { settings.tools = ToolSettings.read(value, findings) }
     if let value = fields["allowRemote"] { settings.allowsRemote = findings.bool(value, of: "'allowRemote'") ?? false }
     return settings
   }

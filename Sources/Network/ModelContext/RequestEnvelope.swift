@@ -62,7 +62,7 @@ package struct ClientCapabilities: Sendable, Hashable {
   /// Whether it asks its user to fill in a form.
   package var elicitsForms: Bool
 
-  package init(elicitsForms: Bool) { self.elicitsForms = elicitsForms }
+  package init(elicitsForms: Bool = false) { self.elicitsForms = elicitsForms }
 
   package init(reading value: Value?) {
     // An empty object means forms, as before there were other modes.

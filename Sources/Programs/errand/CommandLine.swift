@@ -29,6 +29,7 @@ let program = Command(
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
     whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, pluginCommand, schemaCommand, lspCommand,
+    mcpCommand,
     sandboxCommand,
     secretsCommand, tokenCommand, openCommand, stateCommand, workersCommand, doctorCommand, completionsCommand,
     manualCommand, helpCommand,
@@ -312,6 +313,15 @@ private let lspCommand = Command(
   ],
   examples: [
     .init("lsp", "Is what an editor starts for YAML files; docs/editors.md has the settings of several.")
+  ])
+
+private let mcpCommand = Command(
+  "mcp",
+  "Serves an assistant over standard input and output: recipes as typed tools, whose writes the user confirms (MCP).",
+  options: [.flag("sandbox", "Runs against made-up services in this process, with a state that is thrown away.")],
+  examples: [
+    .init("mcp", "Is what an assistant starts; docs/assistants.md has the settings."),
+    .init("mcp --sandbox", "Lets an assistant try the tools without the real services."),
   ])
 
 private let sandboxCommand = Command(

@@ -51,6 +51,7 @@ struct Dispatch {
         return .done
       case "plugin": return try await PluginCommand(dispatch: self).run()
       case "lsp": return await serveEditor()
+      case "mcp": return try await MCPCommand(dispatch: self).run()
       case "sandbox": return try await keepSandbox()
       case "state": return try await StateCommand(self).run()
       case "workers": return try await WorkersCommand(dispatch: self).run()
@@ -80,10 +81,10 @@ struct Dispatch {
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: state ?? parsed["state"].text,
       besides: recipe, text: configuration, show: console.show)
     let keepsState = [
-      "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "open", "workers",
+      "run", "plan", "serve", "runs", "schedule", "why", "state", "doctor", "token", "open", "workers", "mcp",
     ].contains(parsed.command.first)
     let isApart =
-      ["run", "plan"].contains(parsed.command.first)
+      ["run", "plan", "mcp"].contains(parsed.command.first)
       && (parsed["sandbox"].isGiven || parsed.command.first == "run" && parsed["replay"].isGiven)
     if workspace.stateFolder.isEmpty, keepsState, !isApart {
       throw RuntimeError(

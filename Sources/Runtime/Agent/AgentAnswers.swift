@@ -171,6 +171,13 @@ package struct RunListAnswer: FieldSet {
   @Field("The cursor of the next page, if there is one.") package var next: String?
 
   package init() {}
+
+  package init(_ list: RunList, withData: Bool) {
+    items =
+      list.openWithReasons.reversed().map { RunAnswer(listed: $0, withData: withData) }
+      + list.finished.map { RunAnswer($0, withData: withData) }
+    next = list.next
+  }
 }
 
 /// One question of a run to a person.
@@ -218,6 +225,11 @@ package struct FindingListAnswer: FieldSet {
   @Field("The findings.") package var items: [FindingAnswer]
 
   package init() {}
+
+  /// - Parameter findings: The answer to a request for a check.
+  package init(_ findings: Value) {
+    items = (findings.list ?? []).compactMap { (try? FindingRecord(reading: $0)).map { FindingAnswer($0) } }
+  }
 }
 
 /// What recipes can use.
@@ -243,6 +255,13 @@ package struct ExplanationAnswer: FieldSet {
   @Field("The sentences, the most important one first.") package var sentences: [SentenceAnswer]
 
   package init() {}
+
+  package init(_ explanation: Explanation, ofRun run: String? = nil, ofSchedule schedule: String? = nil) {
+    self.run = run
+    self.schedule = schedule
+    text = explanation.text
+    sentences = explanation.sentences.map { SentenceAnswer($0) }
+  }
 }
 
 /// One sentence of an explanation.

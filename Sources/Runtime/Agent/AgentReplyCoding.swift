@@ -316,7 +316,7 @@ extension AgentReply {
         try RunReference(reading: answer["run"] ?? .null),
         open: try open.map { value throws(RecordError) in try RunRecord(reading: value) })
     case "show", "follow": self = .run(try RunRecord(reading: answer["run"] ?? .null))
-    case "value", "check", "actions": self = .value(try Value(reading: answer["value"] ?? .null))
+    case "value", "check", "actions", "tools": self = .value(try Value(reading: answer["value"] ?? .null))
     case "logs":
       self = .printed(
         PrintedPiece(

@@ -48,6 +48,8 @@ package indirect enum AgentRequest: Sendable {
   case explainSchedule(id: String, at: Timestamp?, isAlone: Bool = false, withData: Bool = true)
   case recipes
   case recipe(name: String)
+  /// - Parameter patterns: The names of recipes that are tools besides those that say so.
+  case tools(patterns: [String] = [])
   /// - Parameter file: What the recipe's file would be called, by which the recipe is named.
   case check(text: String, file: String = "recipe.yaml")
   case actions

@@ -428,6 +428,12 @@ extension AgentVerb {
       at: .get("/recipes/{recipe}", RecipeAnswer.self), on: "/recipes/{recipe}", refusals: [.notFound, .configuration],
       recipe, make: { .recipe(name: $0) }, values: { if case .recipe(let name) = $0 { name } else { nil } }),
     AgentVerb(
+      "tools", "Lists the recipes that assistants may run as tools, with the schemas of their inputs and outputs.",
+      .token(.read), by: "mcp", refusals: [.notServing],
+      Member<[String]>.optional(
+        "patterns", or: [], "Names of recipes that are tools besides those that say so; * stands for any part."),
+      make: { .tools(patterns: $0) }, values: { if case .tools(let patterns) = $0 { patterns } else { nil } }),
+    AgentVerb(
       "check", "Checks the text of a recipe without running anything.", .token(.read),
       at: .post("/check", FindingListAnswer.self), by: "check",
       Member<String>.required("text", "The text, at most 256 KiB. It can call served recipes."),

@@ -27,6 +27,8 @@ package struct RecipeRegistry {
     package var paths: [String] = []
     /// The connections that it needs, and errand.yaml doesn't have.
     package var missing: [String] = []
+    /// Whether it says that assistants may run it.
+    package var isTool = false
   }
 
   /// A change that a look found.
@@ -187,7 +189,7 @@ package struct RecipeRegistry {
       } else {
         let item = Item(
           file: path, name: recipe.name, summary: recipe.summary, texts: reading.texts, paths: recipe.webhookPaths,
-          missing: missing(recipe))
+          missing: missing(recipe), isTool: recipe.isTool)
         file.item = item
         owners[recipe.name] = path
         fresh[path] = recipe
@@ -227,7 +229,7 @@ package struct RecipeRegistry {
     return Item(
       file: path, name: recipe.name, summary: recipe.summary, texts: texts, language: language,
       paths: recipe.webhookPaths,
-      missing: missing(recipe))
+      missing: missing(recipe), isTool: recipe.isTool)
   }
 
   /// The connections of a recipe that errand.yaml doesn't have, though their plugins have settings without a default.

@@ -39,6 +39,7 @@ package actor RunHost {
   private(set) var isStopping = false
   /// Whether it stopped because another process asked for the folder.
   package private(set) var isHandedOver = false
+  private var handOverWaiters: [CheckedContinuation<Void, Never>] = []
   private(set) lazy var clock = AlarmClock<RunAlarm>(time, countedBy: activity) { [weak self, activity] alarm in
     // Ends when what is due is done.
     Task {
@@ -422,9 +423,17 @@ package actor RunHost {
     await stop()
   }
 
+  /// Waits until another process asks for the folder, or until this host stops.
+  package func awaitHandOver() async {
+    if isStopping { return }
+    await withCheckedContinuation { handOverWaiters.append($0) }
+  }
+
   /// Begins nothing more, and returns when what was in flight has finished.
   package func stop() async {
     isStopping = true
+    for waiter in handOverWaiters { waiter.resume() }
+    handOverWaiters = []
     clock.stop()
     let walks = lives.sorted { $0.key.precedesByScalars($1.key) }.compactMap(\.value.walk)
     for walk in walks { walk.engine.stop() }

@@ -72,6 +72,8 @@ package final class PlanBook: Sendable {
   /// Of one plan.
   static let largest = 4 << 20
   static let longestKept = TimeSpan.seconds(3600)
+  /// How old a plan may be to be compared as of the instant at which it was made, and not as of now.
+  static let longestConsidered = TimeSpan.seconds(600)
   /// How many are made at once.
   static let mostMade = 4
   /// How long one may take.
@@ -208,7 +210,11 @@ extension RunService {
     if let known = try await holder(ofKeyOf: prepared.run) {
       return .accepted(run: known.id, isServing: agent.isServing, known: known.status)
     }
-    let again = try await made(of: prepared.run, reading: prepared.secrets)
+    var asPlanned = prepared.run
+    // A person took a while to agree to what was shown, which is no difference; what was read since then may be one.
+    let age = asPlanned.at.span(since: agreed.plan.madeAt)
+    if let age, age <= PlanBook.longestConsidered { asPlanned.at = agreed.plan.madeAt }
+    let again = try await made(of: asPlanned, reading: prepared.secrets)
     let moves = Plan.moves(from: agreed.plan.document, to: again.document)
     guard moves.isEmpty else {
       throw RequestRefusedError(

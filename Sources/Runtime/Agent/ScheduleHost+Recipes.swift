@@ -35,6 +35,17 @@ extension ScheduleHost {
     return (item, recipe)
   }
 
+  /// Sees to it that recipes are found by their names; refused where they aren't.
+  func findRecipes() async throws(RequestRefusedError) {
+    if isServing { return }
+    guard namesRecipes else {
+      throw RequestRefusedError(
+        .notServing,
+        "no agent is serving, and only an agent finds recipes by their names; start errand serve, or: errand run FILE")
+    }
+    _ = await look()
+  }
+
   /// Makes a run of a served recipe, with the names of the secrets that it reads.
   ///
   /// - Parameters:
@@ -43,11 +54,7 @@ extension ScheduleHost {
   package func startingRun(
     of name: String, given: [(name: String, input: GivenInput)], planned: ValueMap? = nil, as id: String
   ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
-    guard isServing else {
-      throw RequestRefusedError(
-        .notServing,
-        "no agent is serving, and only an agent finds recipes by their names; start errand serve, or: errand run FILE")
-    }
+    try await findRecipes()
     let (item, recipe) = try served(recipe: name)
     let inputs: ValueMap
     let given = given.isEmpty ? planned.map(recipe.given(byPlan:)) ?? [] : given

@@ -84,6 +84,10 @@ package actor ScheduleHost {
   var foldersObserver: (@Sendable ([String]) -> Void)?
   /// Whether the recipes are served.
   private(set) var isServing = false
+  /// Whether recipes are found by their names though no schedule is fired.
+  var namesRecipes = false
+  /// The tools that were made, by their files, each with the texts that it was made from.
+  var knownTools: [String: (texts: ValueMap, tool: ToolRecord)] = [:]
   /// Whether slots are fired, which of a shared state only the leader does.
   private(set) var isLeading = false
   /// When the schedules were read again of late.

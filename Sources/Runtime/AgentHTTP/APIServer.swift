@@ -5,6 +5,7 @@
 /// then is it read and handed to the agent. Every answer that isn't good is a `Problem`.
 package import Agent
 import ActionKit
+import AssistantTools
 package import Basics
 import Glibc
 package import HTTPServer
@@ -17,6 +18,7 @@ package final class APIServer: Sendable {
   private let service: RunService
   private let store: any StateStore
   private let gate: Gate
+  private let tools: ToolService
   /// How deliveries to webhooks were answered.
   package let webhookCounts = HookCounts()
   /// What the agent has done, for `/metrics`.
@@ -53,6 +55,8 @@ package final class APIServer: Sendable {
     self.program = program
     self.time = time
     gate = Gate(store: store, settings: settings, time: time)
+    tools = ToolService(
+      settings.tools, version: program.split(separator: " ").last.map { String($0) } ?? program, time: time)
     if let url = settings.publicURL { service.sessions.setBase(url) }
     service.webhooks?.setLocal(settings.publicURL == nil && settings.listen.allSatisfy(\.isLoopback))
   }
@@ -190,6 +194,7 @@ package final class APIServer: Sendable {
     }
     if let asset = PageAssets.answer(path) { return asset }
     try gate.checkOrigin(request)
+    if path == ToolDoor.path { return try await toolAnswer(request, &visit) }
     guard path.hasPrefix("\(apiRoot)/") else { return try await page(request, &visit) }
     if path == RequestDoor.path { return try await lines(request, &visit) }
     let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
@@ -231,7 +236,7 @@ package final class APIServer: Sendable {
     return text
   }
 
-  private func check(_ needed: AgentVerb.Scope, for caller: APICaller) throws(Problem) {
+  func check(_ needed: AgentVerb.Scope, for caller: APICaller) throws(Problem) {
     guard case .token(let scope) = needed, caller.scopes.contains(scope) else {
       throw Problem(.forbidden, "the token lacks the scope '\(needed.name)', which this needs")
     }
@@ -322,12 +327,12 @@ package final class APIServer: Sendable {
         $0.isNew = isNew
       }
     case .runs(let list):
-      let (open, finished, next) = (list.openWithReasons, list.finished, list.next)
+      let (open, next) = (list.openWithReasons, list.next)
       if let next { headers["Link"] = request.linkToNext(next) }
       if case .approvals = asked {
         answer = ApprovalListAnswer(open.filter { caller.sees(recipe: $0.recipe) }, next: next, withData: seesData)
       } else {
-        answer = RunListAnswer.page(open, finished, next, withData: seesData)
+        answer = RunListAnswer(list, withData: seesData)
       }
     case .run(let record), .ended(let record): answer = RunAnswer(record, withData: seesData)
     case .schedules(let schedules, let words):
@@ -381,10 +386,10 @@ package final class APIServer: Sendable {
         $0.next = next
       }
     case .explained(let id, let explanation):
-      answer = filled(ExplanationAnswer()) {
-        if case .explainSchedule = asked { $0.schedule = id } else { $0.run = id }
-        $0.text = explanation.text
-        $0.sentences = explanation.sentences.map { SentenceAnswer($0) }
+      if case .explainSchedule = asked {
+        answer = ExplanationAnswer(explanation, ofSchedule: id)
+      } else {
+        answer = ExplanationAnswer(explanation, ofRun: id)
       }
     case .recipes(let recipes):
       answer = filled(RecipeListAnswer()) {
@@ -412,9 +417,7 @@ package final class APIServer: Sendable {
       }
     case .value(let value):
       if case .check = asked {
-        answer = filled(FindingListAnswer()) {
-          $0.items = (value.list ?? []).compactMap { (try? FindingRecord(reading: $0)).map { FindingAnswer($0) } }
-        }
+        answer = FindingListAnswer(value)
       } else {
         answer = filled(ActionListAnswer()) { $0.items = value.asPlainJSON.list ?? [] }
       }
@@ -443,6 +446,55 @@ package final class APIServer: Sendable {
       group.cancelAll()
     }
     return end.withLock { $0 }.flatMap { $0.status.isEnded ? $0 : nil }
+  }
+
+  // MARK: Tools
+
+  private func toolAnswer(
+    _ request: HTTPServerRequest, _ visit: inout Visit
+  ) async throws(Problem) -> HTTPServerResponse {
+    visit.isPage = false
+    let door = ToolDoor(tools: tools, gate: gate)
+    try door.checkForm(request)
+    let caller = try await gate.caller(of: request)
+    visit.isKnown = true
+    try check(.token(.read), for: caller)
+    switch door.message(in: request) {
+    case .answer(let response): return masked(response)
+    case .request(let id, let method, let params, let client):
+      let isLooking = ToolService.isLooking(method, params)
+      if !isLooking { try check(.token(.start), for: caller) }
+      let asking = toolCaller(caller)
+      guard !isLooking, request.acceptsEvents else {
+        return masked(await door.response(to: id, method, params, of: client, from: asking))
+      }
+      return door.stream(id, method, params, of: client, from: asking, as: caller, lease: try lease())
+    }
+  }
+
+  /// The caller of tools, who may do what its token allows.
+  private func toolCaller(_ caller: APICaller) -> ToolCaller {
+    ToolCaller(
+      principal: caller.token ?? "account:\(caller.caller.account)",
+      ask: { [self] asked throws(RequestRefusedError) in
+        do throws(Problem) {
+          try check(asked.verb.scope, for: caller)
+          // A large output, which only the record of a run of the caller's names.
+          if case .value = asked { return try await reply(to: asked, from: caller) }
+          return try await reply(to: try await narrowed(asked, for: caller), from: caller)
+        } catch { throw error.refusal }
+      },
+      follow: { [service] run throws(RequestRefusedError) in
+        let (stream, sink) = AsyncStream.makeStream(of: AgentReply.self)
+        // Ends with the run; cancelled when its end is no longer waited for.
+        let task = Task {
+          await service.handle(.follow(run: run), from: caller.caller, to: LocalReplies { sink.yield($0) })
+          sink.finish()
+        }
+        sink.onTermination = { _ in task.cancel() }
+        return stream
+      }, sees: { caller.sees(recipe: $0) }, seesData: caller.seesData,
+      hide: { [store] in store.secrets.shown($0) })
   }
 
   // MARK: Streams
@@ -536,20 +588,6 @@ extension HTTPServerRequest {
       }
     }
     return nil
-  }
-}
-
-extension RunListAnswer {
-  /// A page of runs.
-  fileprivate static func page(
-    _ open: [RunRecord], _ finished: [RunSummary], _ next: String?, withData: Bool
-  ) -> RunListAnswer {
-    filled(RunListAnswer()) {
-      $0.items =
-        open.reversed().map { RunAnswer(listed: $0, withData: withData) }
-        + finished.map { RunAnswer($0, withData: withData) }
-      $0.next = next
-    }
   }
 }
 

@@ -163,6 +163,12 @@ package struct Problem: Error, Sendable {
     }
   }
 
+  /// The problem as the agent refuses requests.
+  var refusal: RequestRefusedError {
+    let kind = if case .refusal(let kind) = kind { kind } else { RequestRefusedError.Kind.request }
+    return RequestRefusedError(kind, ([detail] + moves).joined(separator: "\n"))
+  }
+
   /// The answer to the request.
   package var response: HTTPServerResponse {
     var body = ValueMap([

@@ -51,7 +51,7 @@ extension APIServer {
       .delete(let run), .resolve(let run, _, _, _), .decide(let run, _, _, _, _), .find(let run), .show(let run),
       .logs(let run, _, _), .steps(let run, _, _):
       try await find(run, for: caller)
-    case .schedules, .recipes, .status, .approvals, .actions, .watch: break
+    case .schedules, .recipes, .tools, .status, .approvals, .actions, .watch: break
     case .explain(let run, _):
       try await find(run, for: caller)
       return .explain(run: run, isAlone: true)

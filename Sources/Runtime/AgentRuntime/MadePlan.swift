@@ -123,7 +123,7 @@ extension RunFactory {
       let names = Set(sandboxes == nil ? recipe.connectionNames : [])
       planned.limiters = await pool.limiters(
         workspace.configuration.limits.filter { names.contains($0.key) }, keptIn: store)
-      let made = try await plan(planned, hiding: store.secrets)
+      let made = try await plan(planned, hiding: store.secrets, at: run.at)
       return PlanRecord.MadeForRun(text: made.text, wouldFail: made.plan.error != nil)
     } catch {
       throw RequestRefusedError(error.kind == .unavailable ? .state : .configuration, error.message)

@@ -40,6 +40,11 @@ import Testing
     try await Self.expectSuccess("signed_post.py", with: try #require(Clients.python))
   }
 
+  @Test(.enabled(if: Clients.python != nil, Clients.reason))
+  func `the assistant's client lists, calls, confirms, declines and forges in every mode`() async throws {
+    try await Self.expectSuccess("mcp_tools.py", with: try #require(Clients.python))
+  }
+
   @Test func `killed at random between a request and its answer, the agent starts each run once`() async throws {
     try await Self.expectSuccess("kills.py", Self.count("ERRAND_POST_KILLS", 50))
   }

@@ -1,0 +1,232 @@
+import Agent
+import AgentRuntime
+import AssistantTools
+import Basics
+import CommandLineParser
+import Glibc
+import Recipes
+import RunState
+import SecretSources
+import Synchronization
+import Threads
+
+/// `errand mcp`: the recipes as tools of an assistant, which has started this process and speaks to it on standard streams.
+///
+/// It asks the folder's agent, or is one as long as there is none: then runs are walked here, but no schedule is fired, and
+/// `errand serve` may take the folder over at any time. It ends with its input.
+struct MCPCommand: DispatchedCommand {
+  let dispatch: Dispatch
+  let time = SystemTime()
+
+  func run() async throws(RuntimeError) -> ExitCode {
+    guard parsed["sandbox"].isGiven else {
+      let workspace = try dispatch.workspace()
+      return await serve(workspace, AgentDoor(access(workspace)))
+    }
+    if parsed["state"].isGiven {
+      throw RuntimeError(.usage, "--sandbox has a state that is thrown away; leave out --state")
+    }
+    let sandboxes = try ServedSandboxes(time: time)
+    let result: Result<ExitCode, RuntimeError>
+    do throws(RuntimeError) {
+      let workspace = try dispatch.workspace(inState: sandboxes.state).inSandbox
+      let access = access(workspace)
+      var factory = access.factory()
+      factory.sandboxes = sandboxes
+      factory.folder = sandboxes.folder
+      let made = factory
+      let connection = try await access.serve { made }
+      await connection.agent?.schedules?.nameRecipes()
+      result = .success(await serve(workspace, AgentDoor(access, holding: connection)))
+    } catch {
+      result = .failure(error)
+    }
+    await sandboxes.stop()
+    return try result.get()
+  }
+
+  private func access(_ workspace: Workspace) -> AgentAccess {
+    RunSession(workspace, workspace.secretSources(), console, time: time).access
+  }
+
+  private func serve(_ workspace: Workspace, _ door: AgentDoor) async -> ExitCode {
+    let (input, feed) = AsyncStream.makeStream(of: [UInt8].self)
+    let output = PatientOutput(STDOUT_FILENO)
+    let sent = WorkQueue<[UInt8]>()
+    // Ends at the end of the input, or with the process.
+    let isReading = startThread {
+      var bytes = [UInt8](repeating: 0, count: 64 << 10)
+      while true {
+        let count = bytes.withUnsafeMutableBytes { read(STDIN_FILENO, $0.baseAddress, $0.count) }
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { break }
+        feed.yield(Array(bytes[..<count]))
+      }
+      output.inputEnded()
+      feed.finish()
+    }
+    guard isReading else { return .unavailable }
+    async let written: Void = onThread {
+      while let messages = sent.takeAll() {
+        for message in messages { output.write(message) }
+        if output.isLost { feed.finish() }
+      }
+    }
+    // Ends with the signal; a signal that never comes is awaited for as long as the process lives.
+    let end = Task {
+      _ = await Signals.shared.next()
+      feed.finish()
+    }
+    defer { end.cancel() }
+    let service = ToolService(workspace.configuration.server.tools, version: version, time: time)
+    let session = ToolSession(service, for: await door.caller { [console] in console.error($0.safe) }) {
+      _ = sent.put($0)
+    }
+    await session.serve(input)
+    sent.close()
+    await written
+    await door.close()
+    return Signals.shared.received ?? .done
+  }
+}
+
+/// The agent of the folder for many requests at a time, and through its changes.
+///
+/// As this process's own agent it is kept, so that its recipes are read and checked once; of another process's agent each
+/// request has a connection of its own.
+private actor AgentDoor {
+  private let access: AgentAccess
+  private var own: AgentConnection?
+  /// The opening under way, so that this process doesn't become a client of itself.
+  private var opening: Task<Result<AgentConnection, RuntimeError>, Never>?
+  /// How many requests the own agent is answering.
+  private var users = 0
+  private var isGivenAway = false
+
+  init(_ access: AgentAccess, holding connection: AgentConnection? = nil) {
+    self.access = access
+    own = connection
+    hiding.withLock { $0 = connection?.agent?.store.secrets }
+  }
+
+  /// The caller of the tools: the account of this process.
+  func caller(note: @escaping @Sendable (String) -> Void) -> ToolCaller {
+    ToolCaller(
+      principal: "account",
+      ask: { [self] request throws(RequestRefusedError) in try await ask(request) },
+      follow: { [self] run throws(RequestRefusedError) in try await follow(run) },
+      hide: { [self] in hide($0) }, note: note)
+  }
+
+  /// The secrets of the own agent, which answers with secrets in it; another process's agent has taken them out.
+  private nonisolated func hide(_ value: Value) -> Value { hiding.withLock { $0?.shown(value) } ?? value }
+  private nonisolated let hiding = Mutex<SecretBook?>(nil)
+
+  // MARK: Connections
+
+  private func connection() async throws(RequestRefusedError) -> AgentConnection {
+    while true {
+      if let own, !isGivenAway {
+        users += 1
+        return own
+      }
+      if let opening {
+        _ = await opening.value
+        continue
+      }
+      let task = Task { [access] () -> Result<AgentConnection, RuntimeError> in
+        do throws(RuntimeError) { return .success(try await access.connection()) } catch { return .failure(error) }
+      }
+      opening = task
+      let opened = await task.value
+      opening = nil
+      switch opened {
+      case .failure(let error):
+        throw RequestRefusedError(error.kind == .locked ? .conflict : .state, error.message)
+      case .success(let connection):
+        guard let agent = connection.agent else { return connection }
+        await agent.schedules?.nameRecipes()
+        hold(connection, agent)
+      }
+    }
+  }
+
+  private func hold(_ connection: AgentConnection, _ agent: LocalAgent) {
+    own = connection
+    isGivenAway = false
+    hiding.withLock { $0 = agent.store.secrets }
+    // Ends when the folder is asked for, or with the agent.
+    Task {
+      await agent.host.awaitHandOver()
+      isGivenAway = true
+      await leaveIfUnused()
+    }
+  }
+
+  private func leave(_ connection: AgentConnection) async {
+    guard connection.isAgent else { return await connection.leave() }
+    users -= 1
+    await leaveIfUnused()
+  }
+
+  /// Leaves the own agent that was asked for the folder.
+  private func leaveIfUnused() async {
+    guard isGivenAway, users == 0, let connection = own else { return }
+    own = nil
+    await connection.leave()
+    await access.awaitSuccessor()
+  }
+
+  func close() async {
+    let connection = own
+    own = nil
+    await connection?.leave()
+  }
+
+  // MARK: Requests
+
+  private func ask(_ request: AgentRequest) async throws(RequestRefusedError) -> AgentReply {
+    // An agent that ended may or may not have carried the request out; those that are asked here may be repeated.
+    for _ in 0..<3 {
+      let connection = try await connection()
+      let reply = try? await AgentRequests(connection: connection).first(request)
+      await leave(connection)
+      if let reply { return reply }
+    }
+    throw RequestRefusedError(.state, "the agent ended; try again")
+  }
+
+  private func follow(_ run: String) async throws(RequestRefusedError) -> AsyncStream<AgentReply> {
+    let connection = try await connection()
+    let (stream, sink) = AsyncStream.makeStream(of: AgentReply.self)
+    // Ends with the answers; cancelled when they are no longer read.
+    let task = Task {
+      // A run that no agent carries on goes on when it is resumed.
+      let isServed: Bool
+      if let agent = connection.agent {
+        isServed = await agent.service.isCarriedOn(run)
+      } else if case .status(let report)? = try? await AgentRequests(connection: connection).first(.status) {
+        isServed = report.isServing
+      } else {
+        isServed = false
+      }
+      if let replies = try? connection.ask(isServed ? .follow(run: run) : .resume(run: run)) {
+        do { for try await reply in replies { sink.yield(reply) } } catch {
+          // The agent is gone, which is what the end of the stream says.
+        }
+      }
+      await leave(connection)
+      sink.finish()
+    }
+    sink.onTermination = { _ in task.cancel() }
+    return stream
+  }
+}
+
+extension AgentRequests {
+  /// The first answer to a request, refusals included; nil if the agent ended.
+  fileprivate func first(_ request: AgentRequest) async throws -> AgentReply? {
+    for try await reply in try connection.ask(request) { return reply }
+    return nil
+  }
+}

@@ -1,0 +1,173 @@
+// The recipes that assistants may run as tools: what a call takes, what it gives, and what it may do.
+//
+// The schema of what a call takes is that of the inputs. A recipe that takes a secret is no tool: an assistant must not
+// know any, nor choose which one a service gets. The schema of what a call gives is made from the types that the checker
+// found, and has to be true of every value that a run records: what may be absent isn't required, and a double may be no
+// number.
+package import ActionKit
+package import Basics
+package import Recipes
+package import RunState
+
+/// A recipe as a tool.
+package struct ToolRecord: Record {
+  package var name: String
+  package var summary: String
+  /// The JSON Schema of the inputs.
+  package var inputs: Value
+  /// The JSON Schema of the outputs.
+  package var outputs: Value
+  /// The inputs that are secrets, which no assistant can give.
+  package var secrets: [String]
+  /// Whether all that a run does is to compute and to read.
+  package var isReadOnly: Bool
+  /// Whether a run may write.
+  package var writes: Bool
+  /// Whether a second run with the same inputs changes nothing more.
+  package var isIdempotent: Bool
+  /// Whether a run reaches what is outside: services, programs and files, but not stored values.
+  package var isOpenWorld: Bool
+
+  package init(_ recipe: Recipe, in catalog: ActionCatalog, plugins: [String: String]) {
+    name = recipe.name
+    summary = recipe.summary
+    secrets = recipe.inputs.filter(\.isSecret).map(\.name)
+    inputs = .map(recipe.inputSchema.jsonSchema(allowsExpressions: false))
+    outputs = .map(recipe.outputType.jsonSchema)
+    var effects: Set<Effect> = []
+    isOpenWorld = false
+    for step in recipe.all.flatMap(\.allSteps) {
+      guard case .action(let call) = step.kind else { continue }
+      effects.insert(call.action.effect)
+      let plugin = catalog.plugin(plugins[call.connection] ?? call.connection)
+      if call.action.effect != .pure, plugin?.isLocal != true { isOpenWorld = true }
+    }
+    isReadOnly = effects.allSatisfy(\.runsInPlan)
+    writes = effects.contains(where: \.isWrite)
+    isIdempotent = effects.allSatisfy { effect in
+      if case .idempotentWrite(.forever) = effect { true } else { effect.runsInPlan }
+    }
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    name = try member("name", record?.name)
+    summary = try member("summary", record?.summary, default: "")
+    inputs = try member("inputs", record.map { PlainJSON(value: $0.inputs) }).value
+    outputs = try member("outputs", record.map { PlainJSON(value: $0.outputs) }).value
+    secrets = try member("secrets", record?.secrets, default: [])
+    isReadOnly = try member("isReadOnly", record?.isReadOnly, default: false)
+    writes = try member("writes", record?.writes, default: true)
+    isIdempotent = try member("isIdempotent", record?.isIdempotent, default: false)
+    isOpenWorld = try member("isOpenWorld", record?.isOpenWorld, default: true)
+  }
+}
+
+extension ValueType {
+  /// The JSON Schema of every value of the type, as JSON has it.
+  package var jsonSchema: ValueMap {
+    func of(_ type: String) -> ValueMap { ValueMap([("type", .string(type))]) }
+    switch self {
+    case .null: return of("null")
+    case .bool: return of("boolean")
+    case .int: return of("integer")
+    case .uint:
+      var schema = of("integer")
+      schema["minimum"] = .int(0)
+      return schema
+    case .double:
+      // What is no number is written as its name.
+      return ValueMap([
+        ("type", .list([.string("number"), .string("string")])), ("pattern", .string("^(NaN|-?Infinity)$")),
+      ])
+    // A service may give a word that is newer than the plugin.
+    case .string, .bytes, .type, .choice, .secret: return of("string")
+    case .timestamp:
+      var schema = of("string")
+      schema["format"] = .string("date-time")
+      return schema
+    case .duration: return of("string")
+    case .list(let element):
+      var schema = of("array")
+      schema["items"] = .map(element.jsonSchema)
+      return schema
+    case .map(_, let value):
+      var schema = of("object")
+      schema["additionalProperties"] = .map(value.jsonSchema)
+      return schema
+    case .object(let object):
+      var schema = of("object")
+      var (properties, required) = (ValueMap(), [Value]())
+      for field in object.fields {
+        var property = field.type.jsonSchema
+        // A null in a field that may be absent counts as absent.
+        if field.isOptional || field.type.mayBeAbsent {
+          property = property.isEmpty ? property : ValueType.orNull(property)
+        } else {
+          required.append(.string(field.name))
+        }
+        if !field.summary.isEmpty { property["description"] = .string(field.summary) }
+        properties[field.name] = .map(property)
+      }
+      schema["properties"] = .map(properties)
+      if !required.isEmpty { schema["required"] = .list(required) }
+      return schema
+    case .optional(let wrapped), .wrapper(let wrapped):
+      let schema = wrapped.jsonSchema
+      return schema.isEmpty ? schema : ValueType.orNull(schema)
+    case .opaque:
+      guard let parts = mixedParts else { return ValueMap() }
+      let schemas = parts.map(\.jsonSchema)
+      return schemas.contains(where: \.isEmpty) ? ValueMap() : ValueMap([("anyOf", .list(schemas.map { .map($0) }))])
+    case .dyn, .parameter: return ValueMap()
+    }
+  }
+
+  /// Whether a field of the type may be left out because its value is null or absent.
+  private var mayBeAbsent: Bool {
+    switch self {
+    case .null, .optional, .wrapper, .dyn, .parameter: true
+    case .opaque: mixedParts?.contains(where: \.mayBeAbsent) ?? true
+    default: false
+    }
+  }
+
+  private static func orNull(_ schema: ValueMap) -> ValueMap {
+    var schema = schema
+    if schema["anyOf"] == nil, let type = schema["type"] {
+      let types = type.list ?? [type]
+      schema["type"] = .list(types.contains(.string("null")) ? types : types + [.string("null")])
+      return schema
+    }
+    return ValueMap([("anyOf", .list([.map(schema), .object(["type": .string("null")])]))])
+  }
+}
+
+extension ScheduleHost {
+  /// Has recipes found by their names though no schedule is fired here; what has changed is read before each use.
+  package func nameRecipes() async {
+    namesRecipes = true
+    _ = await look()
+  }
+
+  /// The recipes that are tools: those that say so, and those whose names a pattern stands for.
+  func tools(_ patterns: [String]) async throws(RequestRefusedError) -> [ToolRecord] {
+    try await findRecipes()
+    let settings = ToolSettings(recipes: patterns)
+    var found: [ToolRecord] = []
+    for item in registry.items where item.isTool || settings.names(item.name) {
+      if let known = knownTools[item.file], known.texts == item.texts {
+        found.append(known.tool)
+      } else if let recipe = registry.recipe(of: item.file, from: item.texts, in: item.language) {
+        let tool = ToolRecord(
+          recipe, in: registry.environment.catalog, plugins: registry.environment.connections ?? [:])
+        knownTools[item.file] = (item.texts, tool)
+        found.append(tool)
+        // Others wait for this actor, and a hundred recipes take a while.
+        await Task.yield()
+      }
+    }
+    let files = Set(registry.items.map(\.file))
+    knownTools = knownTools.filter { files.contains($0.key) }
+    return found.sorted { $0.name.precedesByScalars($1.name) }
+  }
+}

@@ -1,0 +1,134 @@
+/// `POST /mcp`: the recipes as tools of assistants, over HTTP (the transport "Streamable HTTP" of the Model Context
+/// Protocol, `TransportFields`).
+///
+/// Each request is on its own, without a session: since 2026-07-28 that is the protocol, and a client that begins with a
+/// handshake is answered without a session id, so that it sends none. Questions to its user can only be asked of the
+/// former. A call of a recipe is answered as events, in which progress comes before the response, where the client takes
+/// them; all else is answered as JSON. A client that leaves ends the call, and the run goes on.
+///
+/// Host, Origin and the token are checked as for the rest of the API; these refusals are a `Problem`, all others an error of
+/// JSON-RPC.
+import AssistantTools
+import Basics
+import HTTPServer
+import ModelContext
+
+struct ToolDoor: Sendable {
+  let tools: ToolService
+  let gate: Gate
+
+  static let path = "/mcp"
+
+  func checkForm(_ request: HTTPServerRequest) throws(Problem) {
+    guard request.method == "POST" else {
+      throw Problem(.method, "this path takes POST", headers: ["Allow": "POST"])
+    }
+    let type = request.headers["Content-Type"]?.utf8.prefix { $0 != ASCII.semicolon }
+    let name = type.map { String(Substring($0)).trimmed.lowercasedASCII } ?? ""
+    guard name == "application/json" else {
+      throw Problem(.mediaType, "the body is \(name.isEmpty ? "of no type" : "'\(name.brief)'"); send application/json")
+    }
+  }
+
+  /// What a body asks for, or what is answered to it at once.
+  enum Message {
+    case request(MessageID, method: String, params: ValueMap, ToolClient)
+    case answer(HTTPServerResponse)
+  }
+
+  func message(in request: HTTPServerRequest) -> Message {
+    let message: ModelContextMessage
+    do throws(ModelContextMessage.Fault) { message = try ModelContextMessage(reading: request.body) } catch {
+      return .answer(ToolDoor.answer(.failure(error.id, error.error), status: error.error.status))
+    }
+    switch message {
+    case .notification: return .answer(HTTPServerResponse(status: 202))
+    case .result(let id, _):
+      let error = ModelContextError(.invalidRequest, "the server has asked nothing")
+      return .answer(ToolDoor.answer(.failure(id, error), status: 400))
+    case .failure: return .answer(HTTPServerResponse(status: 202))
+    case .request(let id, let method, let params):
+      do throws(ModelContextError) {
+        return .request(id, method: method, params: params, try client(method, params, request.headers))
+      } catch {
+        return .answer(ToolDoor.answer(.failure(id, error), status: error.status))
+      }
+    }
+  }
+
+  private func client(
+    _ method: String, _ params: ValueMap, _ headers: HTTPHeaders
+  ) throws(ModelContextError) -> ToolClient {
+    let given = headers[TransportFields.version]
+    let version = given.flatMap(ProtocolVersion.init(rawValue:))
+    if RequestEnvelope.isIn(params) || version?.isStateless == true {
+      // In this order a client that contradicts itself is told so, and not that its version isn't spoken.
+      if RequestEnvelope.isIn(params) { try TransportFields.check(method, params) { headers.values($0) } }
+      let envelope = try RequestEnvelope(reading: params)
+      return ToolClient(version: envelope.version, elicits: envelope.capabilities.elicitsForms)
+    }
+    if let given, version == nil { throw ModelContextError.unsupported(given) }
+    // The version of clients that don't say theirs, by the specification.
+    return ToolClient(version: version ?? .early2025, elicits: false)
+  }
+
+  // MARK: Answers
+
+  private static func answer(_ message: ModelContextMessage, status: Int = 200) -> HTTPServerResponse {
+    HTTPServerResponse(status: status, headers: ["Content-Type": "application/json"], body: .bytes(message.bytes))
+  }
+
+  private func message(
+    to id: MessageID, _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller
+  ) async -> (ModelContextMessage, status: Int) {
+    do throws(ModelContextError) {
+      return (.result(id, try await tools.answer(method, params, of: client, from: caller)), 200)
+    } catch {
+      return (.failure(id, error.hidden(by: caller)), error.status)
+    }
+  }
+
+  func response(
+    to id: MessageID, _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller
+  ) async -> HTTPServerResponse {
+    let (message, status) = await message(to: id, method, params, of: client, from: caller)
+    return ToolDoor.answer(message, status: status)
+  }
+
+  /// A response that comes as events.
+  func stream(
+    _ id: MessageID, _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller,
+    as visitor: APICaller, lease: StreamLease
+  ) -> HTTPServerResponse {
+    var response = HTTPServerResponse(headers: [
+      "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+    ])
+    response.body = .stream { [self] writer in
+      defer { withExtendedLifetime(lease) {} }
+      var client = client
+      client.notify = { try? await writer.write(ToolDoor.event($0)) }
+      let asked = client
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+          let (message, _) = await message(to: id, method, params, of: asked, from: caller)
+          try? await writer.write(ToolDoor.event(message))
+        }
+        group.addTask {
+          await gate.repeatSign(to: visitor) { (try? await writer.write(": still here\n\n")) != nil }
+        }
+        await group.next()
+        group.cancelAll()
+      }
+    }
+    return response
+  }
+
+  private static func event(_ message: ModelContextMessage) -> [UInt8] {
+    Array("event: message\ndata: ".utf8) + message.bytes + [ASCII.newline, ASCII.newline]
+  }
+}
+
+extension HTTPServerRequest {
+  /// Whether the client takes an answer as events.
+  var acceptsEvents: Bool { headers.values("Accept").contains { $0.lowercasedASCII.contains("text/event-stream") } }
+}

@@ -1,0 +1,321 @@
+/// A call of a recipe as a tool.
+///
+/// What only reads runs at once. Anything else takes two steps. First the run is planned, which reads what the run would
+/// read and writes nothing; the plan is shown to a person:
+///
+/// - Since 2026-07-28 the result is `input_required`: a form with the plan, and a state (`Confirmations`). The client asks
+///   its user and repeats the call with the answer and the state.
+/// - After a handshake the server sends `elicitation/create` and waits for the answer.
+/// - A client that can't ask is refused, unless `confirm: token` in errand.yaml lets the assistant itself repeat the call
+///   with the state as the argument `confirm`: a second look, and no person's yes.
+///
+/// Then the run is started with that plan: the agent plans once more and starts nothing if anything moved.
+///
+/// The call returns when the run has ended, when it waits for longer than a moment, or after some minutes. A client that
+/// cancels ends only the call: the run goes on.
+import Agent
+import Basics
+import ModelContext
+import Recipes
+import RunState
+import Runs
+import Synchronization
+
+struct RecipeCall: Sendable {
+  let service: ToolService
+  let recipe: ToolRecord
+  let arguments: ValueMap
+  /// Those of the request.
+  let params: ValueMap
+  let client: ToolClient
+  let caller: ToolCaller
+
+  enum Outcome {
+    case result(ToolResult)
+    case question(InputRequired)
+    /// The state of the request isn't one.
+    case refused(Confirmations.Refusal)
+  }
+
+  /// The argument that confirms a plan, where no person is asked.
+  static let token = "confirm"
+  /// The name of the question.
+  private static let question = "plan"
+  /// How long a call follows a run.
+  private static let patience = TimeSpan.seconds(300)
+  /// What waits no longer than this is waited for.
+  private static let moment = TimeSpan.seconds(30)
+
+  // MARK: The result
+
+  /// The schema of a result's structured content.
+  static func schema(outputs: Value) -> Value {
+    func text(_ description: String) -> Value {
+      .object(["type": .string("string"), "description": .string(description)])
+    }
+    return .object([
+      "type": .string("object"),
+      "properties": .object([
+        "status": text("The run's status, such as succeeded, failed or waiting; planned if no run was started yet."),
+        "run": text("The run's id."), "outputs": outputs, "waitsFor": text("What the run waits for."),
+        "until": text("When it continues even if nothing happens."),
+        "url": text("The page of the decision that it waits for."), "error": text("Why the run failed."),
+        "confirm": text("The token that confirms the plan."),
+      ]), "required": .list([.string("status")]), "additionalProperties": .bool(false),
+    ])
+  }
+
+  private func result(
+    _ status: String, run: String?, _ more: KeyValuePairs<String, Value?> = [:], saying text: String? = nil,
+    isError: Bool = false
+  ) -> ToolResult {
+    var content = ValueMap([("status", .string(status))])
+    content["run"] = run.map { .string($0) }
+    for (name, value) in more { content[name] = value }
+    let json = JSON.shown(.map(content), .pretty)
+    return ToolResult(text.map { "\($0)\n\n\(json)" } ?? json, structured: .map(content), isError: isError)
+  }
+
+  private func failure(_ text: String) -> Outcome { .result(ToolResult(text, isError: true)) }
+
+  // MARK: The steps
+
+  func outcome() async throws(RequestRefusedError) -> Outcome {
+    guard caller.seesData else {
+      return failure("the token lacks the scope 'data', which the results of runs need")
+    }
+    if let secret = recipe.secrets.first {
+      return failure(
+        "the input '\(secret)' of '\(recipe.name)' is a secret, which an assistant can't give; run the recipe with errand run, or have it read ${{ secrets.NAME }}. Nothing was started"
+      )
+    }
+    if recipe.isReadOnly { return .result(try await run(arguments, plan: nil)) }
+    var inputs = arguments
+    let takesToken = service.settings.confirmation == .token && !takesInputOfThatName
+    let token = takesToken ? arguments[RecipeCall.token] : nil
+    if takesToken { inputs[RecipeCall.token] = nil }
+    let subject = Confirmations.Subject(principal: caller.principal, recipe: recipe.name, arguments: inputs)
+    if let state = params["requestState"]?.string { return try await confirmed(state, inputs, subject) }
+    if let token, !token.isNull {
+      switch service.confirmations.redeem(token.string ?? "", of: subject, at: service.time.now()) {
+      case .failure(let refusal): return failure(refusal.message)
+      case .success(let plan): return .result(try await run(inputs, plan: plan))
+      }
+    }
+    let asks = client.elicit != nil || client.version.isStateless && client.elicits
+    guard asks || takesToken else {
+      return failure(
+        "'\(recipe.name)' may write, and this connection has no way to show the user its plan: that takes a program that declares elicitation, over HTTP with protocol version \(ProtocolVersion.latest.rawValue). Run it with errand run, or set 'confirm: token' under 'server.mcp' in errand.yaml. Nothing was started"
+      )
+    }
+    let plan = try await caller.ask(.plan(recipe: recipe.name, inputs: inputs, texts: [:])) {
+      if case .plan(let plan) = $0 { plan } else { nil }
+    }
+    let text = PlanText.of(plan.document)
+    if plan.wouldFail { return failure("\(text)\n\nThe run would fail, so it can't be started.") }
+    if let elicit = client.elicit {
+      let answer = await elicit(elicitation(text))
+      if Task.isCancelled { return failure("the call was cancelled; nothing was started") }
+      guard RecipeCall.isYes(answer) else { return failure(RecipeCall.declined) }
+      return .result(try await run(inputs, plan: plan.digest))
+    }
+    guard let state = service.confirmations.issue(plan.digest, of: subject, at: service.time.now()) else {
+      throw RequestRefusedError(.state, "plans can't be confirmed here, because libcrypto is missing")
+    }
+    if asks { return .question(InputRequired([(RecipeCall.question, elicitation(text))], state: state)) }
+    return .result(
+      result(
+        "planned", run: nil, ["confirm": .string(state)],
+        saying:
+          "\(text)\n\nNothing was started. If the user agrees, call the tool again with the same arguments and this 'confirm' within 10 minutes."
+      ))
+  }
+
+  private var takesInputOfThatName: Bool { recipe.inputs["properties"]?[RecipeCall.token] != nil }
+
+  private func elicitation(_ text: String) -> Elicitation {
+    Elicitation(
+      message: text,
+      schema: .object([
+        "type": .string("object"),
+        "properties": .object([
+          "confirm": .object([
+            "type": .string("boolean"), "title": .string("Run \(recipe.name)"),
+            "description": .string("Whether to do what the plan says."),
+          ])
+        ]), "required": .list([.string("confirm")]),
+      ]))
+  }
+
+  private static let declined = "the user didn't confirm the plan; nothing was started"
+
+  private static func isYes(_ answer: Elicitation.Answer) -> Bool {
+    if case .accepted(let content) = answer { content["confirm"]?.bool == true } else { false }
+  }
+
+  /// The second call, with the person's answer.
+  private func confirmed(
+    _ state: String, _ inputs: ValueMap, _ subject: Confirmations.Subject
+  ) async throws(RequestRefusedError) -> Outcome {
+    switch service.confirmations.redeem(state, of: subject, at: service.time.now()) {
+    case .failure(let refusal): return .refused(refusal)
+    case .success(let plan):
+      let answer = (params["inputResponses"]?[RecipeCall.question]).flatMap(Elicitation.Answer.init(reading:))
+      guard let answer, RecipeCall.isYes(answer) else { return failure(RecipeCall.declined) }
+      return .result(try await run(inputs, plan: plan))
+    }
+  }
+
+  // MARK: The run
+
+  private enum End: Sendable {
+    case ended(RunRecord)
+    case waits(RunWait)
+    case refused(RequestRefusedError)
+  }
+
+  private func run(_ inputs: ValueMap, plan: String?) async throws(RequestRefusedError) -> ToolResult {
+    // A start that is repeated because its answer was lost finds the run that it made.
+    let key = "mcp-\([UInt8].random(16).hexadecimal)"
+    let start = AgentRequest.start(recipe: recipe.name, inputs: inputs, texts: [:], key: key, plan: plan)
+    let run = try await caller.ask(start) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
+    switch await end(of: run) {
+    case .ended(let record): return try await result(of: record)
+    case .waits(let wait): return waiting(run, wait.status, for: wait.reason, until: wait.until, at: wait.url)
+    case .refused(let refusal): throw refusal
+    case nil:
+      if Task.isCancelled { caller.note("the call of '\(recipe.name)' was cancelled; its run \(run) goes on") }
+      return result(
+        RunStatus.running.rawValue, run: run,
+        saying: "The run goes on; errand.run tells how it ended.")
+    }
+  }
+
+  private func waiting(
+    _ run: String, _ status: RunStatus, for reason: String?, until: Timestamp?, at url: String?
+  ) -> ToolResult {
+    result(
+      status.rawValue, run: run,
+      [
+        "waitsFor": .string(reason ?? status.rawValue), "until": until.map { .string("\($0)") },
+        "url": url.map { .string($0) },
+      ], saying: "The run isn't over; errand.why tells what it waits for, and errand.run how it ended.")
+  }
+
+  private func result(of record: RunRecord) async throws(RequestRefusedError) -> ToolResult {
+    guard record.status.isEnded else {
+      return waiting(record.id, record.status, for: record.reason, until: record.wakeAt, at: nil)
+    }
+    var outputs: Value?
+    switch record.outputs {
+    case .inline(let value)?: outputs = value
+    case .blob(let blob)?:
+      outputs = try await caller.ask(.value(blob)) { if case .value(let value) = $0 { value } else { nil } }
+    case nil: break
+    }
+    if [.succeeded, .skipped].contains(record.status) {
+      return result(record.status.rawValue, run: record.id, ["outputs": outputs?.shownAsJSON])
+    }
+    let why = try? await caller.ask(.explain(run: record.id)) {
+      if case .explained(_, let explanation) = $0 { explanation.text } else { nil }
+    }
+    let reason = record.error?.message ?? record.reason
+    return result(
+      record.status.rawValue, run: record.id, ["error": reason.map { .string($0) }], saying: why ?? reason,
+      isError: true)
+  }
+
+  /// Follows a run; nil if it is still under way after a while, or if the call was cancelled.
+  private func end(of run: String) async -> End? {
+    await withTaskGroup(of: End?.self) { [service] group in
+      group.addTask { await followed(run) }
+      group.addTask {
+        try? await service.time.sleep(for: RecipeCall.patience)
+        return nil
+      }
+      let first = await group.next()
+      group.cancelAll()
+      return first ?? nil
+    }
+  }
+
+  private func followed(_ run: String) async -> End? {
+    let progress = ProgressTeller(params, client, caller, service.time)
+    var wait = TimeSpan.milliseconds(100)
+    // An agent that ended is looked for again; the run is on disk.
+    while !Task.isCancelled {
+      do throws(RequestRefusedError) {
+        for await reply in try await caller.follow(run) {
+          switch reply {
+          case .ended(let record): if record.isOver || !record.goesOn { return .ended(record) }
+          case .waits(let wait):
+            let due = wait.until.flatMap { $0.span(since: service.time.now()) }
+            guard let due, due <= RecipeCall.moment else { return .waits(wait) }
+          case .progress(let news): await progress.tell(news)
+          case .refused(let refusal): return .refused(refusal)
+          default: break
+          }
+        }
+      } catch { return .refused(error) }
+      try? await service.time.sleep(for: wait)
+      wait = min(TimeSpan(nanoseconds: wait.nanoseconds * 2), .seconds(5))
+    }
+    return nil
+  }
+}
+
+extension RunRecord {
+  fileprivate var isOver: Bool { status.isEnded }
+  /// Whether an open run goes on without a person, as one does whose agent ended.
+  fileprivate var goesOn: Bool { [.queued, .running].contains(status) || status == .waiting && wakeAt != nil }
+}
+
+/// Tells a client how far a run is, if it asked to be told.
+private final class ProgressTeller: Sendable {
+  private let token: MessageID?
+  private let client: ToolClient
+  private let caller: ToolCaller
+  private let time: any TimeSource
+  private let told = Mutex((count: 0, at: TimeSpan?.none))
+
+  /// More often than this helps no one.
+  private static let least = TimeSpan.milliseconds(100)
+
+  init(_ params: ValueMap, _ client: ToolClient, _ caller: ToolCaller, _ time: any TimeSource) {
+    token = RequestEnvelope.progressToken(in: params)
+    self.client = client
+    self.caller = caller
+    self.time = time
+  }
+
+  func tell(_ progress: Progress) async {
+    guard let token, let notify = client.notify, let text = progress.words else { return }
+    let now = time.elapsed()
+    let count = told.withLock { told -> Int? in
+      if let at = told.at, now - at < ProgressTeller.least { return nil }
+      told = (told.count + 1, now)
+      return told.count
+    }
+    guard let count else { return }
+    await notify(
+      .notification(
+        method: "notifications/progress",
+        params: ValueMap([
+          ("progressToken", token.value), ("progress", .int(count)), ("message", caller.hide(.string(text))),
+        ])))
+  }
+}
+
+extension Progress {
+  /// The news as a line; nil if it is none for an assistant.
+  fileprivate var words: String? {
+    switch self {
+    case .stepBegan(let path, let title, _): title.isEmpty ? path : title
+    case .loopAdvanced(let path, let done, _, _, let count): "\(path): \(done) of \(count)"
+    case .attemptFailed(let path, let attempt, let error, _): "\(path): attempt \(attempt) failed: \(error.message)"
+    case .stepWaits(let path, let title, _, _): "\(title.isEmpty ? path : title) waits"
+    case .reported(let path, let text, _): "\(path): \(text)"
+    case .runBegan, .printed, .stepEnded, .runEnded: nil
+    }
+  }
+}

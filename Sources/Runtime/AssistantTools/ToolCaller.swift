@@ -1,0 +1,68 @@
+package import Agent
+package import Basics
+package import ModelContext
+
+/// Who calls tools, as the agent knows it: what is asked goes through this, so that the caller's permissions count.
+package struct ToolCaller: Sendable {
+  /// The account or the token, to which confirmations belong.
+  package var principal: String
+  /// Asks the agent; the answer is the first one.
+  package var ask: @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply
+  /// Follows a run until it ends; the stream ends without an end where the agent does.
+  package var follow: @Sendable (_ run: String) async throws(RequestRefusedError) -> AsyncStream<AgentReply>
+  /// Whether the caller sees a recipe.
+  package var sees: @Sendable (_ recipe: String) -> Bool
+  /// Whether the caller sees what runs are about.
+  package var seesData: Bool
+  /// Takes the secrets out of what the client is told.
+  package var hide: @Sendable (Value) -> Value
+
+  /// Writes a remark for the people who look after this process.
+  package var note: @Sendable (String) -> Void
+
+  package init(
+    principal: String, ask: @escaping @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply,
+    follow: @escaping @Sendable (_ run: String) async throws(RequestRefusedError) -> AsyncStream<AgentReply>,
+    sees: @escaping @Sendable (_ recipe: String) -> Bool = { _ in true }, seesData: Bool = true,
+    hide: @escaping @Sendable (Value) -> Value, note: @escaping @Sendable (String) -> Void = { _ in }
+  ) {
+    self.principal = principal
+    self.ask = ask
+    self.follow = follow
+    self.sees = sees
+    self.seesData = seesData
+    self.hide = hide
+    self.note = note
+  }
+
+  /// Asks for what has one kind of answer.
+  func ask<Answer>(
+    _ request: AgentRequest, _ read: (AgentReply) -> Answer?
+  ) async throws(RequestRefusedError) -> Answer {
+    let reply = try await ask(request)
+    if case .refused(let refusal) = reply { throw refusal }
+    guard let answer = read(reply) else { throw RequestRefusedError(.state, "the agent answered something else") }
+    return answer
+  }
+}
+
+/// The program at the other end, as far as a request says what it is able to do.
+package struct ToolClient: Sendable {
+  package var version: ProtocolVersion
+  /// Whether it asks its user.
+  package var elicits: Bool
+  /// Asks its user by a request of the server's; nil where the server sends none.
+  package var elicit: (@Sendable (Elicitation) async -> Elicitation.Answer)?
+  /// Sends a notification; nil where none is taken.
+  package var notify: (@Sendable (ModelContextMessage) async -> Void)?
+
+  package init(
+    version: ProtocolVersion, elicits: Bool, elicit: (@Sendable (Elicitation) async -> Elicitation.Answer)? = nil,
+    notify: (@Sendable (ModelContextMessage) async -> Void)? = nil
+  ) {
+    self.version = version
+    self.elicits = elicits
+    self.elicit = elicit
+    self.notify = notify
+  }
+}

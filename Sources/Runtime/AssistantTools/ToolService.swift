@@ -1,0 +1,193 @@
+/// The recipes of an agent as tools of assistants, by the Model Context Protocol (`ModelContextMessage`).
+///
+/// A recipe that is offered is a tool of its name: its inputs are the arguments, and its outputs are in the result's
+/// structured content. Beside these there are tools that only look (`LookingTool`). Deciding on approvals is no tool: a
+/// model must not stand for a person.
+///
+/// A recipe that does no more than read runs at once. Any other is planned first, and runs only when a person has confirmed
+/// that plan (`RecipeCall`).
+import Agent
+package import Basics
+package import ModelContext
+package import Recipes
+import RunState
+
+package struct ToolService: Sendable {
+  let settings: ToolSettings
+  let time: any TimeSource
+  /// The program's version.
+  let version: String
+  let confirmations = Confirmations()
+
+  package init(_ settings: ToolSettings, version: String, time: any TimeSource) {
+    self.settings = settings
+    self.version = version
+    self.time = time
+  }
+
+  /// How long a client may keep a list of tools, in milliseconds.
+  private static let freshness = 5000
+
+  private static let instructions =
+    "The tools run recipes of errand. A tool that writes shows its plan to the user first, and runs only once the user has confirmed it. errand.runs, errand.run and errand.why tell what runs did and why they wait or failed."
+
+  /// Whether a request only looks.
+  package static func isLooking(_ method: String, _ params: ValueMap) -> Bool {
+    method != "tools/call" || LookingTool(rawValue: params["name"]?.string ?? "") != nil
+  }
+
+  /// The result of a request.
+  package func answer(
+    _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller
+  ) async throws(ModelContextError) -> ValueMap {
+    var result: ValueMap
+    var isKept = false
+    switch method {
+    case "initialize" where !RequestEnvelope.isIn(params): return initialized(params)
+    case "ping" where !client.version.isStateless: return ValueMap()
+    case "server/discover":
+      result = ValueMap([
+        ("supportedVersions", .list(ProtocolVersion.stateless.map { .string($0.rawValue) })),
+        ("capabilities", ToolService.capabilities), ("instructions", .string(ToolService.instructions)),
+      ])
+      isKept = true
+    case "tools/list":
+      if let cursor = params["cursor"], !cursor.isNull {
+        throw ModelContextError(.invalidParams, "the list of tools has one page; leave out 'cursor'")
+      }
+      result = ValueMap([("tools", .list(try await tools(for: client, caller)))])
+      isKept = true
+    case "tools/call": result = try await call(params, of: client, from: caller)
+    default: throw ModelContextError(.methodNotFound, "there is no method '\(method.excerpt(60))' here")
+    }
+    guard client.version.isStateless else { return result }
+    if result["resultType"] == nil { result["resultType"] = .string(InputRequired.complete) }
+    if isKept {
+      result["ttlMs"] = .int(ToolService.freshness)
+      result["cacheScope"] = .string("private")
+    }
+    result["_meta"] = .object([RequestEnvelope.Key.serverInfo: server])
+    return result
+  }
+
+  private var server: Value {
+    .object(["name": .string("errand"), "title": .string("Errand"), "version": .string(version)])
+  }
+
+  private static let capabilities = Value.object(["tools": .map(ValueMap())])
+
+  /// The version that is spoken after a handshake: the client's, or the newest one with a handshake.
+  package static func negotiated(_ params: ValueMap) -> ProtocolVersion {
+    let wanted = params["protocolVersion"]?.string.flatMap(ProtocolVersion.init(rawValue:))
+    return wanted.flatMap { $0.isStateless ? nil : $0 } ?? .latestHandshake
+  }
+
+  private func initialized(_ params: ValueMap) -> ValueMap {
+    ValueMap([
+      ("protocolVersion", .string(ToolService.negotiated(params).rawValue)),
+      ("capabilities", ToolService.capabilities), ("serverInfo", server),
+      ("instructions", .string(ToolService.instructions)),
+    ])
+  }
+
+  // MARK: Tools
+
+  /// The recipes that the caller may run, in the order of their names.
+  private func recipes(for caller: ToolCaller) async throws(RequestRefusedError) -> [ToolRecord] {
+    let list = try await caller.ask(.tools(patterns: settings.recipes)) {
+      if case .value(let value) = $0 { value.list } else { nil }
+    }
+    var tools: [ToolRecord] = []
+    for entry in list {
+      guard let tool = try? ToolRecord(reading: entry) else { continue }
+      if caller.sees(tool.name) { tools.append(tool) }
+    }
+    return tools
+  }
+
+  private func tools(for client: ToolClient, _ caller: ToolCaller) async throws(ModelContextError) -> [Value] {
+    let recipes: [ToolRecord]
+    do throws(RequestRefusedError) { recipes = try await self.recipes(for: caller) } catch {
+      throw ModelContextError(.internalError, error.overHTTP ?? error.message)
+    }
+    let takesToken = settings.confirmation == .token
+    let tools =
+      LookingTool.allCases.map(\.tool)
+      + recipes.filter(\.secrets.isEmpty).map { $0.tool(takesToken: takesToken && !$0.isReadOnly) }
+    return tools.map { tool in
+      var tool = tool
+      if !client.version.knowsStructuredContent { tool.outputSchema = nil }
+      return caller.hide(tool.value)
+    }
+  }
+
+  private func call(
+    _ params: ValueMap, of client: ToolClient, from caller: ToolCaller
+  ) async throws(ModelContextError) -> ValueMap {
+    guard let name = params["name"]?.string else {
+      throw ModelContextError(.invalidParams, "'name' must be the name of a tool")
+    }
+    let arguments: ValueMap
+    switch params["arguments"]?.content {
+    case nil, .null: arguments = ValueMap()
+    case .map(let map): arguments = map
+    default: throw ModelContextError(.invalidParams, "'arguments' must be an object")
+    }
+    var result = ToolResult("")
+    var refused: Confirmations.Refusal?
+    do throws(RequestRefusedError) {
+      if let tool = LookingTool(rawValue: name) {
+        result = try await tool.result(of: arguments, from: caller)
+      } else {
+        let recipes = try await self.recipes(for: caller)
+        guard let recipe = recipes.first(where: { $0.name.hasSameScalars(as: name) }) else {
+          throw RequestRefusedError(.notFound, ToolService.unknown(name, among: recipes.map(\.name)))
+        }
+        let call = RecipeCall(
+          service: self, recipe: recipe, arguments: arguments, params: params, client: client, caller: caller)
+        switch try await call.outcome() {
+        case .result(let done): result = done
+        case .question(let question): return caller.hide(.map(question.members)).map ?? ValueMap()
+        case .refused(let refusal): refused = refusal
+        }
+      }
+    } catch {
+      if error.kind == .notFound, LookingTool(rawValue: name) == nil {
+        throw ModelContextError(.invalidParams, error.message)
+      }
+      // The model reads why, and may do better.
+      result = ToolResult(error.overHTTP ?? error.message, isError: true)
+    }
+    if let refused { throw ModelContextError(.invalidParams, refused.message) }
+    if !client.version.knowsStructuredContent { result.structured = nil }
+    return caller.hide(.map(result.members)).map ?? ValueMap()
+  }
+
+  private static func unknown(_ name: String, among names: [String]) -> String {
+    let all = names + LookingTool.allCases.map(\.rawValue)
+    let guess = name.nearest(among: all).map { "did you mean '\($0)'?" }
+    return "there is no tool '\(name.excerpt(60))'; \(guess ?? "tools/list lists them")"
+  }
+}
+
+extension ToolRecord {
+  /// What clients are told of the recipe.
+  ///
+  /// - Parameter takesToken: Whether a run may be confirmed by an argument.
+  fileprivate func tool(takesToken: Bool) -> Tool {
+    var schema = inputs.map ?? ValueMap()
+    if takesToken, var properties = schema["properties"]?.map, properties[RecipeCall.token] == nil {
+      properties[RecipeCall.token] = .object([
+        "type": .string("string"),
+        "description": .string("The token of the plan that the answer before showed; without it, only a plan is made."),
+      ])
+      schema["properties"] = .map(properties)
+    }
+    var words = summary.isEmpty ? "Runs the recipe '\(name)'." : summary
+    if !isReadOnly { words += words.hasSuffix(".") ? " It is planned first, and runs once the plan is confirmed." : "" }
+    return Tool(
+      name: name, description: words, inputSchema: .map(schema), outputSchema: RecipeCall.schema(outputs: outputs),
+      annotations: .init(
+        isReadOnly: isReadOnly, isDestructive: writes, isIdempotent: isIdempotent, isOpenWorld: isOpenWorld))
+  }
+}
