@@ -137,7 +137,9 @@ let package = Package(
         .target(name: "MCPPlugins"),
         .target(
           name: "OpenAPIPlugins",
-          dependencies: ["ActionKit", "Basics", "HTTPClient", "HTTPPlugin", "LocalFiles", "PluginLocks", "YAMLReader"]),
+          dependencies: [
+            "ActionKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPTypes", "LocalFiles", "PluginLocks", "YAMLReader",
+          ]),
         .tests(
           of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPServer",
           "PluginLocks", "ProcessTestKit", "YAMLReader"),

@@ -18,7 +18,7 @@ package struct LockEncoder {
   private var names: [String: String] = [:]
   private var taken: Set<String> = []
   /// The types that were written by their names.
-  private(set) var types = ValueMap()
+  package private(set) var types = ValueMap()
   private static let leastShared = 200
 
   package init() {}

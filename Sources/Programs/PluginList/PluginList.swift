@@ -7,6 +7,7 @@ import JSONTextPlugin
 import MailPlugin
 import MarkbookPlugin
 import NotifyPlugin
+import OpenAPIPlugins
 package import PluginLocks
 import ReportPlugin
 import ShellPlugin
@@ -34,4 +35,4 @@ package let everyPlugin: [any Plugin.Type] = [
 ]
 
 /// What does the actions of plugins that aren't part of the program.
-package let everyLockKind: [any LockKind.Type] = []
+package let everyLockKind: [any LockKind.Type] = [OpenAPIKind.self]
