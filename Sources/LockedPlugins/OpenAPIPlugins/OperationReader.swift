@@ -393,6 +393,7 @@ struct OperationReader {
     let isWrite = !["GET", "HEAD"].contains(operation.method)
     var answers: [Value] = []
     var standard: Value?
+    var saysOther = false
     // The name of a status is a number in YAML.
     for member in (operation.value["responses"]?.map?.members ?? []).prefix(100) {
       guard let name = member.key.csvField, let value = document.resolved(member.value) else { continue }
@@ -402,6 +403,8 @@ struct OperationReader {
         standard = value
       } else if name == "304", isWrite {
         answer.alsoDone = [304]
+      } else if name.hasPrefix("1") || name.hasPrefix("3") {
+        saysOther = true
       }
     }
     if answers.isEmpty, let standard { answers = [standard] }
@@ -412,6 +415,8 @@ struct OperationReader {
     }
     if operation.method == "HEAD" { return answer }
     guard !answers.isEmpty else {
+      // What only redirects or changes the protocol has no body of its own.
+      if saysOther { return answer }
       answer.form = .json
       answer.body = FieldSchema("body", .dyn, "What was answered, which the document doesn't say.", isOptional: true)
       return answer
