@@ -141,8 +141,13 @@ let package = Package(
           dependencies: ["ActionKit", "Basics", "ChildProcesses", "HTTPClient", "ModelContext", "PluginLocks"]),
         .target(
           name: "OpenAPIPlugins",
-          dependencies: ["ActionKit", "Basics", "HTTPClient", "HTTPPlugin", "LocalFiles", "PluginLocks", "YAMLReader"]),
+          dependencies: [
+            "ActionKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPTypes", "LocalFiles", "PluginLocks", "YAMLReader",
+          ]),
         .tests(of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "PluginLocks", "ProcessTestKit"),
+        .tests(
+          of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPServer",
+          "PluginLocks", "ProcessTestKit", "YAMLReader"),
       ]),
     // What recipes and their expressions mean.
     floor(

@@ -19,20 +19,22 @@ public enum HTTPPlugin: ClientLibrary, WebPlugin {
   /// What a connection to one service needs: nothing, if it asks for no credentials and steps give whole addresses.
   public struct Configuration: ValidatedFieldSet {
     @Field("Where the service is; addresses that begin with a slash start from here.", .pattern(.baseURL))
-    var baseURL: String?
+    package var baseURL: String?
     @Field("Whether steps may ask other hosts, too, without the credentials; only with `baseURL`.")
     var allowOtherHosts = false
-    @Field("Header fields of every request to the service.") var headers: [String: String] = [:]
-    @Field("Header fields that hold secrets, such as X-API-Key.") var secretHeaders: [String: Secret<String>] = [:]
-    @Field("Parameters of every query that hold secrets, such as a key.") var secretQuery: [String: Secret<String>] =
+    @Field("Header fields of every request to the service.") package var headers: [String: String] = [:]
+    @Field("Header fields that hold secrets, such as X-API-Key.") package var secretHeaders: [String: Secret<String>] =
       [:]
-    @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
-    @Field("Name of a user, for `Authorization: Basic`.", .notEmpty, .mayHoldSecret) var username: String?
+    @Field("Parameters of every query that hold secrets, such as a key.") package var secretQuery:
+      [String: Secret<String>] =
+        [:]
+    @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) package var token: Secret<String>?
+    @Field("Name of a user, for `Authorization: Basic`.", .notEmpty, .mayHoldSecret) package var username: String?
     @Field("The user's password.") var password: Secret<String>?
     @Field("Whether the service does nothing twice for the same Idempotency-Key, so that steps may name a `key`.")
     var honoursIdempotencyKey = false
     @Field("The folder that files are in, from that of errand.yaml on; absent means that one.", .notEmpty)
-    var folder: String?
+    package var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
     @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =

@@ -1,14 +1,16 @@
-import ActionKit
-import HTTPClient
-import LocalFiles
+package import ActionKit
+package import HTTPClient
+package import LocalFiles
 
 /// What an answer must be.
-enum AnswerKind: String, Choice {
+package enum AnswerKind: String, Choice {
   case auto, json, text
 }
 
 /// What a service answered.
-struct AnswerFields: FieldSet {
+package struct AnswerFields: FieldSet {
+  package init() {}
+
   @Field("The HTTP status.") var status: Int
   @Field("The header fields, by their names in small letters; of one that is repeated the values with commas between.")
   var headers: [String: String]
@@ -50,7 +52,7 @@ extension AnswerFields {
   }
 
   /// The body as what it says it is, or as what it must be.
-  static func body(
+  package static func body(
     of response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, in encoding: ReadEncoding = .auto,
     isWrite: Bool
   ) throws(ActionError) -> (Value, isJSON: Bool) {

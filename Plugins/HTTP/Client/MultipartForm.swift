@@ -61,7 +61,7 @@ extension WebBody {
     return WebBody(type: "multipart/form-data; boundary=\(boundary)", bytes: bytes)
   }
 
-  static func check(mediaType type: String) throws(ActionError) {
+  package static func check(mediaType type: String) throws(ActionError) {
     guard let fault = MediaType.fault(of: type) else { return }
     throw ActionError(.validation, fault)
   }
@@ -99,12 +99,25 @@ struct MultipartFields: FieldSet {
     var parts = try WebBody.items(of: fields ?? ValueMap(), called: "fields").map { FormPart($0.name, $0.value) }
     var left = service.maxUploadBytes
     for sent in files {
-      let file = try service.files.file(sent.path, in: context)
-      let bytes = try await file.read(limit: left)
-      left -= bytes.count
-      let own = file.path.utf8.split(separator: ASCII.slash).last.map { String(decoding: $0, as: UTF8.self) }
-      parts.append(FormPart(sent.field, file: sent.name ?? own ?? "file", type: sent.type, bytes: bytes))
+      parts.append(
+        try await service.filePart(sent.field, sent.path, name: sent.name, type: sent.type, left: &left, in: context))
     }
     return try .form(parts)
+  }
+}
+
+extension WebClient {
+  /// A file of the connection's folder as a part of a form.
+  ///
+  /// - Parameter left: How many bytes may still be sent.
+  package func filePart(
+    _ field: String, _ path: String, name: String? = nil, type: String? = nil, left: inout Int,
+    in context: ActionContext
+  ) async throws(ActionError) -> FormPart {
+    let file = try files.file(path, in: context)
+    let bytes = try await file.read(limit: left)
+    left -= bytes.count
+    let own = file.path.utf8.split(separator: ASCII.slash).last.map { String(decoding: $0, as: UTF8.self) }
+    return FormPart(field, file: name ?? own ?? "file", type: type, bytes: bytes)
   }
 }

@@ -1,6 +1,6 @@
 public import ActionKit
 public import HTTPClient
-import LocalFiles
+package import LocalFiles
 
 // How a step's request is made and its answer read, for all actions.
 //
@@ -39,7 +39,7 @@ public protocol WebClientProtocol: Sendable {
 public final class WebClient: WebClientProtocol {
   private let settings: HTTPPlugin.Configuration
   let http: HTTPClient
-  let files: LocalFiles
+  package let files: LocalFiles
   private let cache: HTTPCache
   private let time: any TimeSource
 
@@ -71,17 +71,29 @@ public final class WebClient: WebClientProtocol {
   }
 
   /// The most bytes of files that are sent at once.
-  var maxUploadBytes: Int { settings.maxUploadBytes }
+  package var maxUploadBytes: Int { settings.maxUploadBytes }
 
   /// What a step asks for.
-  struct Call {
-    var method: String
-    var url: String
-    var query: ValueMap?
-    var headers: [String: String]?
-    var body: WebBody?
+  package struct Call {
+    package var method: String
+    package var url: String
+    package var query: ValueMap?
+    package var headers: [String: String]?
+    package var body: WebBody?
     /// The texts in it that are made with secrets.
-    var secrets: [String] = []
+    package var secrets: [String] = []
+
+    package init(
+      method: String, url: String, query: ValueMap? = nil, headers: [String: String]? = nil, body: WebBody? = nil,
+      secrets: [String] = []
+    ) {
+      self.method = method
+      self.url = url
+      self.query = query
+      self.headers = headers
+      self.body = body
+      self.secrets = secrets
+    }
   }
 
   /// Whether the service does nothing twice for the same key.
@@ -90,7 +102,7 @@ public final class WebClient: WebClientProtocol {
   // MARK: Asking
 
   /// The request of a call, or what is wrong with it.
-  func request(_ call: Call) throws(ActionError) -> HTTPRequest {
+  package func request(_ call: Call) throws(ActionError) -> HTTPRequest {
     var (address, isOurs) = try WebClient.address(of: call.url, settings)
     let secrets = isOurs ? settings.secretQuery : [:]
     // A service's own address of its next page may repeat what it was sent.
@@ -132,7 +144,7 @@ public final class WebClient: WebClientProtocol {
   }
 
   /// The whole address, and whether it is that of the service itself.
-  static func address(
+  package static func address(
     of text: String, _ settings: HTTPPlugin.Configuration
   ) throws(ActionError) -> (String, isOurs: Bool) {
     guard let base = settings.baseURL else {
@@ -158,7 +170,7 @@ public final class WebClient: WebClientProtocol {
   /// Sends what only reads.
   ///
   /// - Parameter check: Says what is wrong with an answer that cannot be read, which is not kept.
-  func read(
+  package func read(
     _ request: HTTPRequest, keeping: Keeping = Keeping(),
     check: @escaping @Sendable (_ new: HTTPResponse, _ kept: HTTPResponse?) -> String? = { _, _ in nil }
   ) async throws(ActionError) -> Answer {
@@ -174,8 +186,8 @@ public final class WebClient: WebClientProtocol {
   }
 
   /// An answer, and how current it is.
-  struct Answer {
-    var response: HTTPResponse
+  package struct Answer {
+    package var response: HTTPResponse
     var fromCache = false
     var cachedAt: Timestamp
     /// Why it stands in for a current one.
@@ -183,13 +195,20 @@ public final class WebClient: WebClientProtocol {
   }
 
   /// Whether answers are kept, and stand in for those that do not come.
-  struct Keeping {
+  package struct Keeping {
     var isAsked = false
     var fallsBack = false
+
+    package init() {}
+
+    init(isAsked: Bool, fallsBack: Bool) {
+      self.isAsked = isAsked
+      self.fallsBack = fallsBack
+    }
   }
 
   /// Sends what changes something.
-  func write(_ request: HTTPRequest) async throws(ActionError) -> HTTPResponse {
+  package func write(_ request: HTTPRequest) async throws(ActionError) -> HTTPResponse {
     do throws(HTTPError) {
       let response = try await http.send(request)
       if (200...399).contains(response.status) { await cache.forget(after: request, response) }
@@ -228,7 +247,7 @@ public final class WebClient: WebClientProtocol {
   // MARK: Answers
 
   /// Refuses an answer with an unexpected status.
-  func check(
+  package func check(
     _ response: HTTPResponse, to request: HTTPRequest, expecting expected: [Int]?, isWrite: Bool
   ) throws(ActionError) {
     let status = response.status
@@ -301,7 +320,7 @@ extension WebClient {
   }
 
   /// A key as a header can hold it: any text may be one, and a header holds only plain ones.
-  static func headerText(_ key: String) -> String {
+  package static func headerText(_ key: String) -> String {
     key.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? key : key.percentEncoded
   }
 }

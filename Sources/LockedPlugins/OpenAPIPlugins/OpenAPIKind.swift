@@ -1,8 +1,14 @@
 package import ActionKit
+package import Basics
+import HTTPClient
+import HTTPPlugin
+import LocalFiles
 package import PluginLocks
 
 /// Plugins from OpenAPI documents.
 package enum OpenAPIKind {
+  package static let name = "openapi"
+
   /// Makes the lock of a plugin of a document.
   ///
   /// - Parameters:
@@ -16,12 +22,141 @@ package enum OpenAPIKind {
     name: String, document bytes: [UInt8], source description: String, only: [String], effects: [String: Effect],
     file: String
   ) throws(PluginLockError) -> PluginLock {
-    throw PluginLockError("\(description) can't be read yet")
+    let document = try OpenAPIDocument(bytes, called: description)
+    let operations = document.operations
+    guard !operations.isEmpty else { throw PluginLockError("\(description) has no operations") }
+    let names = ActionNames.of(operations)
+    let chosen = try OperationFilter(only).choose(operations, named: names, of: description)
+
+    var reader = OperationReader(document)
+    var taken = Set(names)
+    var actions: [LockedAction] = []
+    var leftOut: [Value] = []
+    let readable = Set(operations.filter { $0.method == "GET" }.map(\.path))
+    for (operation, name) in chosen {
+      do throws(OperationReader.LeftOut) {
+        var read = try reader.read(operation)
+        read.call.hasGet = ["PUT", "DELETE"].contains(operation.method) && readable.contains(operation.path)
+        if let effect = effects[name] {
+          read.effect = effect
+          read.effectSource = .person
+        }
+        actions.append(read.action(named: name))
+        guard let all = PageGuess.action(named: "\(name)All", of: read), taken.insert(all.name).inserted else {
+          continue
+        }
+        actions.append(all)
+      } catch {
+        leftOut.append(.object(["operation": .string(operation.name), "reason": .string(error.reason)]))
+      }
+    }
+    for name in effects.keys.sorted(by: { $0.precedesByScalars($1) })
+    where !actions.contains(where: { $0.name.hasSameScalars(as: name) }) {
+      let guess = name.nearest(among: actions.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
+      throw PluginLockError("\(description) has no action '\(name.safe)' to give an effect\(guess)")
+    }
+    guard !actions.isEmpty else {
+      let first = leftOut.first
+      throw PluginLockError(
+        "\(description) has no operation that can be an action: \(first?["operation"]?.string ?? ""): "
+          + "\(first?["reason"]?.string ?? "")")
+    }
+
+    var encoder = LockEncoder()
+    for (name, type) in reader.named { encoder.name(type, name) }
+    let entries = actions.map { (name: $0.name, entry: $0.entry(&encoder)) }
+    var source = ValueMap([("document", .string(description))])
+    if !document.title.isEmpty { source["title"] = .string(document.title) }
+    if !document.version.isEmpty { source["version"] = .string(document.version) }
+    if !only.isEmpty { source["only"] = .list(only.map(Value.string)) }
+    if !effects.isEmpty {
+      source["effects"] = .map(
+        ValueMap(effects.sorted { $0.key.precedesByScalars($1.key) }.map { ($0.key, .string($0.value.written)) }))
+    }
+    if !leftOut.isEmpty { source["leftOut"] = .list(leftOut) }
+    let info = document.root["info"]
+    let summary =
+      info?["summary"]?.string.flatMap { SchemaReader.sentence(of: $0) }
+      ?? (document.title.isEmpty ? "Calls \(name)." : "Calls \(document.title).")
+    return try PluginLock(
+      name: name, kind: Self.name, summary: summary, source: source,
+      connection: ServiceNeeds(document, from: description).written, types: encoder.types, actions: entries, file: file)
+  }
+
+  /// What of the document became no action: each operation, as `GET /path`, with the reason.
+  package static func leftOut(_ lock: PluginLock) -> [(operation: String, reason: String)] {
+    (lock.source["leftOut"]?.list ?? []).compactMap { entry in
+      guard let operation = entry["operation"]?.string, let reason = entry["reason"]?.string else { return nil }
+      return (operation, reason)
+    }
   }
 
   /// The lines to put under `connections:` in errand.yaml, with what the document says of the service.
-  package static func connectionSketch(_ lock: PluginLock) -> String { "  \(lock.name):\n" }
+  package static func connectionSketch(_ lock: PluginLock) -> String { ServiceNeeds(lock).sketch(lock.name) }
+}
 
-  /// What of the document became no action: each operation, as `GET /path`, with the reason.
-  package static func leftOut(_ lock: PluginLock) -> [(operation: String, reason: String)] { [] }
+extension OpenAPIKind: LockKind {
+  package static let reach = PluginReach.web
+
+  package static func configuration(of lock: PluginLock) -> ObjectSchema { ServiceNeeds(lock).configuration }
+
+  package static func calls(of action: LockedAction, in lock: PluginLock) -> ActionDescriptor.Calls {
+    let runner = CallRunner(action, of: lock.name)
+    var calls = ActionDescriptor.Calls { input, service, context in
+      try await runner.run(input, on: Self.service(service), in: context)
+    }
+    if action.effect.isWrite {
+      calls.previewing = { input, service, context in
+        try await runner.preview(input, on: Self.service(service), in: context)
+      }
+    }
+    return calls
+  }
+
+  private static func service(_ service: any Sendable) throws(ActionError) -> OpenAPIService {
+    guard let service = service as? OpenAPIService else {
+      throw ActionError(
+        .internal, "An action of a document was handed \(type(of: service)).", effect: ActionError.Effect.none)
+    }
+    return service
+  }
+
+  package static func connect(
+    _ lock: PluginLock, _ configuration: Value, in context: PluginContext
+  ) async throws -> any Sendable {
+    let needs = ServiceNeeds(lock)
+    let settings: HTTPPlugin.Configuration
+    do throws(ValueError) {
+      settings = try needs.settings(configuration, as: "connections.\(context.connection)")
+    } catch {
+      throw ActionError(.configuration, error.description, cause: error)
+    }
+    return OpenAPIService(
+      client: HTTPPlugin.connect(settings, in: context), connection: context.connection, needs: needs,
+      hasCredentials: settings.hasCredentials)
+  }
+
+  package static func footprint(
+    of action: LockedAction, in lock: PluginLock, _ input: Value, settings: Value, in context: ActionContext
+  ) -> Footprint {
+    guard let settings = try? ServiceNeeds(lock).settings(settings, as: ""), let base = settings.baseURL else {
+      return .everything
+    }
+    let service = Resource.service(base)
+    let files = CallRunner(action, of: lock.name).paths(in: input)
+    return Footprint(
+      reads: [service] + (files.isEmpty ? [] : LocalFiles(folder: settings.folder).resources(files, in: context)),
+      changes: [service])
+  }
+
+  package static func refusals(
+    of action: LockedAction, in lock: PluginLock, _ input: StepInput, settings: Value?, in context: ActionContext
+  ) -> [Refusal] {
+    let runner = CallRunner(action, of: lock.name)
+    let known = settings.flatMap { try? ServiceNeeds(lock).settings($0, as: "") }
+    if settings != nil, known == nil { return [] }
+    return LocalFiles.refusals(
+      of: runner.paths(in: input.value), on: known.map { LocalFiles(folder: $0.folder) }, in: context)
+      + runner.refusals(of: input)
+  }
 }

@@ -1,9 +1,9 @@
 // What a service that is described by data answers, made to fit its description.
 //
 // A description that others wrote is seldom whole, and services gain fields and words without notice. So a field that
-// isn't declared is left out, a word that isn't among those of a choice is taken as it is, null is an absent field, and
-// a number is taken for the other kind where nothing is lost. What remains is an error that names the place: an
-// expression was checked against a type that the value doesn't have.
+// isn't declared is left out, a word that isn't among those of a choice is taken as it is, null is an absent field or
+// member of a map, and a number is taken for the other kind where nothing is lost. What remains is an error that names
+// the place: an expression was checked against a type that the value doesn't have.
 
 package import ActionKit
 package import Basics
@@ -27,7 +27,7 @@ extension FieldType {
       return .list(taken)
     case (.map(let element), .map(let map)):
       var taken = ValueMap()
-      for member in map.members {
+      for member in map.members where !member.value.isNull || element.isDynamic {
         taken[member.key] = try element.taking(member.value, as: "\(path).\(member.name ?? member.key.written)")
       }
       return .map(taken)

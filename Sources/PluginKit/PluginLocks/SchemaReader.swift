@@ -128,8 +128,9 @@ package struct SchemaReader {
     case "string": return Self.text(map)
     case "array":
       guard let items = map["items"], items.map != nil else { return .list(.dyn) }
+      // Recipes can do without the null among what they give; what is got may be it.
       let (element, isNullable) = type(items, depth: depth + 1)
-      return .list(isNullable ? .dyn : element)
+      return .list(isNullable && side == .got ? .dyn : element)
     case "object": return object(map, depth: depth)
     default: return .dyn
     }
@@ -142,8 +143,8 @@ package struct SchemaReader {
         // That there are no others is said of what has nothing.
         return map["additionalProperties"]?.bool == false ? .object(ObjectSchema(fields: [])) : .map(.dyn)
       }
-      let (element, isNullable) = type(others, depth: depth + 1)
-      return .map(isNullable ? .dyn : element)
+      // A member that is null is one that isn't there.
+      return .map(type(others, depth: depth + 1).type)
     }
     let required = Set((map["required"]?.list ?? []).compactMap(\.string))
     var fields: [FieldSchema] = []
@@ -295,6 +296,8 @@ package struct SchemaReader {
     guard !values.isEmpty else { return nil }
     if values.allSatisfy({ $0.int != nil }) { return .int }
     if values.allSatisfy({ $0.bool != nil }) { return .bool }
+    // Docker's sets are maps whose values are all empty.
+    if values.allSatisfy({ $0.map?.isEmpty == true }) { return .object(ObjectSchema(fields: [])) }
     var texts: [String] = []
     for value in values {
       guard let text = value.string else { return nil }

@@ -8,6 +8,7 @@ import MCPPlugins
 import MailPlugin
 import MarkbookPlugin
 import NotifyPlugin
+import OpenAPIPlugins
 package import PluginLocks
 import ReportPlugin
 import ShellPlugin
@@ -35,4 +36,4 @@ package let everyPlugin: [any Plugin.Type] = [
 ]
 
 /// What does the actions of plugins that aren't part of the program.
-package let everyLockKind: [any LockKind.Type] = [MCPKind.self]
+package let everyLockKind: [any LockKind.Type] = [MCPKind.self, OpenAPIKind.self]

@@ -1,0 +1,142 @@
+// How operations get the names of actions, and are chosen by them.
+//
+// A name is that of `operationId` in lowerCamelCase: what isn't a letter or digit divides words, and capitals at the
+// beginning become small. Without one it is made of the method and the path, without `api` and `v1` at its beginning:
+// `GET /api/contents/{path}` is `getContentsByPath`. Names that would be the same get numbers, in the document's order,
+// whichever of them are chosen in the end.
+
+import Basics
+import PluginLocks
+
+enum ActionNames {
+  private static let longest = 80
+
+  /// The names of operations, in their order.
+  static func of(_ operations: [OpenAPIDocument.Operation]) -> [String] {
+    var taken: Set<String> = []
+    return operations.map { operation in
+      var name = operation.id.map { Self.name(of: $0) } ?? ""
+      if name.isEmpty { name = self.name(ofPath: operation) }
+      return free(name, among: &taken)
+    }
+  }
+
+  /// The name itself, or with a number.
+  static func free(_ name: String, among taken: inout Set<String>) -> String {
+    var free = name
+    var number = 1
+    while !taken.insert(free).inserted {
+      number += 1
+      free = "\(name)\(number)"
+    }
+    return free
+  }
+
+  private static func name(ofPath operation: OpenAPIDocument.Operation) -> String {
+    var parts = operation.path.split(separator: "/").map(String.init)[...]
+    while let first = parts.first?.lowercased(), parts.count > 1,
+      first == "api" || first.hasPrefix("v") && first.utf8.count > 1 && first.utf8.dropFirst().allSatisfy({ $0 < 0x3A })
+    { parts.removeFirst() }
+    let words = parts.map { part in
+      part.hasPrefix("{") ? "by \(part)" : part
+    }
+    return name(of: ([operation.method.lowercased()] + words).joined(separator: " "))
+  }
+
+  /// A text as a name; empty if there is no letter or digit in it.
+  static func name(of text: String) -> String {
+    let words = text.utf8.prefix(500).split { !isLetter($0) && !ASCII.digits.contains($0) }
+    var name: [UInt8] = []
+    for word in words {
+      if name.isEmpty {
+        name += lowered(Array(word))
+      } else if let first = word.first {
+        name.append(ASCII.lowercase.contains(first) ? first & 0xDF : first)
+        name += word.dropFirst()
+      }
+    }
+    guard let first = name.first else { return "" }
+    let text = String(decoding: name.prefix(longest), as: UTF8.self)
+    return isLetter(first) ? text : "call\(text)"
+  }
+
+  private static func isLetter(_ byte: UInt8) -> Bool {
+    ASCII.lowercase.contains(byte) || ASCII.uppercase.contains(byte)
+  }
+
+  /// `DAGRun` as `dagRun`, `ID` as `id`.
+  private static func lowered(_ word: [UInt8]) -> [UInt8] {
+    var word = word
+    for index in word.indices {
+      guard ASCII.uppercase.contains(word[index]) else { break }
+      if index > 0, index + 1 < word.count, ASCII.lowercase.contains(word[index + 1]) { break }
+      word[index] |= 0x20
+    }
+    return word
+  }
+}
+
+/// Which operations a person wants.
+struct OperationFilter {
+  private let patterns: [String]
+
+  init(_ patterns: [String]) { self.patterns = patterns }
+
+  /// Which pattern an operation is chosen by.
+  func index(of operation: OpenAPIDocument.Operation, named name: String) -> Int? {
+    patterns.firstIndex { pattern in
+      if pattern.hasPrefix("tag:") {
+        let pattern = String(pattern.dropFirst("tag:".count))
+        return operation.tags.contains { Self.matches(pattern, $0) }
+      }
+      if pattern.hasPrefix("/") { return Self.matches(pattern, operation.path) }
+      return Self.matches(pattern, name) || operation.id.map { Self.matches(pattern, $0) } ?? false
+        || Self.matches(pattern, operation.name)
+    }
+  }
+
+  /// Operations that some pattern chooses; a pattern that chooses none is an error.
+  func choose(
+    _ operations: [OpenAPIDocument.Operation], named names: [String], of document: String
+  ) throws(PluginLockError) -> [(operation: OpenAPIDocument.Operation, name: String)] {
+    let all = zip(operations, names).map { (operation: $0.0, name: $0.1) }
+    guard !patterns.isEmpty else { return all }
+    for pattern in patterns {
+      let only = OperationFilter([pattern])
+      if all.contains(where: { only.index(of: $0.operation, named: $0.name) != nil }) { continue }
+      let tags = Set(operations.flatMap(\.tags)).sorted { $0.precedesByScalars($1) }
+      let isTag = pattern.hasPrefix("tag:")
+      let known = isTag ? tags.map { "tag:\($0)" } : names + operations.compactMap(\.id)
+      let guess = pattern.nearest(among: known).map { "; did you mean '\($0.safe)'?" }
+      let list = tags.prefix(20).map(\.safe).joined(separator: ", ")
+      throw PluginLockError(
+        "'\(pattern.safe)' matches no operation of \(document)"
+          + (guess ?? (isTag ? tags.isEmpty ? ", which has no tags" : "; its tags are \(list)" : "")))
+    }
+    return all.filter { index(of: $0.operation, named: $0.name) != nil }
+  }
+
+  /// Whether a text is as a pattern has it, where `*` stands for anything.
+  static func matches(_ pattern: String, _ text: String) -> Bool {
+    let (pattern, text) = (Array(pattern.utf8), Array(text.utf8))
+    var (at, read) = (0, 0)
+    /// Where the last star is, and up to where it reaches.
+    var star: (pattern: Int, text: Int)?
+    while read < text.count {
+      if at < pattern.count, pattern[at] == ASCII.asterisk {
+        star = (at, read)
+        at += 1
+      } else if at < pattern.count, pattern[at] == text[read] {
+        at += 1
+        read += 1
+      } else if let last = star {
+        star = (last.pattern, last.text + 1)
+        at = last.pattern + 1
+        read = last.text + 1
+      } else {
+        return false
+      }
+    }
+    return pattern[at...].allSatisfy { $0 == ASCII.asterisk }
+  }
+}

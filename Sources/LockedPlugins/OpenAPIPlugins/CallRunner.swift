@@ -1,0 +1,300 @@
+// An action of a document, done: the request made of its input, sent, and the answer made to fit.
+//
+// Parameters of a path are one segment each: what isn't a letter, a digit or one of `-._~` is percent-encoded, and
+// nothing, `.` and `..` are refused, so that no value leads to another path. What became of a write is told as `http`
+// tells it. An answer that doesn't fit what the lock says is an error, and after a write the write was done.
+
+import ActionKit
+import Basics
+import HTTPClient
+import HTTPPlugin
+import LocalFiles
+import PluginLocks
+
+/// A service that is asked as a document and a connection say.
+final class OpenAPIService: Sendable {
+  let client: WebClient
+  let connection: String
+  let needs: ServiceNeeds
+  let hasCredentials: Bool
+
+  init(client: WebClient, connection: String, needs: ServiceNeeds, hasCredentials: Bool) {
+    self.client = client
+    self.connection = connection
+    self.needs = needs
+    self.hasCredentials = hasCredentials
+  }
+
+  /// An error as it is, with what may help against a refusal for want of credentials.
+  fileprivate func advised(_ error: ActionError) -> ActionError {
+    guard error.status == 401, !hasCredentials, let credentials = needs.credentials else { return error }
+    var error = error
+    error.message += " Set \(credentials) in connections.\(connection)."
+    return error
+  }
+}
+
+struct CallRunner: Sendable {
+  private let call: OperationCall?
+  private let input: ObjectSchema
+  private let output: ObjectSchema
+  private let isWrite: Bool
+  private let id: String
+  /// What to do when the service isn't as the lock says.
+  private let advice: String
+  private static let mostShown = 2000
+
+  init(_ action: LockedAction, of plugin: String) {
+    call = OperationCall(action.call)
+    input = action.input
+    output = action.output
+    isWrite = action.effect.isWrite
+    id = "\(plugin).\(action.name)"
+    advice = "if the service has changed, run 'errand plugin update \(plugin)'"
+  }
+
+  private func readable() throws(ActionError) -> OperationCall {
+    guard let call else {
+      throw ActionError(.configuration, "The lock doesn't say how '\(id)' is called; \(advice).")
+    }
+    return call
+  }
+
+  // MARK: Running
+
+  func run(_ input: Value, on service: OpenAPIService, in context: ActionContext) async throws(ActionError) -> Value {
+    do throws(ActionError) {
+      let call = try readable()
+      if let pages = call.pages { return try await readAll(call, pages, input, on: service, in: context) }
+      let body = try await self.body(call, input, on: service, in: context)
+      var request = try self.request(call, input, body: body, on: service, in: context)
+      if let header = call.keyHeader { request.headers[header] = WebClient.headerText(context.idempotencyKey) }
+      // What only reads by its effect may still be sent by POST, and then is repeated as a read.
+      let response =
+        isWrite ? try await service.client.write(request) : try await service.client.read(request).response
+      let isDone =
+        call.alsoDone.contains(response.status) || call.method == "DELETE" && [404, 410].contains(response.status)
+      if !isDone { try service.client.check(response, to: request, expecting: nil, isWrite: isWrite) }
+      return try self.answer(call, response, to: request, isDone: isDone)
+    } catch {
+      throw service.advised(error)
+    }
+  }
+
+  private func answer(
+    _ call: OperationCall, _ response: HTTPResponse, to request: HTTPRequest, isDone: Bool
+  ) throws(ActionError) -> Value {
+    var fields = ValueMap([("status", .int(response.status))])
+    if let form = call.answer, !isDone, !response.body.isEmpty {
+      switch form {
+      case .bytes: fields["body"] = .bytes(response.body)
+      case .text: fields["body"] = try AnswerFields.body(of: response, to: request, as: .text, isWrite: isWrite).0
+      case .json:
+        // What is a text anyway is written without quotes by some services.
+        let isAny: Bool =
+          switch output.field(named: "body")?.type {
+          case .string, .dyn: true
+          default: false
+          }
+        fields["body"] = try AnswerFields.body(of: response, to: request, as: isAny ? .auto : .json, isWrite: isWrite).0
+      }
+    }
+    return try fitted(.map(fields), answerTo: request, status: response.status)
+  }
+
+  private func fitted(_ value: Value, answerTo request: HTTPRequest, status: Int?) throws(ActionError) -> Value {
+    do throws(ValueError) { return try output.taking(value, as: "") } catch {
+      throw ActionError(
+        .plugin,
+        "The answer to \(request.method) \(request.redactedURL) isn't as the lock says: \(error.description); \(advice).",
+        status: status, effect: isWrite ? .done : ActionError.Effect.none)
+    }
+  }
+
+  private func readAll(
+    _ call: OperationCall, _ pages: OperationCall.Pages, _ input: Value, on service: OpenAPIService,
+    in context: ActionContext
+  ) async throws(ActionError) -> Value {
+    let list = PagedList(
+      try webCall(call, input, body: nil, in: context), items: pages.items, order: pages.order,
+      maxPages: input["maxPages"]?.int ?? 100, maxItems: input["maxItems"]?.int ?? 10_000, advice: advice)
+    let content = try await list.read(on: service.client, in: context)
+    let value = Value.object([
+      "items": .list(content.items), "pages": .int(content.pages), "isComplete": .bool(content.isComplete),
+    ])
+    return try fitted(value, answerTo: service.client.request(list.call), status: nil)
+  }
+
+  // MARK: The request
+
+  private func request(
+    _ call: OperationCall, _ input: Value, body: WebBody?, on service: OpenAPIService, in context: ActionContext
+  ) throws(ActionError) -> HTTPRequest {
+    try service.client.request(webCall(call, input, body: body, in: context))
+  }
+
+  private func webCall(
+    _ call: OperationCall, _ input: Value, body: WebBody?, in context: ActionContext
+  ) throws(ActionError) -> WebClient.Call {
+    var headers = try ParameterText.headers(call, input)
+    if let accept = call.accept { headers["Accept"] = accept }
+    return WebClient.Call(
+      method: call.method, url: try ParameterText.address(call, input), headers: headers, body: body,
+      secrets: context.secrets)
+  }
+
+  private func body(
+    _ call: OperationCall, _ input: Value, on service: OpenAPIService, in context: ActionContext
+  ) async throws(ActionError) -> WebBody? {
+    guard let body = call.body, let value = input[body.input], !value.isNull else { return nil }
+    switch body.form {
+    case .json:
+      let type = self.input.field(named: body.input)?.type ?? .dyn
+      var sent = try WebBody.json(body.shaped(value, as: type))
+      sent.type = body.type
+      return sent
+    case .urlencoded:
+      var items: [ParameterText.Item] = []
+      for member in value.map?.members ?? [] {
+        let name = member.name ?? ""
+        let isNested =
+          member.value.map != nil || member.value.list?.contains { $0.map != nil || $0.list != nil } == true
+        let style =
+          body.styles[name] ?? (isNested ? .init(word: .deepObject, explodes: true) : OperationCall.Style.form)
+        items += try ParameterText.items(name, member.value, style)
+      }
+      return WebBody(type: body.type, bytes: Array(items.map(\.text).joined(separator: "&").utf8))
+    case .multipart: return try await multipart(body, value, on: service, in: context)
+    case .text:
+      return .text(value.string ?? "", type: body.type.hasPrefix("text/") ? "\(body.type); charset=utf-8" : body.type)
+    case .file:
+      let file = try service.client.files.file(value.string ?? "", in: context)
+      return WebBody(type: body.type, bytes: try await file.read(limit: service.client.maxUploadBytes))
+    }
+  }
+
+  private func multipart(
+    _ body: OperationCall.Body, _ value: Value, on service: OpenAPIService, in context: ActionContext
+  ) async throws(ActionError) -> WebBody {
+    var parts: [FormPart] = []
+    var left = service.client.maxUploadBytes
+    for member in value.map?.members ?? [] {
+      let name = member.name ?? ""
+      for item in member.value.list ?? [member.value] where !item.isNull {
+        if body.files.contains(name), let path = item.string {
+          parts.append(try await service.client.filePart(name, path, left: &left, in: context))
+        } else if let text = item.csvField {
+          parts.append(FormPart(name, text))
+        } else {
+          var part = FormPart(name, "")
+          part.bytes = try WebBody.json(item).bytes
+          part.type = "application/json"
+          parts.append(part)
+        }
+      }
+    }
+    return try .form(parts)
+  }
+
+  /// The paths of files that are sent.
+  func paths(in input: Value) -> [Value?] {
+    guard let body = call?.body, let value = input[body.input] else { return [] }
+    if body.form == .file { return [value] }
+    return body.files.sorted { $0.precedesByScalars($1) }.flatMap { name -> [Value] in
+      guard let part = value[name], !part.isNull else { return [] }
+      return part.list ?? [part]
+    }
+  }
+
+  /// What of an input is refused whatever else is in it.
+  func refusals(of input: StepInput) -> [Refusal] {
+    guard let call else { return [] }
+    return call.parameters.compactMap { parameter in
+      guard let value = input[parameter.input], !value.isNull, input.isKnown(value) else { return nil }
+      do throws(ActionError) {
+        try ParameterText.check(parameter, value)
+        return nil
+      } catch {
+        return Refusal(error, of: value)
+      }
+    }
+  }
+
+  // MARK: Previews
+
+  func preview(
+    _ input: Value, on service: OpenAPIService, in context: ActionContext
+  ) async throws(ActionError) -> [Change] {
+    let call = try readable()
+    let request = try self.request(call, input, body: nil, on: service, in: context)
+    let subject = "\(call.method) \(request.redactedURL)"
+    for path in paths(in: input) { _ = try service.client.files.file(path?.string ?? "", in: context) }
+    var there: Value?
+    if call.hasGet {
+      do throws(ActionError) {
+        there = try await self.there(call, input, on: service, in: context)
+      } catch  where error.kind == .notFound {
+        if call.method == "DELETE" { return [] }
+      }
+    }
+    if call.method == "DELETE" {
+      return [Change(subject, from: there.map { shown($0, in: context) } ?? "there", to: nil)]
+    }
+    let sent = shownBody(call, input)
+    guard let there, let members = sent.map?.members else {
+      return [Change(subject, from: there.map { shown($0, in: context) }, to: shown(sent, in: context))]
+    }
+    // Of what is there, what is replaced.
+    var before = ValueMap()
+    for member in members { before[member.key] = there.map?[member.key] }
+    return [Change(subject, from: shown(.map(before), in: context), to: shown(sent, in: context))]
+  }
+
+  /// What GET gives at the path.
+  private func there(
+    _ call: OperationCall, _ input: Value, on service: OpenAPIService, in context: ActionContext
+  ) async throws(ActionError) -> Value {
+    var get = call
+    get.method = "GET"
+    get.parameters.removeAll { $0.place != .path }
+    get.accept = nil
+    let request = try self.request(get, input, body: nil, on: service, in: context)
+    let response = try await service.client.read(request).response
+    do throws(ActionError) {
+      try service.client.check(response, to: request, expecting: nil, isWrite: false)
+    } catch {
+      throw service.advised(error)
+    }
+    return try AnswerFields.body(of: response, to: request, as: .auto, isWrite: false).0
+  }
+
+  /// What is sent, for people.
+  private func shownBody(_ call: OperationCall, _ input: Value) -> Value {
+    guard let body = call.body, let value = input[body.input], !value.isNull else { return .null }
+    switch body.form {
+    case .json: return body.shaped(value, as: self.input.field(named: body.input)?.type ?? .dyn)
+    case .urlencoded, .multipart, .text: return value
+    case .file: return .string("the file '\(value.string ?? "")'")
+    }
+  }
+
+  private func shown(_ value: Value, in context: ActionContext) -> String {
+    if value.isNull { return "nothing" }
+    let seen = value.hiding(context.secrets)
+    return (seen.string ?? JSON.shown(seen)).safe.excerpt(Self.mostShown)
+  }
+}
+
+extension Value {
+  /// The value with its texts masked in which a secret is.
+  fileprivate func hiding(_ secrets: [String]) -> Value {
+    if secrets.isEmpty { return self }
+    switch content {
+    case .string(let text):
+      return secrets.contains { !$0.isEmpty && text.contains($0) } ? .string("•••") : self
+    case .list(let items): return .list(items.map { $0.hiding(secrets) })
+    case .map(let map): return .map(map.mapValues { $0.hiding(secrets) })
+    default: return self
+    }
+  }
+}

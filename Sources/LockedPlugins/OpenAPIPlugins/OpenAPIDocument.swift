@@ -1,0 +1,177 @@
+// An OpenAPI document, of version 2.0 (Swagger), 3.0 or 3.1, in JSON or YAML: its operations, where its service is, and
+// which credentials that wants.
+//
+// It is read as data that others wrote. References lead only to places in the document, and so many steps. What has
+// another form than the specification's is taken as if it weren't there.
+
+import ActionKit
+import Basics
+import HTTPClient
+import PluginLocks
+import YAMLReader
+
+struct OpenAPIDocument {
+  let root: Value
+  /// Whether it has the form of version 2.0.
+  let isSwagger: Bool
+  /// What messages call it.
+  let name: String
+
+  /// Documents are larger than recipes: GitHub's has 12 MB.
+  private static let limits = YAMLLimits(bytes: 32 << 20, depth: 100, nodes: 4_000_000, scalarBytes: 1 << 20)
+  private static let mostOperations = 10_000
+  private static let mostReferences = 24
+
+  init(_ bytes: [UInt8], called name: String) throws(PluginLockError) {
+    self.name = name
+    let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+    let first = bytes[start...].first { ![ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn].contains($0) }
+    let root: Value
+    if first == ASCII.openBrace {
+      do throws(JSONError) {
+        root = try JSON.parse(
+          start == 0 ? bytes : Array(bytes[start...]), limits: JSON.Limits(bytes: Self.limits.bytes))
+      } catch {
+        throw PluginLockError("\(name) isn't valid JSON: \(error.description)")
+      }
+    } else {
+      do throws(Diagnostics) {
+        root = try YAMLReader.read(Source(name: name, bytes: bytes), limits: Self.limits).root
+      } catch {
+        let fault = error.list.first { $0.severity == .error } ?? error.list.first
+        throw PluginLockError("\(fault.map { Self.line(of: $0) } ?? name) isn't valid YAML: \(fault?.message ?? "")")
+      }
+    }
+    self.root = root
+    // A version without quotes is a number in YAML.
+    func version(_ key: String) -> String? { root[key].flatMap { $0.string ?? $0.csvField } }
+    if let version = version("swagger") {
+      guard version.hasPrefix("2") else {
+        throw PluginLockError("\(name) has the Swagger version \(version.safe.shortened(to: 20)); 2.0 can be read")
+      }
+      isSwagger = true
+    } else if let version = version("openapi") {
+      guard version == "3" || version.hasPrefix("3.") else {
+        throw PluginLockError(
+          "\(name) has the OpenAPI version \(version.safe.shortened(to: 20)); 2.0, 3.0 and 3.1 can be read")
+      }
+      isSwagger = false
+    } else {
+      throw PluginLockError("\(name) isn't an OpenAPI document: it has neither 'openapi' nor 'swagger'")
+    }
+  }
+
+  private static func line(of fault: Diagnostic) -> String {
+    guard let location = fault.location else { return "the document" }
+    let position = location.source.position(at: location.range.lowerBound)
+    return "\(location.source.name):\(position.line):\(position.column)"
+  }
+
+  /// What a value refers to, or the value itself; nil if it refers to nothing that is there.
+  func resolved(_ value: Value) -> Value? {
+    var value = value
+    for _ in 0..<Self.mostReferences {
+      guard let reference = value["$ref"]?.string else { return value }
+      guard reference.hasPrefix("#"), let pointer = String(reference.dropFirst()).percentDecoded,
+        pointer.isEmpty || pointer.hasPrefix("/"), let target = try? root.part(at: pointer, called: name)
+      else { return nil }
+      value = target
+    }
+    return nil
+  }
+
+  // MARK: What it says of the service
+
+  var title: String { root["info"]?["title"]?.string?.safe.trimmed.shortened(to: 100) ?? "" }
+  var version: String { root["info"]?["version"].flatMap { $0.csvField }?.safe.shortened(to: 40) ?? "" }
+
+  /// The address of the service, which is a path if the document doesn't say more.
+  var server: String? {
+    if isSwagger {
+      let path = root["basePath"]?.string ?? ""
+      guard let host = root["host"]?.string, !host.isEmpty else { return path.isEmpty ? nil : path }
+      let schemes = (root["schemes"]?.list ?? []).compactMap(\.string)
+      let scheme = schemes.contains("https") || !schemes.contains("http") ? "https" : "http"
+      return "\(scheme)://\(host)\(path.hasPrefix("/") || path.isEmpty ? path : "/\(path)")"
+    }
+    guard let server = root["servers"]?.list?.first, var url = server["url"]?.string else { return nil }
+    for variable in (server["variables"]?.map?.members ?? []).prefix(20) {
+      guard let name = variable.name, let standard = variable.value["default"].flatMap(\.csvField) else { continue }
+      url = url.replacing("{\(name)}", with: standard)
+    }
+    return url
+  }
+
+  /// The ways in which its service takes credentials.
+  var schemes: [Scheme] {
+    let declared = isSwagger ? root["securityDefinitions"] : root["components"]?["securitySchemes"]
+    var schemes: [Scheme] = []
+    for member in (declared?.map?.members ?? []).prefix(50) {
+      guard let scheme = resolved(member.value) else { continue }
+      let found: Scheme? =
+        switch (scheme["type"]?.string, scheme["scheme"]?.string?.lowercased(), scheme["in"]?.string) {
+        case ("basic", _, _), ("http", "basic", _): .basic
+        // Without its flows, OAuth is a token that something else got.
+        case ("http", "bearer", _), ("oauth2", _, _), ("openIdConnect", _, _): .bearer
+        case ("apiKey", _, "header"): Scheme.key(scheme["name"]?.string, isHeader: true)
+        case ("apiKey", _, "query"): Scheme.key(scheme["name"]?.string, isHeader: false)
+        default: nil
+        }
+      if let found, !schemes.contains(found) { schemes.append(found) }
+    }
+    return schemes
+  }
+
+  enum Scheme: Hashable {
+    case bearer
+    case basic
+    case header(String)
+    case query(String)
+
+    fileprivate static func key(_ name: String?, isHeader: Bool) -> Scheme? {
+      guard let name, !name.isEmpty, name.utf8.count <= 100, name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        return nil
+      }
+      guard isHeader else { return .query(name) }
+      // What is to stand there is mostly written `Bearer …`.
+      if name.lowercased() == "authorization" { return .bearer }
+      return HTTPRequest.fault(ofHeader: name, "x") == nil ? .header(name) : nil
+    }
+  }
+
+  // MARK: Operations
+
+  struct Operation {
+    /// In capitals.
+    var method: String
+    /// With `{name}` for each parameter in it.
+    var path: String
+    var value: Value
+    /// What the parameters of all operations at the path are.
+    var shared: [Value]
+    /// Whether it is at another service than the others.
+    var hasOwnServer: Bool
+
+    var id: String? { value["operationId"]?.string }
+    var tags: [String] { (value["tags"]?.list ?? []).compactMap(\.string) }
+    /// What messages call it.
+    var name: String { "\(method) \(path.safe.shortened(to: 100))" }
+  }
+
+  static let methods = ["get", "head", "put", "post", "patch", "delete"]
+
+  var operations: [Operation] {
+    var operations: [Operation] = []
+    for member in root["paths"]?.map?.members ?? [] {
+      guard let path = member.name, path.hasPrefix("/"), let item = resolved(member.value) else { continue }
+      for method in Self.methods {
+        guard let value = item[method], value.map != nil, operations.count < Self.mostOperations else { continue }
+        operations.append(
+          Operation(
+            method: method.uppercased(), path: path, value: value, shared: item["parameters"]?.list ?? [],
+            hasOwnServer: (value["servers"] ?? item["servers"])?.list?.isEmpty == false))
+      }
+    }
+    return operations
+  }
+}
