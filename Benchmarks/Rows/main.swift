@@ -36,6 +36,7 @@ let groups = [
   Group("hooks", .whole) { try await Reach(folder).webhooks() },
   Group("rest", .whole) { try Reach(folder).rest() },
   Group("dashboard", .whole) { try await Reach(folder).history() },
+  Group("outside", .whole) { try await OutsidePlugins(folder).programs() },
   Group("memory", .whole) { try await Serving(folder).growth() + [try Serving(folder).cases()] },
   Group("chain", .inProcess) { [try await Durability(folder).chain()] },
   Group("crowd", .inProcess) { [try await Durability(folder).crowd()] },
@@ -52,6 +53,7 @@ let groups = [
   Group("texts", .inProcess) { try Texts().rows() },
   Group("schedules", .inProcess) { try Schedules().rows() },
   Group("rail", .inProcess) { try await RailFile(folder).rows() },
+  Group("calls", .inProcess) { try await OutsidePlugins(folder).calls() },
   Group("http", .inProcess) { try await FanOut().rows() },
 ]
 /// Measurements that take so long that they run only on request.

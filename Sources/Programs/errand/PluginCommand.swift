@@ -91,6 +91,7 @@ struct PluginCommand: DispatchedCommand {
     try write(lock)
     console.out(try actionTable(of: lock))
     tellLeftOut(of: lock)
+    tellHints(of: lock)
     console.say("\nwrote \(file(of: name)); keep it with your recipes")
     let isConnected = dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
     console.say(
@@ -266,7 +267,7 @@ struct PluginCommand: DispatchedCommand {
   /// The lock as its source gives it now.
   private func renewed(_ old: PluginLock, in workspace: Workspace) async throws(RuntimeError) -> PluginLock {
     let given = try effects()
-    if old.kind == "mcp" {
+    if old.kind == MCPKind.name {
       try refuse(["only"], "is for openapi")
       var source = try RuntimeError.ofLock { () throws(PluginLockError) in try MCPSource(of: old) }
       source.trustsHints = source.trustsHints || parsed["trust-hints"].isGiven
@@ -382,8 +383,26 @@ struct PluginCommand: DispatchedCommand {
     return console.table(["ACTION", "EFFECT", "SAID BY", "WHAT IT DOES"], rows, cutFirst: ["WHAT IT DOES"])
   }
 
+  /// What a server says of its tools' effects, where that isn't trusted.
+  private func tellHints(of lock: PluginLock) {
+    guard lock.kind == MCPKind.name, lock.source["trustHints"]?.bool != true else { return }
+    func tools(_ hint: String) -> String {
+      lock.actionNames.filter { lock.document["actions"]?[$0]?["call"]?["hints"]?[hint]?.bool == true }
+        .joined(separator: ", ")
+    }
+    for (hint, claim) in [("readOnlyHint", "only reads"), ("idempotentHint", "can be repeated")] {
+      let names = tools(hint)
+      if !names.isEmpty { console.say("the server says that it \(claim): \(names)") }
+    }
+    if !tools("readOnlyHint").isEmpty || !tools("idempotentHint").isEmpty {
+      console.say(
+        "what a server says isn't taken for true; if you trust it: errand plugin update \(lock.name) --trust-hints, "
+          + "or --effect NAME=read for one")
+    }
+  }
+
   private func tellLeftOut(of lock: PluginLock) {
-    guard lock.kind == "openapi" else { return }
+    guard lock.kind == OpenAPIKind.name else { return }
     for (operation, reason) in OpenAPIKind.leftOut(lock) { console.say("left out: \(operation.safe): \(reason.safe)") }
   }
 }

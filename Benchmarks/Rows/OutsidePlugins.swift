@@ -1,0 +1,266 @@
+import ActionKit
+import Basics
+import Foundation
+import MCPPlugins
+import PluginLocks
+
+/// Measures what plugins from outside and tools for assistants cost.
+struct OutsidePlugins {
+  private let folder: WorkFolder
+
+  init(_ folder: WorkFolder) { self.folder = folder }
+
+  // MARK: Whole processes
+
+  func programs() async throws -> [Row] {
+    [try locked()] + (try listed())
+  }
+
+  /// `errand check` of a small recipe beside a lock with 500 operations.
+  private func locked() throws -> Row {
+    let document = try folder.write(Self.document(operations: 500), to: "service.json")
+    try run(["plugin", "add", "openapi", "service", document])
+    let recipe = try folder.write(
+      """
+      recipe: check
+      steps:
+        - id: item
+          uses: service.getItem250
+          with: { id: 1, limit: 10 }
+        - uses: service.putItem249
+          with: { id: 2, body: { name: "${{ steps.item.body.name }}", count: "${{ steps.item.body.count + 1 }}" } }
+      outputs:
+        name: ${{ steps.item.body.name }}
+
+      """, to: "check.yaml")
+    let calls = [[Spawner.floors, "start"], [Spawner.errand, "check", recipe]]
+    let times = try Spawner(folder).least(of: 50, calls.map { call in { _ in call } }).map(\.milliseconds)
+    let size = try Data(contentsOf: folder.url.appending(path: "plugins/service.lock.json")).count
+    return Row(
+      "errand check, beside a lock of 500 operations", times[1], "ms", .atMost(10),
+      beside: "\(shown(Double(size) / 1000)) KB: the lock; \(shown(times[0])) ms: a C program's start")
+  }
+
+  private func run(_ words: [String]) throws {
+    let process = Process()
+    process.executableURL = URL(filePath: Spawner.errand)
+    process.arguments = words
+    process.currentDirectoryURL = folder.url
+    (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+    try process.run()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else { throw NotMeasured("'errand \(words.joined(separator: " "))' failed") }
+  }
+
+  /// An OpenAPI document of a service with so many operations, each with two parameters and half of them with a body,
+  /// on ten types that hold one another.
+  private static func document(operations: Int) -> String {
+    var paths = ValueMap()
+    func schema(_ number: Int) -> Value {
+      .object(["$ref": .string("#/components/schemas/Item\(number % 10)")])
+    }
+    func content(_ schema: Value) -> Value {
+      .object(["content": .object(["application/json": .object(["schema": schema])])])
+    }
+    let integer = Value.object(["type": .string("integer")])
+    let id = Value.object([
+      "name": .string("id"), "in": .string("path"), "required": .bool(true), "schema": integer,
+      "description": .string("Identifies the item among all items of the service."),
+    ])
+    let limit = Value.object([
+      "name": .string("limit"), "in": .string("query"), "schema": integer,
+      "description": .string("How many parts of the item are given at most."),
+    ])
+    for number in 0..<operations / 2 {
+      let answers = Value.object(["200": content(schema(number))])
+      paths["/items\(number)/{id}"] = .object([
+        "get": .object([
+          "operationId": .string("getItem\(number + 1)"), "summary": .string("Gets an item of kind \(number)."),
+          "parameters": .list([id, limit]), "responses": answers,
+        ]),
+        "put": .object([
+          "operationId": .string("putItem\(number)"), "summary": .string("Replaces an item of kind \(number)."),
+          "parameters": .list([id, limit]), "requestBody": content(schema(number)), "responses": answers,
+        ]),
+      ])
+    }
+    var types = ValueMap()
+    for number in 0..<10 {
+      var properties = ValueMap([("name", .object(["type": .string("string")])), ("count", integer)])
+      for field in 0..<10 {
+        properties["field\(field)"] = .object([
+          "type": .string("string"), "description": .string("The part number \(field) of an item of this kind."),
+        ])
+      }
+      if number > 0 { properties["part"] = schema(number - 1) }
+      types["Item\(number)"] = .object([
+        "type": .string("object"), "required": .list([.string("name"), .string("count")]),
+        "properties": .map(properties),
+      ])
+    }
+    return JSON.shown(
+      .object([
+        "openapi": .string("3.1.0"), "info": .object(["title": .string("Service"), "version": .string("1")]),
+        "servers": .list([.object(["url": .string("http://127.0.0.1:9")])]), "paths": .map(paths),
+        "components": .object(["schemas": .map(types)]),
+      ]))
+  }
+
+  /// `tools/list` of `errand mcp` with a hundred recipes: the first answer from the program's start on, and later ones.
+  private func listed() throws -> [Row] {
+    let recipes = folder.url.appending(path: "recipes")
+    try FileManager.default.createDirectory(at: recipes, withIntermediateDirectories: true)
+    for number in 0..<100 {
+      let text = Start.recipe(steps: 2).replacing("recipe: generated", with: "recipe: generated-\(number)\nmcp: true")
+      try Data(text.utf8).write(to: recipes.appending(path: "r\(number).yaml"))
+    }
+    try Data("recipes: [recipes]\n".utf8).write(to: folder.url.appending(path: "errand.yaml"))
+    var (cold, warm): ([Double], [Double]) = ([], [])
+    for _ in 0..<5 {
+      let start = Date()
+      let client = try LineClient(Spawner.errand, ["mcp"], in: folder.url)
+      try client.shakeHands()
+      _ = try client.ask("tools/list", .map(ValueMap()))
+      cold.append(Date().timeIntervalSince(start) * 1000)
+      for _ in 0..<20 {
+        let start = Date()
+        let tools = try client.ask("tools/list", .map(ValueMap()))["tools"]?.list ?? []
+        warm.append(Date().timeIntervalSince(start) * 1000)
+        guard tools.count >= 100 else { throw NotMeasured("there are \(tools.count) tools") }
+      }
+      client.end()
+    }
+    return [
+      Row("errand mcp: tools/list of 100 recipes", warm.median { $0 }, "ms", .atMost(5)),
+      Row(
+        "errand mcp: from its start to tools/list of 100 recipes", cold.min() ?? 0, "ms", .atMost(30),
+        beside: "with the state opened and all recipes checked"),
+    ]
+  }
+
+  // MARK: In process
+
+  /// A call of a tool of a child process, beside the same lines written and read by hand.
+  func calls() async throws -> [Row] {
+    let script = try folder.write(Self.server, to: "server.py")
+    let words = ["/usr/bin/python3", "-u", script]
+    var context = PluginContext(connection: "echo", time: SystemTime())
+    context.folder = folder.url.path
+    let lock = try PluginLock(
+      reading: try await MCPKind.lock(name: "echo", source: MCPSource(.command(words)), in: context).written(),
+      of: "plugins/echo.lock.json")
+    let plugin = PluginDescriptor(LockedPlugin(lock, MCPKind.self))
+    let service = try await plugin.connect(.map(ValueMap()), in: context)
+    guard let action = plugin.action("echo") else { throw NotMeasured("the server has no tool") }
+    let call = ActionContext(
+      run: "bench", step: "call", idempotencyKey: "bench", now: SystemTime().now(), time: SystemTime(),
+      folder: folder.url.path)
+    let input = Value.object(["text": .string("hello")])
+    let client = try LineClient(words[0], Array(words.dropFirst()), in: folder.url)
+    try client.shakeHands()
+    let parameters = Value.object(["name": .string("echo"), "arguments": input])
+    let clock = ContinuousClock()
+    var (direct, called): ([Double], [Double]) = ([], [])
+    for _ in 0..<500 {
+      direct.append(try clock.measure { _ = try client.ask("tools/call", parameters) }.seconds)
+      called.append(
+        try await clock.measure { _ = try await action.run(input, on: service, in: call) }.seconds)
+    }
+    client.end()
+    let (floor, time) = (direct.median { $0 } * 1000, called.median { $0 } * 1000)
+    return [
+      Row(
+        "a call through a child process, over the program's own time", max(0, time - floor), "ms", .atMost(1),
+        beside: "\(shown(floor)) ms: the same lines written and read by hand")
+    ]
+  }
+
+  /// A server with one tool, which answers at once.
+  private static let server = """
+    import json, sys
+
+    TOOL = {"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}},
+            "required": ["text"]}}
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message:
+            continue
+        method = message["method"]
+        answer = {"jsonrpc": "2.0", "id": message["id"]}
+        if method == "initialize":
+            answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                                "serverInfo": {"name": "echo", "version": "1"}}
+        elif method == "tools/list":
+            answer["result"] = {"tools": [TOOL]}
+        elif method == "tools/call":
+            answer["result"] = {"content": [{"type": "text", "text": message["params"]["arguments"]["text"]}]}
+        else:
+            answer["error"] = {"code": -32601, "message": "unknown method"}
+        print(json.dumps(answer), flush=True)
+
+    """
+}
+
+/// A program that is asked in lines of JSON-RPC, one answer at a time.
+private final class LineClient {
+  private let process = Process()
+  private let input = Pipe()
+  private let output = Pipe()
+  private var unread: [UInt8] = []
+  private var number = 0
+
+  init(_ program: String, _ arguments: [String], in folder: URL) throws {
+    process.executableURL = URL(filePath: program)
+    process.arguments = arguments
+    process.currentDirectoryURL = folder
+    (process.standardInput, process.standardOutput) = (input, output)
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+  }
+
+  func shakeHands() throws {
+    _ = try ask(
+      "initialize",
+      .object([
+        "protocolVersion": .string("2025-11-25"), "capabilities": .map(ValueMap()),
+        "clientInfo": .object(["name": .string("bench"), "version": .string("1")]),
+      ]))
+    try send(.object(["jsonrpc": .string("2.0"), "method": .string("notifications/initialized")]))
+  }
+
+  func ask(_ method: String, _ parameters: Value) throws -> Value {
+    number += 1
+    try send(
+      .object([
+        "jsonrpc": .string("2.0"), "id": .int(number), "method": .string(method), "params": parameters,
+      ]))
+    while true {
+      let message = try receive()
+      guard message["id"]?.int == number else { continue }
+      guard let result = message["result"] else { throw NotMeasured("\(method): \(JSON.shown(message))") }
+      return result
+    }
+  }
+
+  func end() {
+    try? input.fileHandleForWriting.close()
+    process.waitUntilExit()
+  }
+
+  private func send(_ message: Value) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data(try JSON.write(message) + [ASCII.newline]))
+  }
+
+  private func receive() throws -> Value {
+    while true {
+      if let end = unread.firstIndex(of: ASCII.newline) {
+        let line = Array(unread[..<end])
+        unread.removeFirst(end + 1)
+        return try JSON.parse(line)
+      }
+      let part = output.fileHandleForReading.availableData
+      if part.isEmpty { throw NotMeasured("the program ended") }
+      unread += part
+    }
+  }
+}
