@@ -93,12 +93,14 @@ struct PluginCommand: DispatchedCommand {
     tellLeftOut(of: lock)
     tellHints(of: lock)
     console.say("\nwrote \(file(of: name)); keep it with your recipes")
-    let isConnected = dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
+    let isReady =
+      (lock.connection["schemes"]?.list ?? []).isEmpty
+      && dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
     console.say(
       """
 
-      \(isConnected ? "Recipes can use it as it is. What its connection can be told" : "Recipes need a connection")\
-       goes under 'connections:' in errand.yaml:
+      \(isReady ? "Recipes can use it as it is. What its connection can be told" : "Its connection") goes under \
+      'connections:' in errand.yaml:
       \(sketch.hasSuffix("\n") ? String(sketch.dropLast()) : sketch)
 
       'errand actions \(name)' shows what each action takes and gives.
