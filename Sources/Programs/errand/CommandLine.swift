@@ -232,6 +232,13 @@ private let newCommand = Command(
         .init("new shape -", "Reads what a program such as curl pipes into it."),
       ]),
     Command(
+      "plugin", "Writes a plugin in another language, of one file, and a test of it.",
+      arguments: [
+        .required("language", "The language.", .choice(["python"])),
+        .required("name", "The plugin's name, which recipes use before those of its actions.", .text),
+      ],
+      examples: [.init("new plugin python notes", "Writes plugins/notes.py and plugins/test_notes.py.")]),
+    Command(
       "folder", "Makes a folder for recipes: errand.yaml, a first recipe with its test, and schemas for editors.",
       arguments: [.optional("dir", "The folder; this one if left out.", .folder)],
       examples: [.init("new folder errands", "Makes the folder 'errands'.")]),
