@@ -273,7 +273,8 @@ let package = Package(
         name: "Benchmarks",
         dependencies: [
           "ActionKit", "Agent", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer",
-          "PluginList", "PostgresClient", "PostgresTestKit", "Recipes", "RunState", "Runs", "Scheduler", "SharedState",
+          "MCPPlugins", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit", "Recipes", "RunState", "Runs",
+          "Scheduler", "SharedState",
           "YAMLReader",
         ],
         path: "Benchmarks/Rows"),

@@ -12,6 +12,7 @@ case Durability.openingWord where CommandLine.arguments.count == 3: try await Du
 case HistorySearches.searchingWord where CommandLine.arguments.count == 3:
   try await HistorySearches.search(CommandLine.arguments[2])
 case Rounds.resumingWord where CommandLine.arguments.count == 3: try await Rounds.resume(CommandLine.arguments[2])
+case ToolCalls.word: ToolCalls.serve()
 case Schedules.millionWord: try Schedules.holdAMillion()
 default: break
 }
@@ -53,6 +54,7 @@ let groups = [
   Group("schedules", .inProcess) { try Schedules().rows() },
   Group("rail", .inProcess) { try await RailFile(folder).rows() },
   Group("http", .inProcess) { try await FanOut().rows() },
+  Group("tools", .inProcess) { try await ToolCalls().rows() },
 ]
 /// Measurements that take so long that they run only on request.
 let longGroups = [Group("hours", .whole) { [try await Hours(folder).row()] }]
