@@ -103,7 +103,7 @@ clients:
 	|| echo "note: Debian's prometheus can't be downloaded, so its test is left out" >&2
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
-# with its slots and runs compared with the ledger in the end, POST_KILLS times between requests over HTTP and their
+# with its slots and runs compared with the ledger in the end, plugins in Python and their agents PLUGIN_KILLS times, POST_KILLS times between requests over HTTP and their
 # answers, posts DELIVERIES to a webhook through kills, asks the API EXAMPLES things of each kind, and for SECONDS more over runs that are retried, values that many
 # change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up, and
 # simulates seeds for as long; plays HISTORIES random histories in every store, and as many with several programs that
@@ -112,6 +112,7 @@ clients:
 ROUNDS := 20
 RECIPES := 20000
 POST_KILLS := 1000
+PLUGIN_KILLS := 200
 DELIVERIES := 10000
 EXAMPLES := 100
 HISTORIES := 1000
@@ -120,6 +121,8 @@ soak: packages clients
 	swift build --build-tests $(CHECKED)
 	ERRAND_KILLS=$(ROUNDS) ERRAND_SOAK=$(SECONDS) swift test $(CHECKED) --disable-xctest --no-parallel \
 	  --filter 'killed at random'
+	ERRAND_PLUGIN_KILLS=$(PLUGIN_KILLS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	  --filter PluginKillTests
 	ERRAND_CLIENT_MINUTES=240 ERRAND_POST_KILLS=$(POST_KILLS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
 	  --filter 'killed at random between a request'
 	ERRAND_DELIVERIES=$(DELIVERIES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \

@@ -1,18 +1,13 @@
-import ActionKit
 import Basics
 import Foundation
-import MCPPlugins
-import PluginLocks
 
-/// Measures what plugins from outside and tools for assistants cost.
+/// Measures whole processes beside plugins from outside, and those that assistants ask for tools.
 struct OutsidePlugins {
   private let folder: WorkFolder
 
   init(_ folder: WorkFolder) { self.folder = folder }
 
-  // MARK: Whole processes
-
-  func programs() async throws -> [Row] {
+  func rows() throws -> [Row] {
     [try locked()] + (try listed())
   }
 
@@ -137,68 +132,6 @@ struct OutsidePlugins {
         beside: "with the state opened and all recipes checked"),
     ]
   }
-
-  // MARK: In process
-
-  /// A call of a tool of a child process, beside the same lines written and read by hand.
-  func calls() async throws -> [Row] {
-    let script = try folder.write(Self.server, to: "server.py")
-    let words = ["/usr/bin/python3", "-u", script]
-    var context = PluginContext(connection: "echo", time: SystemTime())
-    context.folder = folder.url.path
-    let lock = try PluginLock(
-      reading: try await MCPKind.lock(name: "echo", source: MCPSource(.command(words)), in: context).written(),
-      of: "plugins/echo.lock.json")
-    let plugin = PluginDescriptor(LockedPlugin(lock, MCPKind.self))
-    let service = try await plugin.connect(.map(ValueMap()), in: context)
-    guard let action = plugin.action("echo") else { throw NotMeasured("the server has no tool") }
-    let call = ActionContext(
-      run: "bench", step: "call", idempotencyKey: "bench", now: SystemTime().now(), time: SystemTime(),
-      folder: folder.url.path)
-    let input = Value.object(["text": .string("hello")])
-    let client = try LineClient(words[0], Array(words.dropFirst()), in: folder.url)
-    try client.shakeHands()
-    let parameters = Value.object(["name": .string("echo"), "arguments": input])
-    let clock = ContinuousClock()
-    var (direct, called): ([Double], [Double]) = ([], [])
-    for _ in 0..<500 {
-      direct.append(try clock.measure { _ = try client.ask("tools/call", parameters) }.seconds)
-      called.append(
-        try await clock.measure { _ = try await action.run(input, on: service, in: call) }.seconds)
-    }
-    client.end()
-    let (floor, time) = (direct.median { $0 } * 1000, called.median { $0 } * 1000)
-    return [
-      Row(
-        "a call through a child process, over the program's own time", max(0, time - floor), "ms", .atMost(1),
-        beside: "\(shown(floor)) ms: the same lines written and read by hand")
-    ]
-  }
-
-  /// A server with one tool, which answers at once.
-  private static let server = """
-    import json, sys
-
-    TOOL = {"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}},
-            "required": ["text"]}}
-    for line in sys.stdin:
-        message = json.loads(line)
-        if "id" not in message:
-            continue
-        method = message["method"]
-        answer = {"jsonrpc": "2.0", "id": message["id"]}
-        if method == "initialize":
-            answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                                "serverInfo": {"name": "echo", "version": "1"}}
-        elif method == "tools/list":
-            answer["result"] = {"tools": [TOOL]}
-        elif method == "tools/call":
-            answer["result"] = {"content": [{"type": "text", "text": message["params"]["arguments"]["text"]}]}
-        else:
-            answer["error"] = {"code": -32601, "message": "unknown method"}
-        print(json.dumps(answer), flush=True)
-
-    """
 }
 
 /// A program that is asked in lines of JSON-RPC, one answer at a time.

@@ -12,6 +12,7 @@ case Durability.openingWord where CommandLine.arguments.count == 3: try await Du
 case HistorySearches.searchingWord where CommandLine.arguments.count == 3:
   try await HistorySearches.search(CommandLine.arguments[2])
 case Rounds.resumingWord where CommandLine.arguments.count == 3: try await Rounds.resume(CommandLine.arguments[2])
+case ToolCalls.word: ToolCalls.serve()
 case Schedules.millionWord: try Schedules.holdAMillion()
 default: break
 }
@@ -36,7 +37,7 @@ let groups = [
   Group("hooks", .whole) { try await Reach(folder).webhooks() },
   Group("rest", .whole) { try Reach(folder).rest() },
   Group("dashboard", .whole) { try await Reach(folder).history() },
-  Group("outside", .whole) { try await OutsidePlugins(folder).programs() },
+  Group("outside", .whole) { try OutsidePlugins(folder).rows() },
   Group("memory", .whole) { try await Serving(folder).growth() + [try Serving(folder).cases()] },
   Group("chain", .inProcess) { [try await Durability(folder).chain()] },
   Group("crowd", .inProcess) { [try await Durability(folder).crowd()] },
@@ -53,8 +54,8 @@ let groups = [
   Group("texts", .inProcess) { try Texts().rows() },
   Group("schedules", .inProcess) { try Schedules().rows() },
   Group("rail", .inProcess) { try await RailFile(folder).rows() },
-  Group("calls", .inProcess) { try await OutsidePlugins(folder).calls() },
   Group("http", .inProcess) { try await FanOut().rows() },
+  Group("tools", .inProcess) { try await ToolCalls().rows() },
 ]
 /// Measurements that take so long that they run only on request.
 let longGroups = [Group("hours", .whole) { [try await Hours(folder).row()] }]

@@ -32,6 +32,17 @@ package enum MCPKind: LockKind {
     return try ToolLocks(name: name, source: source, session: session).lock()
   }
 
+  /// What a program that is a server offers otherwise than its lock says, and beside that; a server elsewhere isn't asked.
+  package static func drift(
+    of lock: PluginLock, settings: Value, in context: PluginContext
+  ) async throws(PluginLockError) -> [String]? {
+    guard isProgram(lock) else { return nil }
+    let offered = try await self.lock(
+      name: lock.name, source: try MCPSource(of: lock), settings: settings, in: context)
+    let more = offered.actionNames.filter { !lock.actionNames.contains($0) }
+    return try LockDrift.lines(lock, offered) + more.map { "\($0): the lock doesn't have it" }
+  }
+
   /// Lines of YAML for `connections` in errand.yaml, indented by two.
   package static func connectionSketch(_ lock: PluginLock) -> String {
     let example = "\(lock.name.uppercased())_TOKEN"

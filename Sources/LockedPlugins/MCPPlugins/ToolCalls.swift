@@ -4,8 +4,8 @@
 // and the tool has no argument of the same name:
 //
 //     key          the step's idempotency key, the same in every attempt
-//     baseline     what the baseline tool answered before the first attempt; without one, an empty object
-//     started_at   when the attempt began whose outcome isn't known, as RFC 3339; for `errand/reconcile` alone
+//     baseline     for `errand/reconcile`: what the baseline tool answered before the first attempt; {} without one
+//     started_at   for `errand/reconcile`: when the attempt began whose outcome isn't known, as RFC 3339
 //
 // The baseline tool answers any object. The reconcile tool answers
 //

@@ -71,6 +71,8 @@ struct ToolLocks {
   enum Helper: String, CaseIterable {
     case reconcile, baseline, preview
     var key: String { "errand/\(rawValue)" }
+    /// What it can be given beside the tool's own arguments.
+    var given: [String] { self == .reconcile ? ["key", "baseline", "started_at"] : ["key"] }
   }
 
   private func action(
@@ -114,6 +116,13 @@ struct ToolLocks {
       }
       let arguments = (other.inputSchema["properties"]?.map?.members ?? []).compactMap(\.name).sorted {
         $0.precedesByScalars($1)
+      }
+      let given = helper.given + (tool.inputSchema["properties"]?.map?.members ?? []).compactMap(\.name)
+      let needed = (other.inputSchema["required"]?.list ?? []).compactMap(\.string)
+      if let lacking = needed.first(where: { name in !given.contains { $0.hasSameScalars(as: name) } }) {
+        throw fault(
+          "has '\(helper.key)': '\(named.safe)', which needs the argument '\(lacking.safe)'; it can be given the tool's own "
+            + "arguments and \(helper.given.joined(separator: ", "))")
       }
       call[helper.rawValue] = .object(["tool": .string(named), "arguments": .list(arguments.map(Value.string))])
     }

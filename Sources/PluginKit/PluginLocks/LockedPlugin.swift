@@ -21,6 +21,10 @@ package protocol LockKind: Sendable {
   static func footprint(
     of action: LockedAction, in lock: PluginLock, _ input: Value, settings: Value, in context: ActionContext
   ) -> Footprint
+  /// How what is there now differs from the lock, a line for each; nil where a test can't ask.
+  static func drift(
+    of lock: PluginLock, settings: Value, in context: PluginContext
+  ) async throws(PluginLockError) -> [String]?
   /// What an action refuses for certain on a connection of these settings, if they are known.
   static func refusals(
     of action: LockedAction, in lock: PluginLock, _ input: StepInput, settings: Value?, in context: ActionContext
@@ -28,6 +32,10 @@ package protocol LockKind: Sendable {
 }
 
 extension LockKind {
+  package static func drift(
+    of lock: PluginLock, settings: Value, in context: PluginContext
+  ) async throws(PluginLockError) -> [String]? { nil }
+
   package static func refusals(
     of action: LockedAction, in lock: PluginLock, _ input: StepInput, settings: Value?, in context: ActionContext
   ) -> [Refusal] { [] }

@@ -128,10 +128,12 @@ private let planCommand = Command(
   ])
 
 private let testCommand = Command(
-  "test", "Tests recipes: in sandboxes, on a clock of their own, so that days pass in milliseconds.",
+  "test",
+  "Tests recipes, in sandboxes and on a clock of their own, so that days pass in milliseconds; and plugins from outside.",
   arguments: [
     .repeated(
-      "file", "The test files; those in the folder 'tests' of the recipes if none is given.", .name(.testFile),
+      "file", "The test files; those in the folder 'tests' of the recipes, and the folder's plugins, if none is given.",
+      .name(.testFile),
       atLeast: 0)
   ],
   options: [
@@ -233,6 +235,13 @@ private let newCommand = Command(
         .init("new shape jobs.json jobs-empty.json", "Finds what may be absent by comparing two answers."),
         .init("new shape -", "Reads what a program such as curl pipes into it."),
       ]),
+    Command(
+      "plugin", "Writes a plugin in another language, of one file, and a test of it.",
+      arguments: [
+        .required("language", "The language.", .choice(["python"])),
+        .required("name", "The plugin's name, which recipes use before those of its actions.", .text),
+      ],
+      examples: [.init("new plugin python notes", "Writes plugins/notes.py and plugins/test_notes.py.")]),
     Command(
       "folder", "Makes a folder for recipes: errand.yaml, a first recipe with its test, and schemas for editors.",
       arguments: [.optional("dir", "The folder; this one if left out.", .folder)],

@@ -39,6 +39,7 @@ struct Dispatch {
         case "test": return try await NewTestCommand(dispatch: self).run()
         case "shape": return try NewShapeCommand(dispatch: self).run()
         case "folder": return try NewFolderCommand(dispatch: self).run()
+        case "plugin": return try NewPluginCommand(dispatch: self).run()
         default: return try NewRecipeCommand(dispatch: self).run()
         }
       case "help": return try HelpCommand(dispatch: self).run()

@@ -54,7 +54,9 @@ struct TestCommand: DispatchedCommand {
 
   private func runOnce(in workspace: Workspace) async throws(RuntimeError) -> ExitCode {
     let paths = try files(of: workspace)
-    guard !paths.isEmpty else {
+    let plugins = PluginTests(workspace, clock: SystemTime())
+    let pluginNames = parsed["file"].texts.isEmpty ? plugins.names : []
+    guard !paths.isEmpty || !pluginNames.isEmpty else {
       throw RuntimeError(
         .noInput, "there is no test file in \(workspace.recipeFolders.map { "'\($0)/tests'" }.joined(separator: ", "))")
     }
@@ -62,8 +64,13 @@ struct TestCommand: DispatchedCommand {
     let began = clock.elapsed()
     let format = parsed["format"].text ?? "text"
     let run = TestRun(TestSurroundings(environment: workspace.environment, clock: clock))
-    let outcomes = await run.run(paths, width: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) { outcome in
+    var outcomes = await run.run(paths, width: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) { outcome in
       if format == "text" { show(outcome) }
+    }
+    for name in pluginNames {
+      let outcome = await plugins.outcome(of: name)
+      if format == "text" { show(outcome) }
+      outcomes.append(outcome)
     }
     let report = TestReport(outcomes)
     switch format {

@@ -9,6 +9,8 @@ package struct FileOutcome: Sendable {
   /// The file with updated recorded values; nil if nothing changes.
   package var updated: [UInt8]?
   package var took = TimeSpan.zero
+
+  package init(file: String) { self.file = file }
 }
 
 /// The outcome of one case.
@@ -17,6 +19,13 @@ package struct CaseOutcome: Sendable {
   package var location: Diagnostic.Location?
   package var failures: [TestFailure]
   package var took: TimeSpan
+
+  package init(name: String, location: Diagnostic.Location?, failures: [TestFailure], took: TimeSpan) {
+    self.name = name
+    self.location = location
+    self.failures = failures
+    self.took = took
+  }
 
   package var hasPassed: Bool { failures.isEmpty }
 }
@@ -28,6 +37,14 @@ package struct TestFailure: Sendable {
   package var difference: [String] = []
   /// The recorded value in the file and the one that would make the expectation hold.
   var record: (old: Range<Int>, isShort: Bool, new: Value)?
+
+  package init(
+    fault: Diagnostic, difference: [String] = [], record: (old: Range<Int>, isShort: Bool, new: Value)? = nil
+  ) {
+    self.fault = fault
+    self.difference = difference
+    self.record = record
+  }
 
   /// The failure with its line of the file and its differences.
   package func rendered(colour: Bool) -> String {

@@ -1,0 +1,154 @@
+import ActionKit
+import AgentRuntime
+import Basics
+import CommandLineParser
+
+/// `errand new plugin`: writes a plugin in another language, and a test of it.
+struct NewPluginCommand: DispatchedCommand {
+  let dispatch: Dispatch
+
+  /// Files of these names would hide the language's own from every plugin in the folder, or can't be imported.
+  private static let taken: Set = [
+    "and", "as", "assert", "async", "asyncio", "await", "break", "calendar", "class", "code", "continue", "copy", "def",
+    "del", "elif", "else", "email", "except", "finally", "for", "from", "global", "html", "if", "import", "in",
+    "inspect",
+    "is", "lambda", "logging", "mcp", "nonlocal", "not", "or", "os", "pass", "pydantic", "queue", "raise", "random",
+    "return", "secrets", "select", "signal", "socket", "ssl", "string", "sys", "time", "token", "try", "types",
+    "typing",
+    "uuid", "while", "with", "yield",
+  ]
+
+  func run() throws(RuntimeError) -> ExitCode {
+    let name = parsed["name"].text ?? ""
+    let isName =
+      name.utf8.first.map(ASCII.lowercase.contains) == true
+      && name.utf8.allSatisfy {
+        ASCII.lowercase.contains($0) || ASCII.uppercase.contains($0) || ASCII.digits.contains($0)
+      }
+    guard isName else {
+      throw RuntimeError(
+        .usage, "'\(name.safe)' can't be the name of a plugin: use letters and digits, as in notes or myNotes")
+    }
+    if dispatch.catalog.plugin(name) != nil { throw RuntimeError(.usage, "there is a plugin '\(name)' already") }
+    if Self.taken.contains(name) {
+      throw RuntimeError(.usage, "Python itself uses the name '\(name)'; give it another")
+    }
+    let folder = Workspace.shown("\(try dispatch.workspace().root)/plugins")
+    for (path, text) in [("\(folder)/\(name).py", Self.server), ("\(folder)/test_\(name).py", Self.test)] {
+      try NewFile.write(text.replacing("NAME", with: name), to: path, orElse: "give the plugin another name")
+      console.out(path)
+    }
+    let file = "\(folder)/\(name).py".shellQuoted
+    console.say("next: python3 -m venv .venv && .venv/bin/pip install mcp==2.3.0")
+    console.say("      .venv/bin/python \("\(folder)/test_\(name).py".shellQuoted)")
+    console.say("      errand plugin add mcp \(name) -- .venv/bin/python \(file)")
+    console.say("      errand test")
+    return .done
+  }
+
+  static let server = #"""
+    """NAME: keeps notes in a file. A server of MCP, whose tools recipes call as NAME.addNote and NAME.listNotes:
+
+        errand plugin add mcp NAME -- .venv/bin/python plugins/NAME.py
+
+    docs/plugins-from-outside.md of Errand says what `meta` may hold, and what find_note and preview_note answer.
+    """
+    from pathlib import Path
+    from typing import Any
+
+    from mcp.server import MCPServer
+    from pydantic import BaseModel
+
+    FILE = Path("NAME.jsonl")
+    server = MCPServer("NAME")
+
+
+    class Note(BaseModel):
+        key: str
+        text: str
+
+
+    def notes() -> list[Note]:
+        if not FILE.exists():
+            return []
+        with FILE.open() as file:
+            return [Note.model_validate_json(line) for line in file]
+
+
+    @server.tool(meta={"errand/effect": "read"})
+    def list_notes() -> list[Note]:
+        """Lists the notes."""
+        return notes()
+
+
+    @server.tool(
+        meta={
+            "errand/effect": "write",
+            "errand/key": "key",
+            "errand/reconcile": "find_note",
+            "errand/preview": "preview_note",
+        }
+    )
+    def add_note(text: str, key: str) -> Note:
+        """Adds a note, once for each key."""
+        for note in notes():
+            if note.key == key:
+                return note
+        note = Note(key=key, text=text)
+        with FILE.open("a") as file:
+            file.write(note.model_dump_json() + "\n")
+        return note
+
+
+    @server.tool()
+    def find_note(key: str) -> dict[str, Any]:
+        """Looks whether a note was added whose answer was lost."""
+        for note in notes():
+            if note.key == key:
+                return {"outcome": "done", "output": note}
+        return {"outcome": "notDone"}
+
+
+    @server.tool()
+    def preview_note(text: str) -> dict[str, Any]:
+        """Says what adding a note would change."""
+        return {"changes": [{"subject": f"Note {len(notes()) + 1}", "after": text}]}
+
+
+    if __name__ == "__main__":
+        server.run()
+
+    """#
+
+  static let test = #"""
+    """Tests the plugin NAME: .venv/bin/python plugins/test_NAME.py"""
+    import os
+    import tempfile
+    import unittest
+
+    import NAME
+    from mcp import Client
+
+
+    class Tests(unittest.IsolatedAsyncioTestCase):
+        async def test_a_note_is_added_once(self):
+            os.chdir(tempfile.mkdtemp())
+            async with Client(NAME.server) as client:
+
+                async def call(tool, **arguments):
+                    return (await client.call_tool(tool, arguments)).structured_content
+
+                self.assertEqual(await call("find_note", key="k"), {"outcome": "notDone"})
+                note = await call("add_note", text="Milk", key="k")
+                self.assertEqual(await call("find_note", key="k"), {"outcome": "done", "output": note})
+                self.assertEqual(await call("add_note", text="Milk", key="k"), note)
+                self.assertEqual(await call("list_notes"), {"result": [note]})
+                changes = [{"subject": "Note 2", "after": "Eggs"}]
+                self.assertEqual(await call("preview_note", text="Eggs"), {"changes": changes})
+
+
+    if __name__ == "__main__":
+        unittest.main()
+
+    """#
+}

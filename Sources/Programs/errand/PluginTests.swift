@@ -1,0 +1,65 @@
+import ActionKit
+import AgentRuntime
+import Basics
+import PluginList
+import PluginLocks
+import RecipeTesting
+import Recipes
+
+/// What `errand test` looks for in the plugins of the folder: that each lock is as errand wrote it, that it says what its
+/// actions do as those of the program say it, and that a server which is a program here offers what the lock says.
+struct PluginTests {
+  let workspace: Workspace
+  let clock: any TimeSource
+  private let locks: LockFolder
+
+  init(_ workspace: Workspace, clock: any TimeSource) {
+    self.workspace = workspace
+    self.clock = clock
+    locks = LockFolder(workspace.root, kinds: everyLockKind)
+  }
+
+  var names: [String] { locks.names }
+
+  func outcome(of name: String) async -> FileOutcome {
+    let began = clock.elapsed()
+    var outcome = FileOutcome(file: Workspace.shown(LockFolder.path(of: name, in: workspace.root)))
+    guard let lock = locks.lock(name), let kind = everyLockKind.first(where: { $0.name == lock.kind }) else {
+      outcome.cases = [outcomeOfCase("can be read", [locks.fault(of: name) ?? "it can't be read"], since: began)]
+      return outcome
+    }
+    var faults: [String] = []
+    do throws(PluginLockError) { try lock.verify() } catch { faults = [error.message] }
+    outcome.cases.append(outcomeOfCase("is as errand wrote it", faults, since: began))
+    var review = PluginReview(isFromOutside: true)
+    review.review(PluginDescriptor(LockedPlugin(lock, kind)))
+    outcome.cases.append(outcomeOfCase("says what its actions do", review.faults, since: began))
+    let asked = clock.elapsed()
+    var context = PluginContext(connection: name, time: clock)
+    context.folder = workspace.root
+    do throws(PluginLockError) {
+      if let drift = try await kind.drift(of: lock, settings: settings(of: name), in: context) {
+        outcome.cases.append(outcomeOfCase("is what the server offers", drift, since: asked))
+      }
+    } catch {
+      outcome.cases.append(outcomeOfCase("is what the server offers", [error.message], since: asked))
+    }
+    outcome.took = clock.elapsed() - began
+    return outcome
+  }
+
+  private func outcomeOfCase(_ name: String, _ faults: [String], since began: TimeSpan) -> CaseOutcome {
+    CaseOutcome(
+      name: name, location: nil, failures: faults.map { TestFailure(fault: Diagnostic("\($0)", at: nil)) },
+      took: clock.elapsed() - began)
+  }
+
+  /// The settings of the plugin's first connection, in which each secret is the text `secret`: a test has none.
+  private func settings(of plugin: String) -> Value {
+    guard let connection = workspace.configuration.connections.first(where: { $0.plugin.hasSameScalars(as: plugin) })
+    else { return .map(ValueMap()) }
+    var secrets = ValueMap()
+    for secret in connection.secrets { secrets[secret.name] = .string("secret") }
+    return (try? connection.settings.evaluate(in: [.map(secrets)])) ?? .map(ValueMap())
+  }
+}

@@ -1,0 +1,103 @@
+import ActionKit
+import ActionTestKit
+import Basics
+import Foundation
+import MCPPlugins
+import PluginLocks
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct NewPythonPluginTests {
+  static let sdk = [PythonPackage("mcp", "2.3.0")]
+
+  /// Writes the lock of a server as `errand plugin add` does.
+  static func lock(_ name: String, _ source: MCPSource, in program: Program) async throws {
+    var context = PluginContext(connection: name, time: SystemTime())
+    context.folder = program.folder.path
+    let lock = try await MCPKind.lock(name: name, source: source, in: context)
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "plugins"), withIntermediateDirectories: true)
+    try program.write(String(decoding: try lock.written(), as: UTF8.self), to: lock.file)
+  }
+
+  static func with(_ body: (Program) async throws -> Void) async throws {
+    let program = try await Program()
+    do { try await body(program) } catch {
+      await program.remove()
+      throw error
+    }
+    await program.remove()
+  }
+
+  @Test func `a plugin in Python is written, tested, added and used`() async throws {
+    guard let python = await pythonInterpreter(with: Self.sdk) else { return }
+    try await Self.with { program in
+      try program.write("", to: "errand.yaml")
+      let written = try await program.call("new", "plugin", "python", "notes")
+      #expect(written.code == 0, "\(written.error)")
+      #expect(written.out == "plugins/notes.py\nplugins/test_notes.py\n")
+      #expect(
+        written.error == """
+          next: python3 -m venv .venv && .venv/bin/pip install mcp==2.3.0
+                .venv/bin/python plugins/test_notes.py
+                errand plugin add mcp notes -- .venv/bin/python plugins/notes.py
+                errand test
+
+          """)
+      let tested = try await program.shell("\(python) plugins/test_notes.py")
+      #expect(tested.code == 0, "\(tested.error)")
+      try await Self.lock("notes", MCPSource(.command([python, "plugins/notes.py"])), in: program)
+      let lock = try JSON.parse(try program.read("plugins/notes.lock.json"))
+      #expect(lock["actions"]?.map?.members.compactMap(\.name) == ["addNote", "listNotes"])
+      let well = try await program.call("test")
+      #expect(well.code == 0, "\(well.out)\(well.error)")
+      #expect(
+        well.out.replacing(#/ +\d+ ms/#, with: "") == """
+          plugins/notes.lock.json
+            ✓ is as errand wrote it
+            ✓ says what its actions do
+            ✓ is what the server offers
+
+          """)
+      try program.write(
+        """
+        recipe: note
+        steps:
+          - { id: added, uses: notes.addNote, with: { text: Milk } }
+          - { id: all, uses: notes.listNotes }
+        outputs:
+          text: ${{ steps.added.text }}
+          count: ${{ size(steps.all.result) }}
+        """, to: "note.yaml")
+      let plan = try await program.call("plan", "note.yaml")
+      #expect(plan.out.contains("Note 1"), "\(plan.out)\(plan.error)")
+      let run = try await program.call("run", "note.yaml", "--json")
+      #expect(run.code == 0, "\(run.out)\(run.error)")
+      #expect(run.json["outputs"] == .object(["text": .string("Milk"), "count": .int(1)]))
+
+      // The program moves on, and the lock doesn't.
+      try program.write(
+        program.read("plugins/notes.py").replacing(
+          "def add_note(text: str, key: str)", with: "def add_note(text: int, key: str)"),
+        to: "plugins/notes.py")
+      let moved = try await program.call("test")
+      #expect(moved.code == 1)
+      #expect(moved.out.contains("addNote.input.text.type: string in the lock, int at the server"), "\(moved.out)")
+      let refused = try await program.call("run", "note.yaml")
+      #expect(refused.code != 0)
+      #expect(refused.error.contains("run 'errand plugin update notes' to see and take it"), "\(refused.error)")
+      #expect(try program.read("notes.jsonl").split(separator: "\n").count == 1)
+    }
+  }
+
+  @Test(arguments: [
+    ("my-notes", "'my-notes' can't be the name of a plugin: use letters and digits, as in notes or myNotes"),
+    ("time", "Python itself uses the name 'time'; give it another"), ("shell", "there is a plugin 'shell' already"),
+  ])
+  func `refuses names that a plugin can't have`(_ name: String, _ message: String) async throws {
+    try await Self.with { program in
+      let outcome = try await program.call("new", "plugin", "python", name)
+      #expect(outcome.error == "error: \(message)\n")
+      #expect(outcome.code == 64)
+    }
+  }
+}
