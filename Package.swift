@@ -142,7 +142,7 @@ let package = Package(
           ]),
         .tests(
           of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPServer",
-          "PluginLocks", "ProcessTestKit", "YAMLReader"),
+          "HTTPTypes", "PluginLocks", "SandboxKit"),
       ]),
     // What recipes and their expressions mean.
     floor(
