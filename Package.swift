@@ -147,7 +147,7 @@ let package = Package(
         .tests(of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "PluginLocks", "ProcessTestKit"),
         .tests(
           of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPServer",
-          "PluginLocks", "ProcessTestKit", "YAMLReader"),
+          "HTTPTypes", "PluginLocks", "SandboxKit"),
       ]),
     // What recipes and their expressions mean.
     floor(

@@ -4,6 +4,9 @@
 // isn't declared is left out, a word that isn't among those of a choice is taken as it is, null is an absent field or
 // member of a map, and a number is taken for the other kind where nothing is lost. What remains is an error that names
 // the place: an expression was checked against a type that the value doesn't have.
+//
+// A field that must be there and is null is left out, too: services are loose about null, Jupyter's with the content of
+// what it has just stored, and most recipes never ask. One that does ask fails there.
 
 package import ActionKit
 package import Basics
@@ -52,7 +55,8 @@ extension ObjectSchema {
     var taken = ValueMap()
     for field in fields {
       let name = path.isEmpty ? field.name : "\(path).\(field.name)"
-      if let member = map[field.name], !member.isNull || field.type.isDynamic {
+      if let member = map[field.name] {
+        if member.isNull, !field.type.isDynamic { continue }
         taken[field.name] = try field.type.taking(member, as: name)
       } else if !field.isOptional {
         throw ValueError("'\(name)' is missing (\(field.type.name))", at: value.place)

@@ -1,0 +1,163 @@
+import ActionKit
+import ActionTestKit
+import Basics
+import PluginLocks
+import Testing
+
+@testable import OpenAPIPlugins
+
+/// What a document becomes.
+@Suite struct OpenAPILockTests {
+  @Test(arguments: ["shop.yaml", "pets.json"])
+  func `a document has one lock`(_ fixture: String) throws {
+    let name = fixture.split(separator: ".").first.map(String.init) ?? ""
+    let written = try lock(fixture, named: name).written()
+    expectSnapshot("\(name).lock.json", String(decoding: written, as: UTF8.self))
+    // A file that is read again is the same.
+    let read = try PluginLock(reading: written, of: "x")
+    try read.verify()
+    #expect(try read.written() == written)
+    for action in read.actionNames { #expect(try read.action(action) != nil) }
+  }
+
+  @Test func `what can't be an action is told with its reason`() throws {
+    #expect(
+      OpenAPIKind.leftOut(try lock("shop.yaml")).map { "\($0.operation): \($0.reason)" } == [
+        "GET /elsewhere: it is at a server of its own",
+        "GET /matrix{at}: the parameter 'at' has the style 'matrix'",
+      ])
+  }
+
+  @Test(arguments: [
+    (["tag:items"], ["createItem", "listItems", "listItemsAll"]),
+    (["tag:it*s"], ["createItem", "listItems", "listItemsAll"]),
+    (["list_items"], ["listItems", "listItemsAll"]),
+    (["getItem", "put*"], ["getItem", "putItem"]),
+    (["/items/*"], ["deleteItem", "getItem", "patchItem", "putItem"]),
+    (["DELETE *"], ["deleteItem"]),
+  ])
+  func `only some operations become actions`(_ only: [String], _ expected: [String]) throws {
+    let lock = try lock("shop.yaml", only: only)
+    #expect(lock.actionNames == expected)
+    #expect(lock.source["only"] == .list(only.map(Value.string)))
+  }
+
+  @Test(arguments: [
+    ("tag:itmes", "'tag:itmes' matches no operation of shop.yaml; did you mean 'tag:items'?"),
+    ("tag:x", "'tag:x' matches no operation of shop.yaml; its tags are items"),
+    ("getItems", "'getItems' matches no operation of shop.yaml; did you mean 'getItem'?"),
+    ("/nothing", "'/nothing' matches no operation of shop.yaml"),
+  ])
+  func `a pattern that matches nothing is an error`(_ only: String, _ message: String) throws {
+    let error = #expect(throws: PluginLockError.self) { try lock("shop.yaml", only: [only]) }
+    #expect(error?.message == message)
+  }
+
+  @Test func `effects are those of methods, of the document, of a person`() throws {
+    let effects = ["createItem": Effect.idempotentWrite(within: .forever), "getReport": .write]
+    let lock = try lock("shop.yaml", effects: effects)
+    let told = try lock.actionNames.compactMap { try lock.action($0) }.map {
+      "\($0.name) \($0.effect.written) \($0.effectSource.rawValue)"
+    }
+    #expect(
+      told == [
+        "createItem idempotentWrite person", "deleteItem idempotentWrite:1d document", "getItem read method",
+        "getReport write person", "listByOffset read method", "listByOffsetAll read method", "listItems read method",
+        "listItemsAll read method", "listLinked read method", "listLinkedAll read method", "listPages read method",
+        "listPagesAll read method", "patchItem write method", "putItem idempotentWrite method",
+        "sendForm write method", "upload write method", "uploadRaw write method",
+      ])
+    #expect(
+      lock.source["effects"] == .object(["createItem": .string("idempotentWrite"), "getReport": .string("write")]))
+    let error = #expect(throws: PluginLockError.self) {
+      try OpenAPIPluginsTests.lock("shop.yaml", effects: ["createItems": .read])
+    }
+    #expect(error?.message == "shop.yaml has no action 'createItems' to give an effect; did you mean 'createItem'?")
+  }
+
+  @Test(arguments: [
+    ("", "made.yaml:1:1 isn't valid YAML: the file is empty, or holds nothing but comments"),
+    ("a: b", "made.yaml isn't an OpenAPI document: it has neither 'openapi' nor 'swagger'"),
+    ("{", "made.yaml isn't valid JSON: line 1, column 2: a key in double quotes is expected, but the text ends"),
+    ("a: [", "made.yaml:1:5 isn't valid YAML: a value is missing here"),
+    ("openapi: 4.0.0", "made.yaml has the OpenAPI version 4.0.0; 2.0, 3.0 and 3.1 can be read"),
+    ("swagger: 1.2", "made.yaml has the Swagger version 1.2; 2.0 can be read"),
+    ("openapi: 3.1.0", "made.yaml has no operations"),
+    (
+      "openapi: 3.0.0\npaths: { /a: { trace: {} }, b: { get: {} }, /c: 3, /d: { get: [] } }",
+      "made.yaml has no operations"
+    ),
+    (
+      "openapi: 3.0.0\npaths: { '/a?b=c': { get: {} } }",
+      "made.yaml has no operation that can be an action: GET /a?b=c: its path has a query"
+    ),
+    (
+      "openapi: 3.0.0\npaths: { /a: { get: { parameters: [{ $ref: 'other.yaml#/x' }] } } }",
+      "made.yaml has no operation that can be an action: GET /a: a parameter refers to what isn't in the document"
+    ),
+  ])
+  func `what isn't a document is refused with a reason`(_ text: String, _ message: String) throws {
+    let error = #expect(throws: PluginLockError.self) { try lock(of: text) }
+    #expect(error?.message == message)
+  }
+
+  @Test(arguments: [
+    ("getPet", "getPet"), ("get_dag_runs", "getDagRuns"), ("ContainerList", "containerList"), ("DAGRun", "dagRun"),
+    ("ID", "id"), ("pets.list-all", "petsListAll"), ("listDAGs", "listDAGs"), ("2fa", "call2fa"), ("é", ""),
+    ("HTTPServer2", "httpServer2"), ("__x__", "x"), ("X", "x"), ("Päck ein", "pCkEin"),
+  ])
+  func `an operation's id becomes a name`(_ id: String, _ expected: String) {
+    #expect(ActionNames.name(of: id) == expected)
+  }
+
+  @Test func `names are one each, and made of paths where there is no id`() throws {
+    let lock = try lock(
+      of: """
+        openapi: 3.0.0
+        paths:
+          /api/v1/pets/{petId}/toys: { get: {}, put: { operationId: listPetsAll } }
+          /api/pets: { get: { operationId: listPets, parameters: [{ name: page, in: query, schema: { type: integer } }], responses: { '200': { content: { application/json: { schema: { type: array } } } } } } }
+          /: { get: {} }
+          /pets: { get: { operationId: list_pets } }
+        """)
+    #expect(lock.actionNames == ["get", "getPetsByPetIdToys", "listPets", "listPets2", "listPetsAll"])
+    #expect(try lock.action("listPetsAll")?.effect == .idempotentWrite(within: .forever))
+  }
+
+  @Test(arguments: [
+    ("*", "anything", true), ("a*c", "abbc", true), ("a*c", "abb", false), ("**", "", true), ("", "", true),
+    ("*b*", "abc", true), ("a", "ab", false), ("a*a*a", "aa", false), ("*ab", "aab", true),
+  ])
+  func `a star stands for anything`(_ pattern: String, _ text: String, _ isMatch: Bool) {
+    #expect(OperationFilter.matches(pattern, text) == isMatch)
+  }
+
+  @Test(arguments: [
+    ("shop.yaml", "  shop:\n    baseURL: https://shop.example/api/v1\n    token: ${{ secrets.SHOP_TOKEN }}\n"),
+    ("pets.json", "  shop:\n    baseURL: https://pets.example/v2\n    apiKey: ${{ secrets.SHOP_KEY }}\n"),
+  ])
+  func `a connection is sketched`(_ fixture: String, _ expected: String) throws {
+    #expect(OpenAPIKind.connectionSketch(try lock(fixture)) == expected)
+  }
+
+  @Test(arguments: [
+    ("openapi: 3.0.0\nservers: [{ url: /api/v3/ }]", "made.yaml", "https://HOST/api/v3"),
+    (
+      "openapi: 3.0.0\nservers: [{ url: /api/v3 }]", "https://a.example:8443/x/openapi.yaml",
+      "https://a.example:8443/api/v3"
+    ),
+    ("openapi: 3.0.0\nservers: [{ url: '..' }]", "https://a.example/x/y/openapi.yaml", "https://a.example/x"),
+    ("openapi: 3.0.0\nservers: [{ url: 'https://b.example' }]", "https://a.example/openapi.yaml", "https://b.example"),
+    ("openapi: 3.0.0", "made.yaml", "https://HOST"),
+    ("openapi: 3.0.0\nservers: [{ url: 'https://u:p@b.example' }]", "made.yaml", "https://HOST"),
+    ("openapi: 3.0.0\nservers: [{ url: 'file:///etc' }]", "made.yaml", "https://HOST"),
+    ("swagger: '2.0'\nbasePath: /v1.41", "made.yaml", "https://HOST/v1.41"),
+    ("swagger: '2.0'\nhost: b.example\nschemes: [http]\nbasePath: x", "made.yaml", "http://b.example/x"),
+  ])
+  func `a service is where its document says`(_ text: String, _ source: String, _ expected: String) throws {
+    let lock = try OpenAPIKind.lock(
+      name: "made", document: Array("\(text)\npaths: { /a: { get: {} } }".utf8), source: source, only: [], effects: [:],
+      file: "x")
+    #expect(OpenAPIKind.connectionSketch(lock) == "  made:\n    baseURL: \(expected)\n")
+  }
+}
