@@ -185,7 +185,7 @@ let package = Package(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes",
           "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
         .tests(
-          of: "AssistantTools", "ActionKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState", "Runs"),
+          of: "AssistantTools", "ActionTestKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
@@ -240,7 +240,8 @@ let package = Package(
           dependencies: [
             "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "AssistantTools", "Basics", "CProgram", "CUnicodeNames",
             "Calendars", "ChildProcesses", "CommandLineParser", "Expressions", "HTTPServer", "LanguageServer",
-            "PluginList", "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
+            "PluginList", "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs",
+            "SecretSources",
             "SharedState", "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(
