@@ -255,7 +255,7 @@ let package = Package(
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",
-          "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "PostgresClient", "PostgresTestKit",
+          "HTTPServer", "MailPlugin", "MarkbookPlugin", "ModelContext", "PluginList", "PostgresClient", "PostgresTestKit",
           "ProcessTestKit", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),
