@@ -205,7 +205,7 @@ let package = Package(
           of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "ProcessTestKit", "Recipes",
           "RunState", "RunTestKit", "Runs", "Scheduler", "SharedState"),
         .tests(
-          of: "AssistantTools", "ActionKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState", "Runs"),
+          of: "AssistantTools", "ActionTestKit", "Agent", "Basics", "ModelContext", "Recipes", "RunState"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes", "RunState", "Runs", "SecretSources"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
@@ -277,7 +277,8 @@ let package = Package(
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",
-          "HTTPServer", "MCPPlugins", "MailPlugin", "MarkbookPlugin", "PluginList", "PluginLocks", "PostgresClient",
+          "HTTPServer", "MCPPlugins", "MailPlugin", "MarkbookPlugin", "ModelContext", "PluginList", "PluginLocks",
+          "PostgresClient",
           "PostgresTestKit", "ProcessTestKit", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),

@@ -184,7 +184,9 @@ extension ToolRecord {
       schema["properties"] = .map(properties)
     }
     var words = summary.isEmpty ? "Runs the recipe '\(name)'." : summary
-    if !isReadOnly { words += words.hasSuffix(".") ? " It is planned first, and runs once the plan is confirmed." : "" }
+    if !isReadOnly {
+      words += (words.hasSuffix(".") ? "" : ".") + " It is planned first, and runs once the plan is confirmed."
+    }
     return Tool(
       name: name, description: words, inputSchema: .map(schema), outputSchema: RecipeCall.schema(outputs: outputs),
       annotations: .init(

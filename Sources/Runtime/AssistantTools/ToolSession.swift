@@ -2,8 +2,8 @@
 /// be asked in return.
 ///
 /// A request that says its version itself is answered as it is; any other needs the handshake first, whose version and
-/// capabilities count from then on. `notifications/cancelled` ends a request without an answer. When the input ends, so do
-/// all requests that are under way; runs that they began go on.
+/// capabilities count from then on. `notifications/cancelled` ends a request without an answer. When the input ends, calls
+/// of recipes that are under way end likewise, and the runs that they began go on; what only looks is answered still.
 import Basics
 package import ModelContext
 
@@ -14,8 +14,8 @@ package actor ToolSession {
   private var lines = MessageLines()
   /// What the handshake came to.
   private var handshake: (version: ProtocolVersion, capabilities: ClientCapabilities)?
-  /// The requests under way; each ends by itself, is cancelled by the client, or with the input.
-  private var running: [MessageID: Task<Void, Never>] = [:]
+  /// The requests under way; each ends by itself, is cancelled by the client, or if it is long with the input.
+  private var running: [MessageID: (task: Task<Void, Never>, isLong: Bool)] = [:]
   /// The questions that the client was asked.
   private var asked: [MessageID: AsyncStream<Elicitation.Answer>.Continuation] = [:]
   private var count = 0
@@ -41,8 +41,8 @@ package actor ToolSession {
         }
       }
     }
-    for task in running.values { task.cancel() }
-    for task in running.values { await task.value }
+    for request in running.values where request.isLong { request.task.cancel() }
+    for request in running.values { await request.task.value }
   }
 
   private func reply(_ message: ModelContextMessage) { send(message.bytes + [ASCII.newline]) }
@@ -55,7 +55,7 @@ package actor ToolSession {
     switch message {
     case .request(let id, let method, let params): begin(id, method, params)
     case .notification("notifications/cancelled", let params):
-      if let id = MessageID(params["requestId"]) { running[id]?.cancel() }
+      if let id = MessageID(params["requestId"]) { running[id]?.task.cancel() }
     case .notification: break
     case .result(let id, let result):
       if let answer = Elicitation.Answer(reading: .map(result)) { asked[id]?.yield(answer) }
@@ -81,7 +81,7 @@ package actor ToolSession {
     } catch {
       return reply(.failure(id, error))
     }
-    running[id] = Task {
+    let task = Task {
       let answer: ModelContextMessage
       do throws(ModelContextError) {
         answer = .result(id, try await service.answer(method, params, of: client, from: caller))
@@ -90,11 +90,12 @@ package actor ToolSession {
       }
       end(id, answer)
     }
+    running[id] = (task, !ToolService.isLooking(method, params))
   }
 
   private func end(_ id: MessageID, _ answer: ModelContextMessage) {
     // A client that has cancelled a request wants no answer.
-    if running.removeValue(forKey: id)?.isCancelled == false { reply(answer) }
+    if running.removeValue(forKey: id)?.task.isCancelled == false { reply(answer) }
   }
 
   /// What is known of the client for a request.

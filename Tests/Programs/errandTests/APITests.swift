@@ -44,7 +44,7 @@ import Testing
       return try await Bench(program)
     }
 
-    convenience init(isSandbox: Bool = false) async throws {
+    convenience init(isSandbox: Bool = false, _ recipes: [String: String] = [:]) async throws {
       let program = try await Program()
       let old = try program.read("errand.yaml")
       try program.write(
@@ -53,6 +53,7 @@ import Testing
         at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
       try program.write(APITests.ask, to: "recipes/ask.yaml")
       try program.write(APITests.sum, to: "recipes/sum.yaml")
+      for (name, text) in recipes { try program.write(text, to: "recipes/\(name).yaml") }
       try await self.init(program, isSandbox: isSandbox)
     }
 

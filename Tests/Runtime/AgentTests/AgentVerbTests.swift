@@ -34,7 +34,8 @@ import Testing
     .approvals(limit: 3, after: "r1"),
     .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r"),
     .explainSchedule(id: "tick", at: instant), .recipes,
-    .recipe(name: "r"), .check(text: "steps: []", file: "r.yaml"), .actions, .tokens, .issueLink,
+    .recipe(name: "r"), .tools(patterns: ["r-*"]),
+    .check(text: "steps: []", file: "r.yaml"), .actions, .tokens, .issueLink,
     .revokeToken(name: "phone"), .workers, .drainWorker(name: "lab", isUndone: true),
     .evictWorker(name: "lab", isForced: true),
     .issueToken(

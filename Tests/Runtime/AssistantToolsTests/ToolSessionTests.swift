@@ -1,0 +1,257 @@
+import ActionTestKit
+import Agent
+import AssistantTools
+import Basics
+import ModelContext
+import Recipes
+import RunState
+import Synchronization
+import Testing
+
+/// An assistant on standard streams, line by line.
+@Suite(.timeLimit(.minutes(5))) struct ToolSessionTests {
+  /// The names of the requests to an agent.
+  private final class Asked: Sendable {
+    let verbs = Mutex<[String]>([])
+  }
+
+  /// A session whose agent answers what the test says.
+  private final class Bench: Sendable {
+    private let asked = Asked()
+    private let input: AsyncStream<[UInt8]>.Continuation
+    private let output: AsyncStream<[UInt8]>
+    private let serving: Task<Void, Never>
+
+    init(
+      _ settings: ToolSettings = ToolSettings(), time: any TimeSource = SystemTime(),
+      answer: @escaping @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply = {
+        _ throws(RequestRefusedError) in throw RequestRefusedError(.notFound, "nothing is here")
+      }
+    ) {
+      let (input, feed) = AsyncStream.makeStream(of: [UInt8].self)
+      let (output, sink) = AsyncStream.makeStream(of: [UInt8].self)
+      self.input = feed
+      self.output = output
+      let asked = asked
+      let caller = ToolCaller(
+        principal: "account",
+        ask: { request throws(RequestRefusedError) in
+          asked.verbs.withLock { $0.append(request.verb.name) }
+          return try await answer(request)
+        },
+        follow: { _ throws(RequestRefusedError) in throw RequestRefusedError(.state, "nothing is followed") },
+        hide: { value in
+          (try? JSON.parse(JSON.shown(value).replacing("s3cret", with: "•••"))) ?? .null
+        })
+      serving = Task {
+        let session = ToolSession(ToolService(settings, version: "1", time: time), for: caller) { sink.yield($0) }
+        await session.serve(input)
+        sink.finish()
+      }
+    }
+
+    func send(_ lines: String...) { for line in lines { input.yield(Array("\(line)\n".utf8)) } }
+
+    /// The next lines.
+    func lines(_ count: Int) async -> [String] {
+      var lines: [String] = []
+      for await line in output {
+        lines.append(String(decoding: line.dropLast(), as: UTF8.self))
+        if lines.count == count { break }
+      }
+      return lines
+    }
+
+    func end() async {
+      input.finish()
+      await serving.value
+    }
+
+    var verbs: [String] { asked.verbs.withLock { $0 } }
+  }
+
+  private static let shaken = [
+    #"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}"#,
+    #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+  ]
+
+  private static func stateless(_ id: Int, _ method: String, _ more: String = "") -> String {
+    #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":{\#(more)"_meta":{"#
+      + #""io.modelcontextprotocol/protocolVersion":"2026-07-28","#
+      + #""io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}"#
+  }
+
+  @Test(arguments: [
+    ("2024-11-05", "2024-11-05"), ("2025-11-25", "2025-11-25"), ("2026-07-28", "2025-11-25"), ("1", "2025-11-25"),
+  ])
+  func `a handshake comes to a version that both speak`(_ wanted: String, _ spoken: String) async throws {
+    let bench = Bench()
+    bench.send(Self.shaken[0].replacing("2025-06-18", with: wanted))
+    let answer = try JSON.parse(try #require(await bench.lines(1).first))
+    #expect(answer["result"]?["protocolVersion"]?.string == spoken)
+    #expect(answer["result"]?["serverInfo"]?["name"]?.string == "errand")
+    await bench.end()
+  }
+
+  @Test(arguments: [
+    (
+      #"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, -32600,
+      "send 'initialize' first, or say 'io.modelcontextprotocol/protocolVersion' in 'params._meta'"
+    ),
+    (
+      "{", -32700,
+      "the message isn't valid JSON: line 1, column 2: a key in double quotes is expected, but the text ends"
+    ),
+    (stateless(1, "prompts/list"), -32601, "there is no method 'prompts/list' here"),
+    (stateless(1, "initialize"), -32601, "there is no method 'initialize' here"),
+    (stateless(1, "ping"), -32601, "there is no method 'ping' here"),
+    (stateless(1, "tools/list", #""cursor":"x","#), -32602, "the list of tools has one page; leave out 'cursor'"),
+    (stateless(1, "tools/call"), -32602, "'name' must be the name of a tool"),
+    (stateless(1, "tools/call", #""name":"x","arguments":[],"#), -32602, "'arguments' must be an object"),
+    (stateless(1, "tools/call", #""name":"errand.approve","#), -32602, "nothing is here"),
+    (stateless(1, "tools/list"), -32603, "nothing is here"),
+  ])
+  func `what can't be done is told`(_ line: String, _ code: Int, _ message: String) async throws {
+    let bench = Bench()
+    bench.send(line)
+    let answer = try JSON.parse(try #require(await bench.lines(1).first))
+    #expect(answer["error"]?["code"]?.int == code)
+    #expect(answer["error"]?["message"]?.string == message)
+    await bench.end()
+  }
+
+  @Test func `an answer since 2026 says its type, how long it keeps, and whose it is`() async {
+    let bench = Bench()
+    bench.send(Self.stateless(1, "server/discover"))
+    let line = await bench.lines(1).first ?? ""
+    #expect(
+      line.hasPrefix(
+        #"{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"#
+      ))
+    #expect(
+      line.hasSuffix(
+        #""resultType":"complete","ttlMs":5000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"errand","title":"Errand","version":"1"}}}}"#
+      ))
+    await bench.end()
+  }
+
+  @Test func `a text that is a secret comes back masked`() async {
+    let bench = Bench { _ throws(RequestRefusedError) in throw RequestRefusedError(.request, "there is no s3cret") }
+    bench.send(Self.stateless(1, "tools/call", #""name":"errand.run","arguments":{"run":"s3cret"},"#))
+    #expect(await bench.lines(1).first?.contains(#""text":"there is no •••""#) == true)
+    bench.send(Self.stateless(2, "s3cret"))
+    #expect(await bench.lines(1).first?.contains("there is no method '•••' here") == true)
+    await bench.end()
+  }
+
+  @Test func `a cancelled request gets no answer, and others do`() async {
+    let (entered, enter) = AsyncStream.makeStream(of: Void.self)
+    let bench = Bench { [time = TestTime()] request throws(RequestRefusedError) in
+      if case .show = request {
+        enter.yield()
+        // Never ends by itself.
+        try? await time.sleep(for: .seconds(86_400))
+      }
+      throw RequestRefusedError(.notFound, "nothing is here")
+    }
+    bench.send(Self.stateless(1, "tools/call", #""name":"errand.run","arguments":{"run":"r"},"#))
+    for await _ in entered { break }
+    bench.send(
+      Self.stateless(1, "tools/list"),
+      #"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+      Self.stateless(2, "server/discover"))
+    let lines = await bench.lines(2)
+    #expect(lines.first?.contains("a request with this id is under way") == true)
+    #expect(lines.last?.hasPrefix(#"{"jsonrpc":"2.0","id":2,"#) == true)
+    await bench.end()
+  }
+
+  @Test func `after a handshake the person is asked, and nothing starts without a yes`() async throws {
+    for (answer, text) in [
+      (#""result":{"action":"accept","content":{"confirm":true}}"#, "it would start"),
+      (#""result":{"action":"accept","content":{"confirm":false}}"#, "didn't confirm"),
+      (#""result":{"action":"accept"}"#, "didn't confirm"), (#""result":{"action":"decline"}"#, "didn't confirm"),
+      (#""result":{}"#, "didn't confirm"), (#""error":{"code":-1,"message":"no"}"#, "didn't confirm"),
+    ] {
+      let bench = Bench(answer: Self.writer)
+      for line in Self.shaken { bench.send(line) }
+      _ = await bench.lines(1)
+      bench.send(#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"order","arguments":{"n":1}}}"#)
+      let question = await bench.lines(1).first ?? ""
+      #expect(
+        question
+          == #"{"jsonrpc":"2.0","id":"errand-1","method":"elicitation/create","params":{"mode":"form","message":"Plan of order: 1 added\n"#
+          + #"With:\n  n: 1\nhttp.post on shop, step put:\n  pen: added: 1 € Run? yes","requestedSchema":{"type":"object","properties":{"confirm":{"type":"boolean","title":"Run order","description":"Whether to do what the plan says."}},"required":["confirm"]}}}"#
+      )
+      bench.send(#"{"jsonrpc":"2.0","id":"errand-1",\#(answer)}"#)
+      let line = await bench.lines(1).first ?? ""
+      #expect(line.contains(text) && line.contains(#""isError":true"#), "\(answer): \(line)")
+      #expect(bench.verbs == ["tools", "plan"] + (text == "it would start" ? ["start"] : []))
+      await bench.end()
+    }
+  }
+
+  @Test func `a client that can't ask is refused before anything is planned`() async {
+    let bench = Bench(answer: Self.writer)
+    bench.send(Self.shaken[0].replacing(#"{"elicitation":{}}"#, with: "{}"))
+    _ = await bench.lines(1)
+    bench.send(#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"order"}}"#)
+    let line = await bench.lines(1).first ?? ""
+    #expect(line.contains("'order' may write, and this connection has no way to show the user its plan"))
+    #expect(bench.verbs == ["tools"])
+    await bench.end()
+  }
+
+  @Test func `with tokens the plan names one, which is an argument that confirms it`() async throws {
+    var settings = ToolSettings()
+    settings.confirmation = .token
+    let bench = Bench(settings, answer: Self.writer)
+    let call = Self.stateless(1, "tools/call", #""name":"order","arguments":{"n":1},"#)
+      .replacing(#"{"elicitation":{}}"#, with: "{}")
+    bench.send(call)
+    let planned = try JSON.parse(try #require(await bench.lines(1).first))
+    let content = try #require(planned["result"]?["structuredContent"])
+    #expect(content["status"]?.string == "planned")
+    let token = try #require(content["confirm"]?.string)
+    bench.send(call.replacing(#""n":1"#, with: #""n":1,"confirm":"\#(token)x""#))
+    #expect(await bench.lines(1).first?.contains("the confirmation isn't one for this tool") == true)
+    bench.send(call.replacing(#""n":1"#, with: #""n":1,"confirm":"\#(token)""#))
+    #expect(await bench.lines(1).first?.contains("it would start") == true)
+    #expect(bench.verbs == ["tools", "plan", "tools", "tools", "start"])
+    await bench.end()
+  }
+
+  /// An agent with a recipe that writes, of which every start is refused.
+  private static let writer: @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply = {
+    request throws(RequestRefusedError) in
+    switch request {
+    case .tools:
+      return .value(
+        .list([
+          .object([
+            "name": .string("order"), "inputs": .object(["type": .string("object"), "properties": .object([:])]),
+            "outputs": .object(["type": .string("object")]),
+          ])
+        ]))
+    case .plan: return .plan(try plan())
+    case .start(_, _, _, _, let plan): throw RequestRefusedError(.moved, "it would start \(plan ?? "without a plan")")
+    default: throw RequestRefusedError(.request, "not this")
+    }
+  }
+
+  private static func plan() throws(RequestRefusedError) -> PlanRecord {
+    let document = """
+      {"recipe": "order", "inputs": {"n": 1}, "tally": {"added": 1},
+       "writes": [{"path": "put", "action": "http.post", "connection": "shop", "input": {},
+                   "changes": [{"subject": "pen", "after": "1 €\\nRun? yes"}]}],
+       "notes": [{"path": "put", "kind": "leftOut", "text": "no"}]}
+      """
+    let record = """
+      {"digest":"00ff","recipe":"order","madeAt":"2026-11-28T00:00:00Z","wouldFail":false,"document":\(document)}
+      """
+    guard let value = try? JSON.parse(record), let plan = try? PlanRecord(reading: value) else {
+      throw RequestRefusedError(.state, "the plan can't be read")
+    }
+    return plan
+  }
+}
