@@ -141,7 +141,7 @@ import Testing
         let checked = Recipe.check(source, in: DocumentationTests.environment)
         #expect(checked.recipe != nil, "\(Diagnostics(checked.diagnostics).rendered())")
       } else if !text.contains("cases:\n") {
-        let faults = Diagnostics(Configuration.read(source, catalog: ActionCatalog(everyPlugin)).diagnostics)
+        let faults = Diagnostics(Configuration.read(source, catalog: try DocumentedPlugins.catalog()).diagnostics)
         #expect(!faults.hasErrors, "\(faults.rendered())")
       }
     }
