@@ -141,8 +141,8 @@ let package = Package(
             "ActionKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPTypes", "LocalFiles", "PluginLocks", "YAMLReader",
           ]),
         .tests(
-          of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPServer",
-          "HTTPTypes", "PluginLocks", "SandboxKit"),
+          of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPServer", "PluginLocks",
+          "SandboxKit"),
       ]),
     // What recipes and their expressions mean.
     floor(
@@ -266,8 +266,8 @@ let package = Package(
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient",
-          "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "PostgresClient", "PostgresTestKit",
-          "ProcessTestKit", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
+          "HTTPServer", "MailPlugin", "MarkbookPlugin", "OpenAPIPlugins", "PluginList", "PluginLocks", "PostgresClient",
+          "PostgresTestKit", "ProcessTestKit", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),
     // What measures.
@@ -332,8 +332,8 @@ if Context.environment["ERRAND_FUZZ"] != nil {
     .executableTarget(
       name: "Fuzz",
       dependencies: [
-        "ActionKit", "Basics", "CFuzzer", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Recipes",
-        "YAMLReader",
+        "ActionKit", "Basics", "CFuzzer", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "OpenAPIPlugins",
+        "PluginLocks", "Recipes", "YAMLReader",
       ], path: "Tests/Fuzz/Targets"),
   ]
 }
