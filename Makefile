@@ -77,12 +77,14 @@ test: built
 
 # Clients of the API from PyPI, for tests against what others wrote. Where PyPI isn't reached, those tests say so and are
 # left out; the browser and what drives it are Debian's, and always there. Debian's Prometheus is only unpacked (20 MB to
-# download), because installing it would start it as a service.
+# download), because installing it would start it as a service. OpenAPI documents of other projects are taken out of their
+# packages (8 MB).
 #
 # The package of PostgreSQL would create a database cluster and start it as a service. It is told not to, while it is being
 # installed: tests start servers of their own.
 CLIENTS := .build/clients
 PROMETHEUS := .build/prometheus
+DOCUMENTS := .build/documents
 CLUSTERS := /etc/postgresql-common/createcluster.d
 clients:
 	@if command -v apt-get > /dev/null && ! dpkg-query --show postgresql > /dev/null 2>&1; then \
@@ -101,6 +103,18 @@ clients:
 	  rm -rf $(PROMETHEUS) && mkdir -p $(PROMETHEUS) && cd $(PROMETHEUS) && apt-get -qq download prometheus \
 	  && dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components=3 ./usr/bin && rm prometheus_*.deb; } 2> /dev/null \
 	|| echo "note: Debian's prometheus can't be downloaded, so its test is left out" >&2
+	@test $(DOCUMENTS)/made -nt Tests/Clients/documents.txt || { \
+	  rm -rf $(DOCUMENTS)/packages && mkdir -p $(DOCUMENTS)/packages && cd $(DOCUMENTS)/packages \
+	  && $(CURDIR)/$(CLIENTS)/bin/pip download --quiet --disable-pip-version-check --require-hashes --no-deps \
+	    -r $(CURDIR)/Tests/Clients/documents.txt \
+	  && for wheel in *.whl; do /usr/bin/python3 -m zipfile -e $$wheel .; done \
+	  && cp airflow/api_fastapi/core_api/openapi/v2-rest-api-generated.yaml ../airflow.yaml \
+	  && cp jupyter_server/services/api/api.yaml ../jupyter.yaml \
+	  && apt-get -qq download golang-github-docker-docker-dev \
+	  && dpkg-deb --fsys-tarfile golang-github-docker-docker-dev_*.deb \
+	    | tar -xO ./usr/share/gocode/src/github.com/docker/docker/api/swagger.yaml > ../docker.yaml \
+	  && cd .. && rm -r packages && touch made; } 2> /dev/null \
+	|| echo "note: packages with OpenAPI documents can't be downloaded, so their tests are left out" >&2
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
 # with its slots and runs compared with the ledger in the end, plugins in Python and their agents PLUGIN_KILLS times, POST_KILLS times between requests over HTTP and their
@@ -151,11 +165,12 @@ pictures: packages
 	/usr/bin/python3 Tests/Clients/pages.py .build/debug/errand --pictures $(PICTURES)
 	pngquant --force --ext .png --speed 1 $(PICTURES)/*.png
 
-# Throws garbled texts at what reads expressions, YAML, JSON, schedules, recipes and HTTP answers, SECONDS long at each:
+# Throws garbled texts at what reads expressions, YAML, JSON, schedules, recipes, HTTP answers and OpenAPI documents,
+# SECONDS long at each:
 # SECONDS=600 make fuzz. What is found is kept in .build/fuzz, and so is what was learnt, for the next time. Leaks are not
 # looked for: Swift keeps bits of its own in pointers, and what only such a one points to looks lost.
 SECONDS ?= 60
-FUZZERS := check evaluate template yaml json cron recipe answer
+FUZZERS := check evaluate template yaml json cron recipe answer document
 FUZZ := .build/fuzz
 fuzz: packages
 	ERRAND_FUZZ=1 swift build -c release --scratch-path $(FUZZ) --sanitize=address -Xswiftc -sanitize=fuzzer \

@@ -146,8 +146,8 @@ let package = Package(
           ]),
         .tests(of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "PluginLocks", "ProcessTestKit"),
         .tests(
-          of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPServer",
-          "HTTPTypes", "PluginLocks", "SandboxKit"),
+          of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPServer", "PluginLocks",
+          "SandboxKit"),
       ]),
     // What recipes and their expressions mean.
     floor(
@@ -345,8 +345,8 @@ if Context.environment["ERRAND_FUZZ"] != nil {
     .executableTarget(
       name: "Fuzz",
       dependencies: [
-        "ActionKit", "Basics", "CFuzzer", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Recipes",
-        "YAMLReader",
+        "ActionKit", "Basics", "CFuzzer", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "OpenAPIPlugins",
+        "PluginLocks", "Recipes", "YAMLReader",
       ], path: "Tests/Fuzz/Targets"),
   ]
 }

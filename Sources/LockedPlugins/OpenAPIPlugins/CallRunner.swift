@@ -38,6 +38,7 @@ struct CallRunner: Sendable {
   private let call: OperationCall?
   private let input: ObjectSchema
   private let output: ObjectSchema
+  /// Whether anything may have happened when no answer came.
   private let isWrite: Bool
   private let id: String
   /// What to do when the service isn't as the lock says.
@@ -48,7 +49,7 @@ struct CallRunner: Sendable {
     call = OperationCall(action.call)
     input = action.input
     output = action.output
-    isWrite = action.effect.isWrite
+    isWrite = !action.effect.runsInPlan
     id = "\(plugin).\(action.name)"
     advice = "if the service has changed, run 'errand plugin update \(plugin)'"
   }
@@ -69,7 +70,6 @@ struct CallRunner: Sendable {
       let body = try await self.body(call, input, on: service, in: context)
       var request = try self.request(call, input, body: body, on: service, in: context)
       if let header = call.keyHeader { request.headers[header] = WebClient.headerText(context.idempotencyKey) }
-      // What only reads by its effect may still be sent by POST, and then is repeated as a read.
       let response =
         isWrite ? try await service.client.write(request) : try await service.client.read(request).response
       let isDone =
@@ -265,7 +265,12 @@ struct CallRunner: Sendable {
     } catch {
       throw service.advised(error)
     }
-    return try AnswerFields.body(of: response, to: request, as: .auto, isWrite: false).0
+    do throws(ActionError) {
+      return try AnswerFields.body(of: response, to: request, as: .auto, isWrite: false).0
+    } catch {
+      // Neither JSON nor a text.
+      return .string("\(response.body.count) bytes")
+    }
   }
 
   /// What is sent, for people.

@@ -141,6 +141,17 @@ struct OpenAPIDocument {
 
   // MARK: Operations
 
+  /// Whether an operation tells what is at its path: a GET that needs to know nothing else.
+  func looksUp(_ operation: Operation) -> Bool {
+    guard operation.method == "GET", operation.value["x-errand-effect"] == nil, !operation.hasOwnServer else {
+      return false
+    }
+    return !operation.parameters.contains { parameter in
+      guard let parameter = resolved(parameter) else { return true }
+      return parameter["required"]?.bool == true && parameter["in"]?.string != "path"
+    }
+  }
+
   struct Operation {
     /// In capitals.
     var method: String
@@ -154,23 +165,28 @@ struct OpenAPIDocument {
 
     var id: String? { value["operationId"]?.string }
     var tags: [String] { (value["tags"]?.list ?? []).compactMap(\.string) }
+    /// The parameters as they are written, those of the path first.
+    var parameters: [Value] { shared + (value["parameters"]?.list ?? []) }
     /// What messages call it.
     var name: String { "\(method) \(path.safe.shortened(to: 100))" }
   }
 
   static let methods = ["get", "head", "put", "post", "patch", "delete"]
 
-  var operations: [Operation] {
+  func operations() throws(PluginLockError) -> [Operation] {
     var operations: [Operation] = []
     for member in root["paths"]?.map?.members ?? [] {
       guard let path = member.name, path.hasPrefix("/"), let item = resolved(member.value) else { continue }
       for method in Self.methods {
-        guard let value = item[method], value.map != nil, operations.count < Self.mostOperations else { continue }
+        guard let value = item[method], value.map != nil else { continue }
         operations.append(
           Operation(
             method: method.uppercased(), path: path, value: value, shared: item["parameters"]?.list ?? [],
             hasOwnServer: (value["servers"] ?? item["servers"])?.list?.isEmpty == false))
       }
+    }
+    guard operations.count <= Self.mostOperations else {
+      throw PluginLockError("\(name) has \(operations.count) operations, more than \(Self.mostOperations)")
     }
     return operations
   }

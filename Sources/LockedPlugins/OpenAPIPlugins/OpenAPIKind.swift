@@ -23,7 +23,7 @@ package enum OpenAPIKind {
     file: String
   ) throws(PluginLockError) -> PluginLock {
     let document = try OpenAPIDocument(bytes, called: description)
-    let operations = document.operations
+    let operations = try document.operations()
     guard !operations.isEmpty else { throw PluginLockError("\(description) has no operations") }
     let names = ActionNames.of(operations)
     let chosen = try OperationFilter(only).choose(operations, named: names, of: description)
@@ -32,7 +32,7 @@ package enum OpenAPIKind {
     var taken = Set(names)
     var actions: [LockedAction] = []
     var leftOut: [Value] = []
-    let readable = Set(operations.filter { $0.method == "GET" }.map(\.path))
+    let readable = Set(operations.filter(document.looksUp).map(\.path))
     for (operation, name) in chosen {
       do throws(OperationReader.LeftOut) {
         var read = try reader.read(operation)
@@ -78,9 +78,32 @@ package enum OpenAPIKind {
     let summary =
       info?["summary"]?.string.flatMap { SchemaReader.sentence(of: $0) }
       ?? (document.title.isEmpty ? "Calls \(name)." : "Calls \(document.title).")
-    return try PluginLock(
+    let lock = try PluginLock(
       name: name, kind: Self.name, summary: summary, source: source,
       connection: ServiceNeeds(document, from: description).written, types: encoder.types, actions: entries, file: file)
+    let size = try lock.written().count
+    guard size <= PluginLock.mostBytes else {
+      throw PluginLockError(
+        "\(description) has too much for one lock (\(size) bytes, more than \(PluginLock.mostBytes)); "
+          + "name with '--only' what you need")
+    }
+    return lock
+  }
+
+  /// Makes a lock anew, of the document as it is now, as a person had asked for it.
+  ///
+  /// Effects that a person gave to actions that are there no more are dropped.
+  package static func updated(_ lock: PluginLock, document bytes: [UInt8]) throws(PluginLockError) -> PluginLock {
+    let description = lock.source["document"]?.string ?? lock.file
+    let names = Set(ActionNames.of(try OpenAPIDocument(bytes, called: description).operations()))
+    var effects: [String: Effect] = [:]
+    for member in lock.source["effects"]?.map?.members ?? [] {
+      guard let name = member.name, let effect = member.value.string.flatMap(Effect.init(written:)) else { continue }
+      if names.contains(name) { effects[name] = effect }
+    }
+    return try self.lock(
+      name: lock.name, document: bytes, source: description,
+      only: (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects, file: lock.file)
   }
 
   /// What of the document became no action: each operation, as `GET /path`, with the reason.

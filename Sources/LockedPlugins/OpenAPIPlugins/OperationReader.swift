@@ -148,7 +148,7 @@ struct OperationReader {
 
   private func parameters(of operation: OpenAPIDocument.Operation) throws(LeftOut) -> [Found] {
     var parameters: [Found] = []
-    let all = operation.shared + (operation.value["parameters"]?.list ?? [])
+    let all = operation.parameters
     guard all.count <= Self.mostParameters else { throw LeftOut(reason: "it has \(all.count) parameters") }
     for value in all {
       guard let value = document.resolved(value) else {
@@ -206,14 +206,7 @@ struct OperationReader {
         field.limits.append(.minLength(1))
       }
     }
-    if field.secrecy == .none, place != .path, Self.mayBeSecret(found.name) { field.secrecy = .possible }
     return (field, try style(of: found, field.type, in: place, isJSON: isJSON), document.resolved(schema) ?? schema)
-  }
-
-  /// Whether a parameter of that name takes credentials.
-  private static func mayBeSecret(_ name: String) -> Bool {
-    let name = name.lowercased()
-    return ["password", "secret", "token", "auth", "apikey", "api_key", "api-key"].contains { name.contains($0) }
   }
 
   private func style(
@@ -345,8 +338,7 @@ struct OperationReader {
       body.kept = places.kept
       return (body, field)
     }
-    let properties = (document.resolved(schema) ?? schema)["properties"]?.map?.members ?? []
-    for property in properties.prefix(500) {
+    for property in properties(of: schema).prefix(500) {
       guard let name = property.name else { continue }
       if form == .multipart {
         if isBinary(property.value) || (document.resolved(property.value)?["items"]).map(isBinary) == true {
@@ -368,6 +360,13 @@ struct OperationReader {
       field.type = .object(object)
     }
     return (body, field)
+  }
+
+  /// The properties of an object, also of one that is made of others.
+  private func properties(of schema: Value, depth: Int = 0) -> [ValueMap.Member] {
+    guard depth < 8, let schema = document.resolved(schema) else { return [] }
+    return (schema["properties"]?.map?.members ?? [])
+      + (schema["allOf"]?.list ?? []).prefix(20).flatMap { properties(of: $0, depth: depth + 1) }
   }
 
   /// Whether a schema is that of octets, as they are.

@@ -76,7 +76,9 @@ package struct SchemaReader {
       if (resolved["deprecated"] ?? schema["deprecated"])?.bool == true { deprecation = "the service deprecates it" }
     }
     var secrecy = FieldSecrecy.none
-    if side == .given, resolved["format"]?.string == "password" { secrecy = .possible }
+    if side == .given, resolved["format"]?.string == "password" || Self.isText(type) && Self.mayBeSecret(name) {
+      secrecy = .possible
+    }
     return FieldSchema(
       name, type, sentences.joined(separator: " "), isOptional: isOptional,
       limits: side == .given ? Self.limits(resolved, of: type, self) : [], deprecation: deprecation, secrecy: secrecy)
@@ -277,6 +279,15 @@ package struct SchemaReader {
   }
 
   // MARK: Parts
+
+  private static func isText(_ type: FieldType) -> Bool { if case .string = type { true } else { false } }
+
+  /// Whether what has that name is mostly a credential, which recipes give as a secret.
+  private static func mayBeSecret(_ name: String) -> Bool {
+    let name = name.lowercased()
+    return ["password", "passwd", "secret", "token", "auth", "apikey", "api_key", "api-key", "credential"]
+      .contains { name.contains($0) }
+  }
 
   private static func isNull(_ schema: Value) -> Bool { schema["type"]?.string == "null" }
 

@@ -5,6 +5,8 @@ import Expressions
 import Foundation
 import HTTPClient
 import HTTPTypes
+import OpenAPIPlugins
+import PluginLocks
 import Recipes
 import YAMLReader
 
@@ -26,6 +28,8 @@ enum FuzzTarget: String, CaseIterable {
   case recipe
   /// What a server answers: fields, dates, encodings, and what a cache makes of them.
   case answer
+  /// OpenAPI documents: what becomes a lock is a file whose actions can all be read.
+  case document
 
   private static let variables: [(name: String, type: ValueType, value: Value)] = {
     let item = ObjectType(
@@ -94,8 +98,23 @@ enum FuzzTarget: String, CaseIterable {
         Diagnostics(first).rendered() == Diagnostics(second).rendered(), "two checks of one recipe say different things"
       )
     case .answer: Self.read(answer: bytes)
+    case .document: Self.read(document: bytes)
     }
     return 0
+  }
+
+  private static func read(document bytes: [UInt8]) {
+    guard
+      let lock = try? OpenAPIKind.lock(
+        name: "made", document: bytes, source: "made.yaml", only: [], effects: [:], file: "made"),
+      let written = try? lock.written()
+    else { return }
+    guard let read = try? PluginLock(reading: written, of: "made") else {
+      preconditionFailure("a lock that was written can't be read")
+    }
+    let plugin = PluginDescriptor(LockedPlugin(read, OpenAPIKind.self))
+    precondition(plugin.actions.count == plugin.actionNames.count, "an action of a lock can't be read")
+    _ = OpenAPIKind.connectionSketch(read)
   }
 
   /// Every fault has a message and lies within the text.

@@ -38,6 +38,11 @@ struct Seeds {
           "304\nDate: Sun, 22 Nov 2026 10:00:00 GMT\nExpires: 0\nAge: 5\n\n",
           "302\nLocation: ../x?y=%20#z\nRetry-After: Sunday, 22-Nov-26 10:00:00 GMT\n\n<html>",
         ]
+      case .document:
+        [
+          ##"{"openapi":"3.1.0","paths":{"/a/{b}":{"get":{"parameters":[{"$ref":"#/c"}],"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/d"}}}}}}}},"c":{"in":"path","name":"b"},"d":{"type":"array"}}"##,
+          "swagger: 2.0\nhost: a.example\npaths:\n  /a:\n    put:\n      consumes: [multipart/form-data]\n      parameters: [{ in: formData, name: f, type: file }]\n      responses: { 200: { schema: { enum: [a] } } }\n",
+        ] + (try Seeds.files(in: "Tests/LockedPlugins/OpenAPIPluginsTests/Fixtures", ending: ""))
       }
   }
 

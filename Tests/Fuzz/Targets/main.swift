@@ -1,12 +1,12 @@
 import CFuzzer
 import Foundation
 
-// Throws garbled texts at what reads expressions, YAML, JSON, schedules, recipes and answers; `make fuzz` builds and runs
-// it. libFuzzer makes the inputs, from seeds that are read from the functions' declarations and the checker's table,
+// Throws garbled texts at what reads expressions, YAML, JSON, schedules, recipes, answers and OpenAPI documents;
+// `make fuzz` builds and runs it. libFuzzer makes the inputs, from seeds that are read from the functions' declarations and the checker's table,
 // and keeps those that reach new code. What it looks for are traps, overflows of the stack, memory errors, and what
 // `FuzzTarget` says must hold of every input.
 //
-//   Fuzz check|evaluate|template|yaml|json|cron|recipe|answer CORPUS [OPTION OF LIBFUZZER…]
+//   Fuzz check|evaluate|template|yaml|json|cron|recipe|answer|document CORPUS [OPTION OF LIBFUZZER…]
 
 let words = CommandLine.arguments
 guard words.count >= 3, let target = FuzzTarget(rawValue: words[1]) else {
@@ -42,5 +42,6 @@ let run: @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32 =
   case .cron: { FuzzTarget.cron.take($0, $1) }
   case .recipe: { FuzzTarget.recipe.take($0, $1) }
   case .answer: { FuzzTarget.answer.take($0, $1) }
+  case .document: { FuzzTarget.document.take($0, $1) }
   }
 exit(LLVMFuzzerRunDriver(&count, &start, run))

@@ -251,6 +251,18 @@ import Testing
     }
   }
 
+  @Test func `what uses something up is uncertain without its answer`() async throws {
+    let lock = try lock(
+      of: "openapi: 3.0.0\npaths: { /a: { get: { operationId: take, x-errand-effect: consume } } }")
+    try await withPeer(lock) { _ in
+      json("1")
+    } _: { (made) async throws in
+      made.peer.add(ServiceFault(.lostAnswer))
+      #expect(try await made.failure("take", "{}").effect == .unknown)
+      #expect(text(try await made.run("take", "{}")) == #"{"status":200,"body":1}"#)
+    }
+  }
+
   @Test func `an answer that isn't as the lock says is an error, and a write was done`() async throws {
     try await withPeer(lock("shop.yaml")) { _ in
       json(#"{"id": "one", "name": "Pen"}"#)
@@ -355,7 +367,11 @@ import Testing
 
   @Test func `a plan shows what is sent, and what it replaces`() async throws {
     try await withPeer(lock("shop.yaml")) { request in
-      request.path == "/items/1" ? json(#"{"id":1,"name":"Pen","price":2,"secret":"x"}"#) : json("", status: 404)
+      switch request.path {
+      case "/items/1": json(#"{"id":1,"name":"Pen","price":2,"secret":"x"}"#)
+      case "/items/3": HTTPServerResponse(headers: ["Content-Type": "image/png"], body: .bytes([0xFF, 0xD8]))
+      default: json("", status: 404)
+      }
     } _: { (shop) async throws in
       #expect(
         try await shop.preview("createItem", #"{"body": {"name": "Ink"}}"#) == [
@@ -376,6 +392,10 @@ import Testing
           Change("DELETE S/items/1", from: #"{"id":1,"name":"Pen","price":2,"secret":"x"}"#, to: nil)
         ])
       #expect(try await shop.preview("deleteItem", #"{"id": "2"}"#) == [])
+      #expect(
+        try await shop.preview("deleteItem", #"{"id": "3"}"#) == [
+          Change("DELETE S/items/3", from: "2 bytes", to: nil)
+        ])
       #expect(try await shop.preview("getItem", #"{"id": "2"}"#) == nil)
       #expect(
         try await shop.preview("upload", #"{"body": {"photo": "a.png"}}"#) == [

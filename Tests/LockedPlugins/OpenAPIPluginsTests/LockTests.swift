@@ -75,6 +75,62 @@ import Testing
     #expect(error?.message == "shop.yaml has no action 'createItems' to give an effect; did you mean 'createItem'?")
   }
 
+  @Test func `a lock is made anew as it was asked for`() throws {
+    let first = try lock("shop.yaml", only: ["tag:items"], effects: ["createItem": .idempotentWrite(within: .forever)])
+    #expect(try OpenAPIKind.updated(first, document: fixture("shop.yaml")).written() == first.written())
+    let changed = String(decoding: try fixture("shop.yaml"), as: UTF8.self)
+      .replacing("operationId: create_item", with: "operationId: make_item")
+    let second = try OpenAPIKind.updated(first, document: Array(changed.utf8))
+    #expect(second.actionNames == ["listItems", "listItemsAll", "makeItem"])
+    #expect(try second.action("makeItem")?.effect == .write)
+  }
+
+  @Test func `what is a credential by its name may be a secret`() throws {
+    let lock = try lock(
+      of: """
+        openapi: 3.1.0
+        paths:
+          /a:
+            put:
+              parameters: [{ name: X-Registry-Auth, in: header, schema: { type: string } }, { name: page_token, in: query, schema: { type: integer } }]
+              requestBody: { content: { application/json: { schema: { properties: { dbPassword: { type: [string, "null"] }, name: { type: string } } } } } }
+        """)
+    #expect(
+      try lock.action("putA")?.input.fields.map { "\($0.name) \($0.secrecy)" } == [
+        "body none", "page_token none", "X-Registry-Auth possible",
+      ])
+    let plugin = PluginDescriptor(LockedPlugin(lock, OpenAPIKind.self))
+    #expect(plugin.action("putA")?.input.pathsTakingSecrets == ["body.dbPassword", "X-Registry-Auth"])
+  }
+
+  @Test func `files of a form that is made of parts are files`() throws {
+    let lock = try lock(
+      of: """
+        openapi: 3.1.0
+        paths:
+          /a:
+            post:
+              requestBody:
+                content:
+                  multipart/form-data:
+                    schema: { allOf: [{ $ref: "#/x" }, { type: object, properties: { b: { type: string } } }] }
+        x: { type: object, properties: { a: { type: string, contentMediaType: image/png } } }
+        """)
+    #expect(try lock.action("postA")?.call["body"]?["files"] == .list([.string("a")]))
+  }
+
+  @Test func `only what needs nothing else tells what is there`() throws {
+    let lock = try lock(
+      of: """
+        openapi: 3.1.0
+        paths:
+          /a: { put: {}, get: { parameters: [{ name: q, in: query, required: true, schema: { type: string } }] } }
+          /b: { put: {}, get: { parameters: [{ name: q, in: query, schema: { type: string } }] } }
+          /c: { put: {} }
+        """)
+    #expect(try ["putA", "putB", "putC"].map { try lock.action($0)?.call["hasGet"] } == [nil, .bool(true), nil])
+  }
+
   @Test(arguments: [
     ("", "made.yaml:1:1 isn't valid YAML: the file is empty, or holds nothing but comments"),
     ("a: b", "made.yaml isn't an OpenAPI document: it has neither 'openapi' nor 'swagger'"),

@@ -7,8 +7,9 @@ import Testing
 
 @testable import OpenAPIPlugins
 
-/// Documents of other projects. `make clients` puts those there that come with packages; `dagu` and `petstore` come from
-/// their repositories (dagucloud/dagu, `api/v1/api.yaml`; swagger-api/swagger-petstore,
+/// Documents of other projects.
+///
+/// `make clients` puts those there that come with packages; `dagu` and `petstore` come from their repositories (dagucloud/dagu, `api/v1/api.yaml`; swagger-api/swagger-petstore,
 /// `src/main/resources/openapi.yaml`), by hand.
 enum RealDocument: String, CaseIterable {
   case airflow, dagu, docker, jupyter, petstore

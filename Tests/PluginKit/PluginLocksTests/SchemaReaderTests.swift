@@ -26,6 +26,8 @@ struct SchemaReaderTests {
     (#"{"type": "array", "items": {"type": ["boolean", "null"]}}"#, "list(dyn)"),
     (#"{"type": "object", "additionalProperties": {"type": "integer"}}"#, "map(int)"),
     (#"{"type": "object"}"#, "map(dyn)"),
+    (#"{"type": "object", "additionalProperties": {"type": "integer", "nullable": true}}"#, "map(int)"),
+    (#"{"type": "object", "additionalProperties": {"type": "object", "enum": [{}]}}"#, "map({})"),
     ("{}", "dyn"), ("true", "dyn"), ("[]", "dyn"), (#"{"type": 3}"#, "dyn"),
     (
       #"{"required": ["b"], "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}"#, "{b: int, a?: string}"
@@ -45,6 +47,12 @@ struct SchemaReaderTests {
   ])
   func `a schema has the type that its values have`(schema: String, expected: String) throws {
     #expect(try Self.type(schema) == expected)
+  }
+
+  @Test func `null among what is given is left out, and among what is got anything`() throws {
+    let schema = #"{"type": "array", "items": {"type": ["string", "null"]}}"#
+    #expect(try Self.type(schema, .given) == "list(string)")
+    #expect(try Self.type(schema, .got) == "list(dyn)")
   }
 
   @Test func `what a service may be given has its limits, and no field that only it writes`() throws {

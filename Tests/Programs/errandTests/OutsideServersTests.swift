@@ -18,7 +18,7 @@ import Testing
   }
 
   /// Starts a server by a command that writes the number of its port once it listens, or a line with it at its end.
-  private static func serving(_ program: Program, _ command: String, _ body: (Int) async throws -> Void) async throws {
+  static func serving(_ program: Program, _ command: String, _ body: (Int) async throws -> Void) async throws {
     let process = Process()
     process.executableURL = URL(filePath: "/bin/sh")
     process.arguments = ["-c", "exec \(command)"]
