@@ -38,7 +38,8 @@ final class HTTPServerLink: ServerLink {
   ///   - secrets: What of them isn't shown.
   ///   - patience: How long an answer to anything but a call may take.
   init(
-    _ url: String, _ http: HTTPClient, headers: [(String, String)], secrets: [String], longestMessage: Int,
+    _ url: String, _ http: HTTPClient, named name: String, headers: [(String, String)], secrets: [String],
+    longestMessage: Int,
     patience: TimeSpan, time: any TimeSource
   ) {
     self.url = url
@@ -48,7 +49,7 @@ final class HTTPServerLink: ServerLink {
     self.time = time
     limit = longestMessage
     self.patience = patience
-    name = HTTPURL(url)?.host ?? "the server"
+    self.name = name
   }
 
   var isUsable: Bool { state.withLock { !$0.isOver } }

@@ -122,10 +122,15 @@ final class MCPService: Sendable {
     do throws(PluginLockError) {
       let offered = try ToolLocks(name: lock.name, source: try MCPSource(of: lock), session: session).lock()
       let lines = try LockDrift.lines(lock, offered)
-      if lines.isEmpty { return .success(session) }
-      throw PluginLockError(
-        "the server of '\(lock.name)' offers something else than \(lock.file) says; run 'errand plugin update "
-          + "\(lock.name)' to see and take it:\n" + lines.map { "  \($0)" }.joined(separator: "\n"))
+      guard let first = lines.first else { return .success(session) }
+      session.link.close()
+      let more = lines.count > 1 ? ", and more" : ""
+      return .failure(
+        ActionError(
+          .configuration,
+          "the server of '\(lock.name)' offers something else than \(lock.file) says (\(first)\(more)); "
+            + "'errand plugin update \(lock.name)' shows it and takes it",
+          detail: lines.count > 1 ? lines.joined(separator: "\n") : nil, effect: ActionError.Effect.none))
     } catch {
       session.link.close()
       return .failure(ActionError(.configuration, error.message, effect: ActionError.Effect.none))

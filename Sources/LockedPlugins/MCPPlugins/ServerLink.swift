@@ -4,7 +4,7 @@ import ModelContext
 
 /// A way to a server, over which requests go and results come back; many may be under way.
 protocol ServerLink: Sendable {
-  /// What messages call the server.
+  /// What messages call the server: the name of its connection.
   var name: String { get }
   /// Whether it takes requests: it hasn't ended, and isn't about to.
   var isUsable: Bool { get }

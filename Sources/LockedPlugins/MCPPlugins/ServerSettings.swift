@@ -74,7 +74,8 @@ enum ServerSettings: Sendable {
       switch self {
       case .program(let words, let settings):
         return StdioServer.start(
-          try command(words, settings, context), longestMessage: settings.maxMessageBytes, time: context.time)
+          try command(words, settings, context), named: context.connection,
+          longestMessage: settings.maxMessageBytes, time: context.time)
       case .address(let url, let settings): return link(url, settings, context)
       }
     }
@@ -126,7 +127,8 @@ enum ServerSettings: Sendable {
     // A recording holds the calls, not what they are made of.
     context.interceptor = nil
     return HTTPServerLink(
-      settings.url ?? url, context.httpClient(trusting: settings.certificateAuthorities), headers: headers,
+      settings.url ?? url, context.httpClient(trusting: settings.certificateAuthorities), named: context.connection,
+      headers: headers,
       secrets: secrets.map(\.1) + (settings.token.map { [$0.reveal()] } ?? []),
       longestMessage: settings.maxMessageBytes, patience: settings.requestTimeout, time: context.time)
   }

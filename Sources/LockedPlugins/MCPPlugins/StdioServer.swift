@@ -55,9 +55,11 @@ final class StdioServer: ServerLink {
   private static let mostPrinted = 8192
 
   /// Starts it; that it can't be started is told by the first request.
-  static func start(_ command: Command, longestMessage: Int, time: any TimeSource) -> StdioServer {
+  static func start(
+    _ command: Command, named name: String, longestMessage: Int, time: any TimeSource
+  ) -> StdioServer {
     let receiver = Receiver()
-    let server = StdioServer(command, longestMessage, time, receiver)
+    let server = StdioServer(command, name, longestMessage, time, receiver)
     receiver.server.withLock { $0 = server }
     // Ends with the process, which `close`, `retire` and a fault end.
     let running = Task { [process = server.process] in
@@ -74,8 +76,10 @@ final class StdioServer: ServerLink {
     let server = Mutex<StdioServer?>(nil)
   }
 
-  private init(_ command: Command, _ longestMessage: Int, _ time: any TimeSource, _ receiver: Receiver) {
-    name = command.words.first.map { String($0.split(separator: "/").last ?? "") } ?? ""
+  private init(
+    _ command: Command, _ name: String, _ longestMessage: Int, _ time: any TimeSource, _ receiver: Receiver
+  ) {
+    self.name = name
     self.time = time
     limit = longestMessage
     state = Mutex(State(lines: MessageLines(limit: longestMessage)))

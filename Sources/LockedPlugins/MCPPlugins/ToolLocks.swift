@@ -81,8 +81,9 @@ struct ToolLocks {
     func fault(_ what: String) -> PluginLockError { PluginLockError("the tool '\(tool.name.safe)' \(what)") }
     var call = ValueMap([("tool", .string(tool.name))])
 
-    var reader = SchemaReader(tool.inputSchema, for: .given)
-    var input = reader.fields(tool.inputSchema) ?? []
+    let inputSchema = Self.untitled(tool.inputSchema)
+    var reader = SchemaReader(inputSchema, for: .given)
+    var input = reader.fields(inputSchema) ?? []
     for (name, type) in reader.named { encoder.name(type, name) }
     let required = Set((tool.inputSchema["required"]?.list ?? []).compactMap(\.string))
     let nulls = input.filter { $0.isOptional && required.contains($0.name) }.map(\.name)
@@ -102,7 +103,7 @@ struct ToolLocks {
     if !nulls.isEmpty { call["nulls"] = .list(nulls.map(Value.string)) }
 
     var output: ObjectSchema?
-    if let schema = tool.outputSchema {
+    if let schema = tool.outputSchema.map(Self.untitled) {
       var reader = SchemaReader(schema, for: .got)
       output = reader.fields(schema).map { ObjectSchema(fields: $0) }
       for (name, type) in reader.named { encoder.name(type, name) }
@@ -185,6 +186,22 @@ struct ToolLocks {
       throw PluginLockError("the tool '\(tool.name.safe)' has '\(key)' that isn't a list of strings")
     }
     return texts
+  }
+
+  /// A schema without titles, which the SDK makes of the names and which say nothing more; as deep as JSON is read.
+  private static func untitled(_ schema: Value) -> Value {
+    switch schema.content {
+    case .list(let items): return .list(items.map(untitled))
+    case .map(let map):
+      var kept = ValueMap()
+      for member in map.members {
+        if member.name == "title", member.value.string != nil { continue }
+        let isValue = member.name.map(["default", "const", "enum", "examples"].contains) ?? false
+        kept[member.key] = isValue ? member.value : untitled(member.value)
+      }
+      return .map(kept)
+    default: return schema
+    }
   }
 
   /// A tool's name as that of an action: letters and digits of ASCII, words joined by capital letters.

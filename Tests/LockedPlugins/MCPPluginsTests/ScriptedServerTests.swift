@@ -32,7 +32,7 @@ import Testing
     }
     #expect(
       error?.message
-        == "'python3' speaks version 2031-01-01 of MCP, and errand speaks 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, "
+        == "'tried' speaks version 2031-01-01 of MCP, and errand speaks 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, "
         + "2026-07-28")
   }
 
@@ -114,11 +114,13 @@ import Testing
     #expect(error.kind == .configuration)
     #expect(error.effect == .none)
     #expect(
-      error.message == """
-        the server of 'tried' offers something else than plugins/tried.lock.json says; run 'errand plugin update tried' to \
-        see and take it:
-          crash: the server doesn't have the tool 'crash'
-          echoText.input.text.type: string in the lock, int at the server
+      error.message
+        == "the server of 'tried' offers something else than plugins/tried.lock.json says (crash: the server doesn't have "
+        + "the tool 'crash', and more); 'errand plugin update tried' shows it and takes it")
+    #expect(
+      error.detail == """
+        crash: the server doesn't have the tool 'crash'
+        echoText.input.text.type: string in the lock, int at the server
         """)
   }
 
@@ -177,22 +179,22 @@ import Testing
 
   /// Of a call that fails: the action, its input, the message, the kind and whether anything may have happened.
   static let faults: [(String, Value, String, ErrorKind, ActionError.Effect)] = [
-    ("crash", .map(ValueMap()), "'python3' exited with code 3", .plugin, .unknown),
+    ("crash", .map(ValueMap()), "'tried' exited with code 3", .plugin, .unknown),
     (
       "garbage", .map(ValueMap()),
-      "'python3' wrote to its standard output what isn't a message of MCP, and was ended; such a server may print to its "
+      "'tried' wrote to its standard output what isn't a message of MCP, and was ended; such a server may print to its "
         + "standard error only: Downloading the model: 10 %", .plugin, .unknown
     ),
     (
-      "huge", .object(["size": .int(200_000)]), "'python3' wrote a message longer than 100000 bytes, and was ended",
+      "huge", .object(["size": .int(200_000)]), "'tried' wrote a message longer than 100000 bytes, and was ended",
       .plugin, .unknown
     ),
     (
-      "refuse", .object(["code": .int(-32602)]), "'python3' refused the tool 'refuse': no (code -32602)", .validation,
+      "refuse", .object(["code": .int(-32602)]), "'tried' refused the tool 'refuse': no (code -32602)", .validation,
       .none
     ),
     (
-      "refuse", .object(["code": .int(-32603)]), "'python3' refused the tool 'refuse': no (code -32603)", .plugin,
+      "refuse", .object(["code": .int(-32603)]), "'tried' refused the tool 'refuse': no (code -32603)", .plugin,
       .unknown
     ),
     ("fail", .map(ValueMap()), "the tool 'fail' failed: it is closed", .plugin, .done),
@@ -229,7 +231,7 @@ import Testing
     }
     #expect(
       error?.message
-        == "'python3' wrote to its standard output what isn't a message of MCP, and was ended; such a server may print to "
+        == "'tried' wrote to its standard output what isn't a message of MCP, and was ended; such a server may print to "
         + "its standard error only: Welcome to the server")
   }
 
@@ -240,8 +242,8 @@ import Testing
         + "its folder to the 'path' of connection 'tried'"
     ),
     (["./missing"], "'/tmp/./missing' isn't a program: it is missing, or not executable"),
-    (["false"], "'false' exited with code 1"),
-    (["sh", "-c", "echo It needs a key >&2; exit 7"], "'sh' exited with code 7:\nIt needs a key"),
+    (["false"], "'tried' exited with code 1"),
+    (["sh", "-c", "echo It needs a key >&2; exit 7"], "'tried' exited with code 7:\nIt needs a key"),
   ])
   func `says why a server can't be asked`(_ command: [String], _ message: String) async throws {
     let error = await #expect(throws: PluginLockError.self) {
@@ -286,7 +288,7 @@ import Testing
         #expect(try result.get()["text"] == .string("done all the same"))
       } else {
         let error = #expect(throws: ActionError.self) { try result.get() }
-        #expect(error?.message == "the tool 'wait' was cancelled, and 'python3' ended")
+        #expect(error?.message == "the tool 'wait' was cancelled, and 'tried' ended")
         #expect(error?.kind == .cancelled)
         #expect(error?.effect == .unknown)
         #expect(kill(pid, 0) != 0)

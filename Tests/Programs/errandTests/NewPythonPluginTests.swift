@@ -74,6 +74,17 @@ import Testing
       #expect(run.code == 0, "\(run.out)\(run.error)")
       #expect(run.json["outputs"] == .object(["text": .string("Milk"), "count": .int(1)]))
 
+      // There is no other service than the real one, so a test has to replay a recording.
+      try FileManager.default.createDirectory(
+        at: program.folder.appending(path: "recipes/tests"), withIntermediateDirectories: true)
+      try program.write(
+        "recipe: ../../note.yaml\ncases: [{ case: Alone, do: [{ run: {}, expect: { status: succeeded } }] }]\n",
+        to: "recipes/tests/note.test.yaml")
+      let alone = try await program.call("test", "recipes/tests/note.test.yaml")
+      #expect(
+        alone.out.contains("the plugin 'notes' has no sandbox; 'errand run --record FILE' records"), "\(alone.out)")
+      #expect(try program.read("notes.jsonl").split(separator: "\n").count == 1)
+
       // The program moves on, and the lock doesn't.
       try program.write(
         program.read("plugins/notes.py").replacing(
@@ -84,7 +95,8 @@ import Testing
       #expect(moved.out.contains("addNote.input.text.type: string in the lock, int at the server"), "\(moved.out)")
       let refused = try await program.call("run", "note.yaml")
       #expect(refused.code != 0)
-      #expect(refused.error.contains("run 'errand plugin update notes' to see and take it"), "\(refused.error)")
+      #expect(
+        refused.error.contains("addNote.input.text.type: string in the lock, int at the server"), "\(refused.error)")
       #expect(try program.read("notes.jsonl").split(separator: "\n").count == 1)
     }
   }

@@ -20,7 +20,12 @@ import Testing
       try #require(try await program.call("new", "plugin", "python", "notes").code == 0)
       try await NewPythonPluginTests.lock("notes", MCPSource(.command([python, "plugins/notes.py"])), in: program)
       let ends = try await Self.killed(
-        program, "notes.py", uses: "notes.addNote", with: #"text: "${{ inputs.name }}-${{ string(n) }}""#)
+        program, "notes.py",
+        """
+        uses: notes.addNote
+        retry: { maxAttempts: 4, initial: 10ms, on: [plugin] }
+        with: { text: "${{ inputs.name }}-${{ string(n) }}" }
+        """)
       let notes = try program.read("notes.jsonl").split(separator: "\n").compactMap {
         try JSON.parse(String($0))["text"]?.string
       }
@@ -34,25 +39,38 @@ import Testing
     guard let python = await pythonInterpreter(with: Self.git) else { return }
     try await NewPythonPluginTests.with { program in
       try program.write("", to: "errand.yaml")
-      let made = try await program.shell(
-        "mkdir repo && cd repo && git init -q && git config user.name a && git config user.email a@b")
-      try #require(made.code == 0, "\(made.error)")
       let server = python.split(separator: "/").dropLast().joined(separator: "/")
       try await NewPythonPluginTests.lock("git", MCPSource(.command(["/\(server)/mcp-server-git"])), in: program)
+      // A repository for each run, so that none meets what the killed server of another left.
       let ends = try await Self.killed(
-        program, "mcp-server-git", uses: "git.gitCommit",
-        with: #"repo_path: "\#(program.folder.path)/repo", message: "${{ inputs.name }}-${{ string(n) }}""#)
-      let log = try await program.shell("git -C repo log --format=%s")
+        program, "mcp-server-git",
+        #"""
+        uses: shell.run
+        with:
+          effect: idempotentWrite
+          arguments: ["${{ inputs.name }}", "${{ string(n) }}"]
+          script: |
+            mkdir -p "repos/$1" && cd "repos/$1" && git init -q . && rm -f .git/*.lock .git/refs/heads/*.lock
+            git config user.name a && git config user.email a@b && echo "$2" > "file$2" && git add .
+        """#,
+        """
+        uses: git.gitCommit
+        retry: { maxAttempts: 4, initial: 10ms, on: [plugin] }
+        with:
+          repo_path: "\(program.folder.path)/repos/${{ inputs.name }}"
+          message: "${{ inputs.name }}-${{ string(n) }}"
+        """)
+      let log = try await program.shell("for repo in repos/*; do git -C $repo log --format=%s; done")
       try Self.expectOnce(log.out.split(separator: "\n").map(String.init), ends, "commits")
     }
   }
 
   /// How often each run writes.
-  private static let items = 20
+  private static let items = 6
 
   /// How each run ended, by its name, after all open runs were finished.
   private static func killed(
-    _ program: Program, _ server: String, uses action: String, with input: String
+    _ program: Program, _ server: String, _ steps: String...
   ) async throws -> [String: String] {
     // A few for the gate; `make soak` asks for more.
     let environment = ProcessInfo.processInfo.environment
@@ -69,9 +87,7 @@ import Testing
         - forEach: "\(Array(0..<items))"
           as: n
           steps:
-            - uses: \(action)
-              retry: { maxAttempts: 4, initial: 10ms, on: [plugin] }
-              with: { \(input) }
+      \(steps.map { "      - " + $0.replacing("\n", with: "\n        ") }.joined(separator: "\n"))
       """, to: "recipes/writing.yaml")
     var serve = try program.serve("serve", "--quiet")
     var victims: [String: Int] = [:]
@@ -111,12 +127,14 @@ import Testing
     }
     #expect(ends.count == kills, "seed \(seed): \(ends)")
     let counts = Dictionary(grouping: ends.values) { $0 }.mapValues(\.count)
-    print("soak: \(action): seed \(seed): killed \(victims); runs: \(counts)")
+    print("soak: \(server): seed \(seed): killed \(victims); runs: \(counts)")
     return ends
   }
 
   /// That nothing was done twice, and all of what succeeded once.
   private static func expectOnce(_ done: [String], _ ends: [String: String], _ what: Comment) throws {
+    #expect(!done.isEmpty, what)
+    print("soak: \(done.count) \(what) of \(ends.count) runs")
     #expect(Set(done).count == done.count, what)
     for (name, status) in ends where status == "succeeded" {
       for number in 0..<items { #expect(done.contains("\(name)-\(number)"), what) }

@@ -4,7 +4,8 @@ python3 scripted.py ERA [OPTION]...
 
 ERA is modern (2026-07-28), handshake (2025-11-25), old (2024-11-05), new (a version of the future), silent (leaves what it
 doesn't know unanswered), strict (exits when it is asked anything before the handshake).
-Options: pages (lists its tools one by one), drift (offers something else), banner (prints a line before it serves).
+Options: pages (lists its tools one by one), drift (offers something else), gone (lacks a tool), banner (prints a line before
+it serves), serves=FILE (has the tools in a file, each with the results of its calls as `answers`; notes its calls beside it).
 """
 import json
 import os
@@ -52,6 +53,13 @@ if "gone" in OPTIONS:
     TOOLS = [tool for tool in TOOLS if tool["name"] != "crash"]
 
 
+FILE = next((option.removeprefix("serves=") for option in OPTIONS if option.startswith("serves=")), None)
+ANSWERS = {}
+if FILE:
+    TOOLS = json.load(open(FILE))
+    ANSWERS = {tool["name"]: tool.pop("answers", []) for tool in TOOLS}
+
+
 def send(message):
     sys.stdout.write(json.dumps(dict(message, jsonrpc="2.0")) + "\n")
     sys.stdout.flush()
@@ -78,7 +86,11 @@ held = {}
 
 
 def call(id, name, given, meta):
-    if name == "echo_text":
+    if FILE:
+        with open(FILE + ".calls", "a") as calls:
+            calls.write(json.dumps([name, given]) + "\n")
+        answer(id, ANSWERS[name].pop(0))
+    elif name == "echo_text":
         assert "note" in given
         words = " ".join([given["text"]] * given.get("times", 1))
         text(id, words, structuredContent={"text": words, "note": given["note"], "more": 1})
