@@ -254,9 +254,9 @@ let package = Package(
         .tests(of: "LanguageServer", "ActionKit", "Basics", "PluginList", "RecipeEditing", "Recipes"),
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
-          "CommandLineParser", "HTTPClient",
-          "HTTPServer", "MailPlugin", "MarkbookPlugin", "ModelContext", "PluginList", "PostgresClient", "PostgresTestKit",
-          "ProcessTestKit", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
+          "CommandLineParser", "HTTPClient", "HTTPServer", "MailPlugin", "MarkbookPlugin", "ModelContext", "PluginList",
+          "PostgresClient", "PostgresTestKit", "ProcessTestKit", "Recipes", "RunState", "Runs", "SecretSources",
+          "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),
     // What measures.
