@@ -276,11 +276,9 @@ let package = Package(
         .tests(of: "LanguageServer", "ActionKit", "Basics", "PluginList", "RecipeEditing", "Recipes"),
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
-          "CommandLineParser", "HTTPClient",
-          "HTTPServer", "MCPPlugins", "MailPlugin", "MarkbookPlugin", "ModelContext", "OpenAPIPlugins", "PluginList",
-          "PluginLocks",
-          "PostgresClient",
-          "PostgresTestKit", "ProcessTestKit", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
+          "CommandLineParser", "HTTPClient", "HTTPServer", "MCPPlugins", "MailPlugin", "MarkbookPlugin", "ModelContext",
+          "OpenAPIPlugins", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit", "ProcessTestKit", "Recipes",
+          "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),
     // What measures.

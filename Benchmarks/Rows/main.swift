@@ -21,6 +21,7 @@ let folder = try WorkFolder()
 let groups = [
   Group("start", .whole) { try Start(folder).rows() },
   Group("editing", .whole) { try Editing(folder).rows() },
+  Group("assistants", .whole) { try Assistants(folder).rows() },
   Group("step", .whole) { try WholeRuns(folder).step() },
   Group("steps", .whole) { try WholeRuns(folder).chain() + WholeRuns(folder).crowd() },
   Group("answers", .whole) { try WholeRuns(folder).fanOut() },

@@ -99,5 +99,5 @@ package enum ModelContextMessage: Sendable {
   }
 
   /// The message in JSON, without a line end; what JSON can't hold is in it as a text that says so.
-  package var bytes: [UInt8] { Array(JSON.shown(value).utf8) }
+  package var bytes: [UInt8] { (try? JSON.write(value)) ?? Array(JSON.shown(value).utf8) }
 }

@@ -45,6 +45,7 @@ package indirect enum AgentReply: Sendable {
   case explained(id: String, Explanation)
   case recipes([RecipeRecord])
   case recipe(RecipeRecord)
+  case tools([ToolRecord])
   case plan(PlanRecord)
   case tokens([TokenIssued])
   case workers([WorkerRecord])

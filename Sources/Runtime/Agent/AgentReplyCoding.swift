@@ -15,6 +15,7 @@
 ///     {"slots":[instant…],"hasMore":bool}       {"lines":[printed line…],"next":position,"isLast":bool}
 ///     {"steps":[step record…],"next":position?}  {"explained":id,"sentences":[…]}
 ///     {"recipes":[recipe…]}                     {"recipe":recipe}
+///     {"tools":[tool…]}
 ///     {"plan":plan}                             {"connections":[connection…],"secrets":[secret…]}
 ///     {"tokens":[token…]}                       {"link":URL}
 ///     {"workers":[worker…]}
@@ -189,6 +190,7 @@ extension AgentReply {
           open: list.open.filter { sees($0.recipe) }, finished: list.finished.filter { sees($0.recipe) },
           next: list.next, openCount: list.openCount, parked: list.parked))
     case .recipes(let recipes): .recipes(recipes.filter { sees($0.name) })
+    case .tools(let tools): .tools(tools.filter { sees($0.name) })
     default: self
     }
   }
@@ -259,6 +261,7 @@ extension AgentReply {
       return object(["explained": .string(id), "sentences": explanation.value])
     case .recipes(let recipes): return (ValueMap(), [List("recipes", recipes)])
     case .recipe(let recipe): return object(["recipe": recipe.encoded()])
+    case .tools(let tools): return (ValueMap(), [List("tools", tools)])
     case .plan(let plan): return object(["plan": plan.encoded()])
     case .link(let url): return object(["link": .string(url)])
     case .tokens(let tokens): return (ValueMap(), [List("tokens", tokens)])
@@ -316,7 +319,7 @@ extension AgentReply {
         try RunReference(reading: answer["run"] ?? .null),
         open: try open.map { value throws(RecordError) in try RunRecord(reading: value) })
     case "show", "follow": self = .run(try RunRecord(reading: answer["run"] ?? .null))
-    case "value", "check", "actions", "tools": self = .value(try Value(reading: answer["value"] ?? .null))
+    case "value", "check", "actions": self = .value(try Value(reading: answer["value"] ?? .null))
     case "logs":
       self = .printed(
         PrintedPiece(
@@ -340,6 +343,7 @@ extension AgentReply {
       self = .explained(id: try text("explained"), try Explanation(reading: answer["sentences"] ?? .null))
     case "recipes": self = .recipes(try list("recipes"))
     case "recipe": self = .recipe(try RecipeRecord(reading: answer["recipe"] ?? .null))
+    case "tools": self = .tools(try list("tools"))
     case "plan", "showPlan": self = .plan(try PlanRecord(reading: answer["plan"] ?? .null))
     case "issueLink": self = .link(try text("link"))
     case "tokens", "issueToken", "revokeToken": self = .tokens(try list("tokens"))

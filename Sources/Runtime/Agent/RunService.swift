@@ -103,7 +103,7 @@ package struct RunService: Sendable {
       case .recipes: await replies.giveInTurn(.recipes(try await steered().servedRecipes()))
       case .recipe(let name): await replies.giveInTurn(.recipe(try await steered().servedRecipe(named: name)))
       case .tools(let patterns):
-        await replies.giveInTurn(.value(.list(try await steered().tools(patterns).map { $0.encoded() })))
+        await replies.giveInTurn(.tools(try await steered().tools(patterns)))
       case .check(let text, let file): await replies.giveInTurn(.value(try await check(text, file)))
       case .actions: await replies.giveInTurn(.value(try await actions()))
       case .value(let blob): try await replies.give(blob, from: store)

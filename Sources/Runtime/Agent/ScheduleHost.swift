@@ -185,7 +185,7 @@ package actor ScheduleHost {
     registry.use(folders, in: environment)
     let news = registry.look()
     // The zone, the connections or the secrets may differ now.
-    plans = [:]
+    (plans, knownTools) = ([:], [:])
     offered.subtract(lacking.keys)
     await setEntries()
     return news
@@ -401,7 +401,10 @@ package actor ScheduleHost {
   }
 
   private func plans(of item: RecipeRegistry.Item) async -> [SchedulePlan] {
-    guard let recipe = registry.takeRecipe(of: item), !recipe.triggers.isEmpty else { return [] }
+    guard let recipe = registry.takeRecipe(of: item) else { return [] }
+    // Made here, where the recipe is at hand: it isn't kept.
+    if namesRecipes || item.isTool { _ = tool(of: item, recipe) }
+    guard !recipe.triggers.isEmpty else { return [] }
     await store.secrets.learn(named: (recipe.allSecrets + recipe.webhookSecrets).map(\.name))
     var texts = StoredValue.inline(.map(item.texts))
     do throws(StateError) { texts = try await store.keep(.map(item.texts), inRecords: recipe.triggers.count) } catch {

@@ -158,10 +158,7 @@ extension ScheduleHost {
       if let known = knownTools[item.file], known.texts == item.texts {
         found.append(known.tool)
       } else if let recipe = registry.recipe(of: item.file, from: item.texts, in: item.language) {
-        let tool = ToolRecord(
-          recipe, in: registry.environment.catalog, plugins: registry.environment.connections ?? [:])
-        knownTools[item.file] = (item.texts, tool)
-        found.append(tool)
+        found.append(tool(of: item, recipe))
         // Others wait for this actor, and a hundred recipes take a while.
         await Task.yield()
       }
@@ -169,5 +166,12 @@ extension ScheduleHost {
     let files = Set(registry.items.map(\.file))
     knownTools = knownTools.filter { files.contains($0.key) }
     return found.sorted { $0.name.precedesByScalars($1.name) }
+  }
+
+  /// Makes the tool of a recipe, and keeps it.
+  func tool(of item: RecipeRegistry.Item, _ recipe: Recipe) -> ToolRecord {
+    let tool = ToolRecord(recipe, in: registry.environment.catalog, plugins: registry.environment.connections ?? [:])
+    knownTools[item.file] = (item.texts, tool)
+    return tool
   }
 }

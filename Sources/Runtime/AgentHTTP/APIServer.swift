@@ -421,7 +421,7 @@ package final class APIServer: Sendable {
       } else {
         answer = filled(ActionListAnswer()) { $0.items = value.asPlainJSON.list ?? [] }
       }
-    case .progress, .waits, .notice, .found, .facts, .tokens, .workers, .link, .yielded, .refused: break
+    case .progress, .waits, .notice, .found, .facts, .tools, .tokens, .workers, .link, .yielded, .refused: break
     }
     guard let answer else {
       guard routed.route.answer == nil else { throw Problem(.fault, "the agent answered something else") }

@@ -4,68 +4,82 @@ import Recipes
 
 /// A plan as a text that a person reads before confirming it, made of its document (`PlanDocument`).
 ///
-/// What is in it comes from services as well: each text stands on a line of its own part, without what a terminal would
-/// obey, so that a value can't look like another line of the plan. A plan that is too long says how much is left out.
-struct PlanText {
-  private var lines: [String] = []
-  private var left = 0
-
-  private static let mostLines = 200
-  private static let longest = 160
+/// What is in it comes from services and from the assistant as well, which must not be able to hide a write: each text is on
+/// a line of its own, without what a terminal would obey, so that a value can't look like another line of the plan. The
+/// writes come first, and have a share of the lines that nothing else takes. What is left out is counted.
+enum PlanText {
+  private static let mostWrites = 200
+  private static let mostOthers = 40
+  /// The most characters of a line.
+  private static let longest = 1000
 
   static func of(_ document: Value) -> String {
-    var text = PlanText()
-    text.add(document)
-    return text.lines.joined(separator: "\n")
+    var writes = Lines(most: mostWrites)
+    for write in document["writes"]?.list ?? [] { add(write, to: &writes) }
+    var notes = Lines(most: mostOthers)
+    for note in document["notes"]?.list ?? [] where note["kind"]?.string != "leftOut" {
+      notes.add("  \(note["path"]?.string ?? ""): \(conditions(note))\(note["text"]?.string ?? "")")
+    }
+    var inputs = Lines(most: mostOthers)
+    for member in document["inputs"]?.map?.members ?? [] {
+      inputs.add("  \(member.key.plainText): \(words(member.value))")
+    }
+    var text = Lines(most: 1)
+    text.add("Plan of \(document["recipe"]?.string ?? ""): \(summary(document["tally"]))")
+    var lines = text.all + writes.all
+    if !notes.all.isEmpty { lines += ["On the way:"] + notes.all }
+    if !inputs.all.isEmpty { lines += ["With:"] + inputs.all }
+    if let error = document["error"] {
+      var end = Lines(most: 1)
+      end.add("The run would fail: \(error["message"]?.string ?? "")")
+      lines += end.all
+    }
+    return lines.joined(separator: "\n")
   }
 
-  private mutating func add(_ document: Value) {
-    line("Plan of \(document["recipe"]?.string ?? ""): \(PlanText.summary(document["tally"]))")
-    let inputs = document["inputs"]?.map?.members ?? []
-    if !inputs.isEmpty {
-      line("With:")
-      for member in inputs { line("  \(member.key.plainText): \(PlanText.words(member.value))") }
+  /// Some lines of the text, each cut to what is read.
+  private struct Lines {
+    private let most: Int
+    private var lines: [String] = []
+    private var left = 0
+
+    init(most: Int) { self.most = most }
+
+    var all: [String] { left > 0 ? lines + ["  … and \(counted(left, "line")) more, not shown here"] : lines }
+
+    mutating func add(_ text: String) {
+      guard lines.count < most else {
+        left += 1
+        return
+      }
+      let text = text.safe
+      let rest = text.unicodeScalars.count - longest
+      lines.append(rest > 0 ? "\(text.shortened(to: longest)) (\(rest) more characters, not shown here)" : text)
     }
-    for write in document["writes"]?.list ?? [] { add(write: write) }
-    let notes = (document["notes"]?.list ?? []).filter { $0["kind"]?.string != "leftOut" }
-    if !notes.isEmpty { line("On the way:") }
-    for note in notes {
-      line("  \(note["path"]?.string ?? ""): \(PlanText.conditions(note))\(note["text"]?.string ?? "")")
-    }
-    if let error = document["error"] { line("The run would fail: \(error["message"]?.string ?? "")") }
-    if left > 0 { lines.append("… and \(counted(left, "line")) more, which are not shown here") }
   }
 
-  private mutating func add(write: Value) {
+  private static func add(_ write: Value, to lines: inout Lines) {
     let (path, action) = (write["path"]?.string ?? "", write["action"]?.string ?? "")
-    line("\(PlanText.conditions(write))\(action) on \(write["connection"]?.string ?? ""), step \(path):")
+    lines.add("\(conditions(write))\(action) on \(write["connection"]?.string ?? ""), step \(path):")
     if let reason = write["opaque"]?.string {
-      line("  \(reason)")
+      lines.add("  \(reason)")
       for member in write["input"]?.map?.members ?? [] {
-        line("  \(member.key.plainText): \(PlanText.words(member.value))")
+        lines.add("  \(member.key.plainText): \(words(member.value))")
       }
       return
     }
     let changes = write["changes"]?.list ?? []
-    if changes.isEmpty { line("  no change") }
+    if changes.isEmpty { lines.add("  no change") }
     for change in changes {
       let subject = change["subject"]?.string ?? ""
       switch (change["before"]?.string, change["after"]?.string) {
-      case (nil, let after?): line("  \(subject): added: \(after)")
-      case (let before?, nil): line("  \(subject): removed: \(before)")
-      case (let before?, let after?) where before.hasSameScalars(as: after): line("  \(subject): unchanged")
-      case (let before?, let after?): line("  \(subject): \(before) → \(after)")
-      case (nil, nil): line("  \(subject): unchanged")
+      case (nil, let after?): lines.add("  \(subject): added: \(after)")
+      case (let before?, nil): lines.add("  \(subject): removed: \(before)")
+      case (let before?, let after?) where !before.hasSameScalars(as: after):
+        lines.add("  \(subject): \(before) → \(after)")
+      default: lines.add("  \(subject): unchanged")
       }
     }
-  }
-
-  private mutating func line(_ text: String) {
-    guard lines.count < PlanText.mostLines else {
-      left += 1
-      return
-    }
-    lines.append(text.safe.shortened(to: PlanText.longest))
   }
 
   private static func words(_ value: Value) -> String {

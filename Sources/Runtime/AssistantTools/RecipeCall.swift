@@ -135,7 +135,7 @@ struct RecipeCall: Sendable {
 
   private func elicitation(_ text: String) -> Elicitation {
     Elicitation(
-      message: text,
+      message: caller.hide(.string(text)).string ?? text,
       schema: .object([
         "type": .string("object"),
         "properties": .object([

@@ -94,15 +94,10 @@ package struct ToolService: Sendable {
 
   /// The recipes that the caller may run, in the order of their names.
   private func recipes(for caller: ToolCaller) async throws(RequestRefusedError) -> [ToolRecord] {
-    let list = try await caller.ask(.tools(patterns: settings.recipes)) {
-      if case .value(let value) = $0 { value.list } else { nil }
+    let tools = try await caller.ask(.tools(patterns: settings.recipes)) {
+      if case .tools(let tools) = $0 { tools } else { nil }
     }
-    var tools: [ToolRecord] = []
-    for entry in list {
-      guard let tool = try? ToolRecord(reading: entry) else { continue }
-      if caller.sees(tool.name) { tools.append(tool) }
-    }
-    return tools
+    return tools.filter { caller.sees($0.name) }
   }
 
   private func tools(for client: ToolClient, _ caller: ToolCaller) async throws(ModelContextError) -> [Value] {
@@ -147,7 +142,7 @@ package struct ToolService: Sendable {
           service: self, recipe: recipe, arguments: arguments, params: params, client: client, caller: caller)
         switch try await call.outcome() {
         case .result(let done): result = done
-        case .question(let question): return caller.hide(.map(question.members)).map ?? ValueMap()
+        case .question(let question): return question.members
         case .refused(let refusal): refused = refusal
         }
       }

@@ -128,8 +128,7 @@ package actor ToolSession {
     let (answers, sink) = AsyncStream.makeStream(of: Elicitation.Answer.self)
     asked[id] = sink
     defer { asked[id] = nil }
-    let shown = caller.hide(.map(question.params)).map ?? ValueMap()
-    reply(.request(id, method: Elicitation.method, params: shown))
+    reply(.request(id, method: Elicitation.method, params: question.params))
     let answer = await withTaskGroup(of: Elicitation.Answer?.self) { [service] group in
       group.addTask {
         for await answer in answers { return answer }

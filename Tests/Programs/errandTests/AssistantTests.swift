@@ -132,7 +132,8 @@ import Testing
     #expect(asked?["resultType"]?.string == "input_required")
     let question = asked?["inputRequests"]?["plan"]
     #expect(question?["method"]?.string == "elicitation/create")
-    #expect(question?["params"]?["message"]?.string?.hasPrefix("Plan of keep: 1 added\nWith:\n  word: x\n") == true)
+    let shown = question?["params"]?["message"]?.string
+    #expect(shown?.hasPrefix("Plan of keep: 1 added\nstore.put on store, step ") == true, "\(shown ?? "")")
     let state = try #require(asked?["requestState"]?.string)
     let yes =
       #""requestState":"\#(state)","inputResponses":{"plan":{"action":"accept","content":{"confirm":true}}},"#

@@ -181,7 +181,7 @@ import Testing
       #expect(
         question
           == #"{"jsonrpc":"2.0","id":"errand-1","method":"elicitation/create","params":{"mode":"form","message":"Plan of order: 1 added\n"#
-          + #"With:\n  n: 1\nhttp.post on shop, step put:\n  pen: added: 1 € Run? yes","requestedSchema":{"type":"object","properties":{"confirm":{"type":"boolean","title":"Run order","description":"Whether to do what the plan says."}},"required":["confirm"]}}}"#
+          + #"http.post on shop, step put:\n  pen: added: 1 € Run? yes\nWith:\n  n: 1","requestedSchema":{"type":"object","properties":{"confirm":{"type":"boolean","title":"Run order","description":"Whether to do what the plan says."}},"required":["confirm"]}}}"#
       )
       bench.send(#"{"jsonrpc":"2.0","id":"errand-1",\#(answer)}"#)
       let line = await bench.lines(1).first ?? ""
@@ -226,13 +226,11 @@ import Testing
     request throws(RequestRefusedError) in
     switch request {
     case .tools:
-      return .value(
-        .list([
-          .object([
-            "name": .string("order"), "inputs": .object(["type": .string("object"), "properties": .object([:])]),
-            "outputs": .object(["type": .string("object")]),
-          ])
-        ]))
+      let tool = Value.object([
+        "name": .string("order"), "inputs": .object(["type": .string("object"), "properties": .object([:])]),
+        "outputs": .object(["type": .string("object")]),
+      ])
+      return .tools([try? ToolRecord(reading: tool)].compactMap(\.self))
     case .plan: return .plan(try plan())
     case .start(_, _, _, _, let plan): throw RequestRefusedError(.moved, "it would start \(plan ?? "without a plan")")
     default: throw RequestRefusedError(.request, "not this")
