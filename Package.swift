@@ -277,7 +277,8 @@ let package = Package(
         .tests(
           of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentHTTP", "AgentRuntime", "Basics", "Calendars",
           "CommandLineParser", "HTTPClient", "HTTPServer", "MCPPlugins", "MailPlugin", "MarkbookPlugin", "ModelContext",
-          "OpenAPIPlugins", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit", "ProcessTestKit", "Recipes",
+          "OpenAPIPlugins", "PluginList", "PluginLocks", "PostgresClient", "PostgresTestKit", "ProcessTestKit",
+          "Recipes",
           "RunState", "Runs", "SecretSources", "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics", "ProcessTestKit"),
       ]),

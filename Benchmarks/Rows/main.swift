@@ -20,6 +20,7 @@ default: break
 let folder = try WorkFolder()
 let groups = [
   Group("start", .whole) { try Start(folder).rows() },
+  Group("locks", .whole) { [try LockedStart(folder).row()] },
   Group("editing", .whole) { try Editing(folder).rows() },
   Group("assistants", .whole) { try Assistants(folder).rows() },
   Group("step", .whole) { try WholeRuns(folder).step() },
@@ -38,7 +39,6 @@ let groups = [
   Group("hooks", .whole) { try await Reach(folder).webhooks() },
   Group("rest", .whole) { try Reach(folder).rest() },
   Group("dashboard", .whole) { try await Reach(folder).history() },
-  Group("outside", .whole) { try OutsidePlugins(folder).rows() },
   Group("memory", .whole) { try await Serving(folder).growth() + [try Serving(folder).cases()] },
   Group("chain", .inProcess) { [try await Durability(folder).chain()] },
   Group("crowd", .inProcess) { [try await Durability(folder).crowd()] },

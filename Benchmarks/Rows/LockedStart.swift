@@ -1,18 +1,14 @@
 import Basics
 import Foundation
 
-/// Measures whole processes beside plugins from outside, and those that assistants ask for tools.
-struct OutsidePlugins {
+/// Measures whole processes beside a large plugin from outside.
+struct LockedStart {
   private let folder: WorkFolder
 
   init(_ folder: WorkFolder) { self.folder = folder }
 
-  func rows() throws -> [Row] {
-    [try locked()] + (try listed())
-  }
-
   /// `errand check` of a small recipe beside a lock with 500 operations.
-  private func locked() throws -> Row {
+  func row() throws -> Row {
     let document = try folder.write(Self.document(operations: 500), to: "service.json")
     try run(["plugin", "add", "openapi", "service", document])
     let recipe = try folder.write(
@@ -99,101 +95,5 @@ struct OutsidePlugins {
         "servers": .list([.object(["url": .string("http://127.0.0.1:9")])]), "paths": .map(paths),
         "components": .object(["schemas": .map(types)]),
       ]))
-  }
-
-  /// `tools/list` of `errand mcp` with a hundred recipes: the first answer from the program's start on, and later ones.
-  private func listed() throws -> [Row] {
-    let recipes = folder.url.appending(path: "recipes")
-    try FileManager.default.createDirectory(at: recipes, withIntermediateDirectories: true)
-    for number in 0..<100 {
-      let text = Start.recipe(steps: 2).replacing("recipe: generated", with: "recipe: generated-\(number)\nmcp: true")
-      try Data(text.utf8).write(to: recipes.appending(path: "r\(number).yaml"))
-    }
-    try Data("recipes: [recipes]\n".utf8).write(to: folder.url.appending(path: "errand.yaml"))
-    var (cold, warm): ([Double], [Double]) = ([], [])
-    for _ in 0..<5 {
-      let start = Date()
-      let client = try LineClient(Spawner.errand, ["mcp"], in: folder.url)
-      try client.shakeHands()
-      _ = try client.ask("tools/list", .map(ValueMap()))
-      cold.append(Date().timeIntervalSince(start) * 1000)
-      for _ in 0..<20 {
-        let start = Date()
-        let tools = try client.ask("tools/list", .map(ValueMap()))["tools"]?.list ?? []
-        warm.append(Date().timeIntervalSince(start) * 1000)
-        guard tools.count >= 100 else { throw NotMeasured("there are \(tools.count) tools") }
-      }
-      client.end()
-    }
-    return [
-      Row("errand mcp: tools/list of 100 recipes", warm.median { $0 }, "ms", .atMost(5)),
-      Row(
-        "errand mcp: from its start to tools/list of 100 recipes", cold.min() ?? 0, "ms", .atMost(30),
-        beside: "with the state opened and all recipes checked"),
-    ]
-  }
-}
-
-/// A program that is asked in lines of JSON-RPC, one answer at a time.
-private final class LineClient {
-  private let process = Process()
-  private let input = Pipe()
-  private let output = Pipe()
-  private var unread: [UInt8] = []
-  private var number = 0
-
-  init(_ program: String, _ arguments: [String], in folder: URL) throws {
-    process.executableURL = URL(filePath: program)
-    process.arguments = arguments
-    process.currentDirectoryURL = folder
-    (process.standardInput, process.standardOutput) = (input, output)
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-  }
-
-  func shakeHands() throws {
-    _ = try ask(
-      "initialize",
-      .object([
-        "protocolVersion": .string("2025-11-25"), "capabilities": .map(ValueMap()),
-        "clientInfo": .object(["name": .string("bench"), "version": .string("1")]),
-      ]))
-    try send(.object(["jsonrpc": .string("2.0"), "method": .string("notifications/initialized")]))
-  }
-
-  func ask(_ method: String, _ parameters: Value) throws -> Value {
-    number += 1
-    try send(
-      .object([
-        "jsonrpc": .string("2.0"), "id": .int(number), "method": .string(method), "params": parameters,
-      ]))
-    while true {
-      let message = try receive()
-      guard message["id"]?.int == number else { continue }
-      guard let result = message["result"] else { throw NotMeasured("\(method): \(JSON.shown(message))") }
-      return result
-    }
-  }
-
-  func end() {
-    try? input.fileHandleForWriting.close()
-    process.waitUntilExit()
-  }
-
-  private func send(_ message: Value) throws {
-    try input.fileHandleForWriting.write(contentsOf: Data(try JSON.write(message) + [ASCII.newline]))
-  }
-
-  private func receive() throws -> Value {
-    while true {
-      if let end = unread.firstIndex(of: ASCII.newline) {
-        let line = Array(unread[..<end])
-        unread.removeFirst(end + 1)
-        return try JSON.parse(line)
-      }
-      let part = output.fileHandleForReading.availableData
-      if part.isEmpty { throw NotMeasured("the program ended") }
-      unread += part
-    }
   }
 }
