@@ -141,7 +141,9 @@ import Testing
         let checked = Recipe.check(source, in: DocumentationTests.environment)
         #expect(checked.recipe != nil, "\(Diagnostics(checked.diagnostics).rendered())")
       } else if !text.contains("cases:\n") {
-        let faults = Diagnostics(Configuration.read(source, catalog: try DocumentedPlugins.catalog()).diagnostics)
+        let catalog =
+          page.path == DocumentedPlugins.page ? try DocumentedPlugins.catalog() : ActionCatalog(everyPlugin)
+        let faults = Diagnostics(Configuration.read(source, catalog: catalog).diagnostics)
         #expect(!faults.hasErrors, "\(faults.rendered())")
       }
     }

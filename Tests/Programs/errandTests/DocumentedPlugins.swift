@@ -5,8 +5,10 @@ import OpenAPIPlugins
 import PluginList
 import PluginLocks
 
-/// The plugins from outside that pages speak of, so that what they show of `errand.yaml` is checked like any other.
+/// The plugins from outside of which a page speaks, so that what it shows of `errand.yaml` is checked like any other.
 enum DocumentedPlugins {
+  static let page = "docs/plugins-from-outside.md"
+
   static func catalog() throws -> ActionCatalog {
     let document = """
       {"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "security": [{"key": []}],
