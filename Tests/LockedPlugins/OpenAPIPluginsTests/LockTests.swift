@@ -31,7 +31,7 @@ import Testing
   @Test(arguments: [
     (["tag:items"], ["createItem", "listItems", "listItemsAll"]),
     (["tag:it*s"], ["createItem", "listItems", "listItemsAll"]),
-    (["list_items"], ["listItems", "listItemsAll"]),
+    (["list_items"], ["listItems", "listItemsAll"]), (["listItemsAll"], ["listItems", "listItemsAll"]),
     (["getItem", "put*"], ["getItem", "putItem"]),
     (["/items/*"], ["deleteItem", "getItem", "patchItem", "putItem"]),
     (["DELETE *"], ["deleteItem"]),
@@ -69,6 +69,9 @@ import Testing
       ])
     #expect(
       lock.source["effects"] == .object(["createItem": .string("idempotentWrite"), "getReport": .string("write")]))
+    let all = try OpenAPIPluginsTests.lock("shop.yaml", effects: ["listItemsAll": .write])
+    #expect(try all.action("listItemsAll")?.effect == .write)
+    #expect(try all.action("listItems")?.effect == .read)
     let error = #expect(throws: PluginLockError.self) {
       try OpenAPIPluginsTests.lock("shop.yaml", effects: ["createItems": .read])
     }
