@@ -21,6 +21,9 @@ enum ActionNames {
     }
   }
 
+  /// The name of the action that gives all of the list of which another gives a page.
+  static func whole(_ name: String) -> String { "\(name)All" }
+
   /// The name itself, or with a number.
   static func free(_ name: String, among taken: inout Set<String>) -> String {
     var free = name
@@ -90,7 +93,8 @@ struct OperationFilter {
         return operation.tags.contains { Self.matches(pattern, $0) }
       }
       if pattern.hasPrefix("/") { return Self.matches(pattern, operation.path) }
-      return Self.matches(pattern, name) || operation.id.map { Self.matches(pattern, $0) } ?? false
+      return Self.matches(pattern, name) || pattern == ActionNames.whole(name)
+        || operation.id.map { Self.matches(pattern, $0) } ?? false
         || Self.matches(pattern, operation.name)
     }
   }

@@ -15,7 +15,10 @@ struct NullPlaces {
   private(set) var filled: Set<String> = []
   private let document: OpenAPIDocument
   private var open: Set<String> = []
+  /// How many schemas were looked at: what refers to much refers to it many times.
+  private var visits = 0
   private static let most = 500
+  private static let mostVisits = 5000
   private static let deepest = 12
 
   init(of schema: Value, in document: OpenAPIDocument) {
@@ -24,7 +27,8 @@ struct NullPlaces {
   }
 
   private mutating func walk(_ schema: Value, at path: String, depth: Int, required outer: Set<String>) {
-    guard depth < Self.deepest, kept.count < Self.most else { return }
+    visits += 1
+    guard depth < Self.deepest, kept.count < Self.most, visits < Self.mostVisits else { return }
     let reference = schema["$ref"]?.string
     if let reference, !open.insert(reference).inserted { return }
     defer { if let reference { open.remove(reference) } }

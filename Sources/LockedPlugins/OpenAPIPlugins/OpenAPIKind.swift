@@ -42,8 +42,13 @@ package enum OpenAPIKind {
           read.effectSource = .person
         }
         actions.append(read.action(named: name))
-        guard let all = PageGuess.action(named: "\(name)All", of: read), taken.insert(all.name).inserted else {
+        guard var all = PageGuess.action(named: ActionNames.whole(name), of: read), taken.insert(all.name).inserted
+        else {
           continue
+        }
+        if let effect = effects[all.name] {
+          all.effect = effect
+          all.effectSource = .person
         }
         actions.append(all)
       } catch {
@@ -95,11 +100,12 @@ package enum OpenAPIKind {
   /// Effects that a person gave to actions that are there no more are dropped.
   package static func updated(_ lock: PluginLock, document bytes: [UInt8]) throws(PluginLockError) -> PluginLock {
     let description = lock.source["document"]?.string ?? lock.file
-    let names = Set(ActionNames.of(try OpenAPIDocument(bytes, called: description).operations()))
+    let names = ActionNames.of(try OpenAPIDocument(bytes, called: description).operations())
+    let known = Set(names + names.map(ActionNames.whole))
     var effects: [String: Effect] = [:]
     for member in lock.source["effects"]?.map?.members ?? [] {
       guard let name = member.name, let effect = member.value.string.flatMap(Effect.init(written:)) else { continue }
-      if names.contains(name) { effects[name] = effect }
+      if known.contains(name) { effects[name] = effect }
     }
     return try self.lock(
       name: lock.name, document: bytes, source: description,

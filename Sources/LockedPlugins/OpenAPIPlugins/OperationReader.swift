@@ -16,12 +16,19 @@ struct OperationReader {
   let document: OpenAPIDocument
   private var given: SchemaReader
   private var got: SchemaReader
+  private let schemes: [OpenAPIDocument.Scheme]
   private static let mostParameters = 200
+  /// What the client, the connection or the body says.
+  private static let ownHeaders: Set = [
+    "accept", "authorization", "connection", "content-length", "content-type", "cookie", "expect", "host",
+    "transfer-encoding", "upgrade",
+  ]
 
   init(_ document: OpenAPIDocument) {
     self.document = document
     given = SchemaReader(document.root, for: .given)
     got = SchemaReader(document.root, for: .got)
+    schemes = document.schemes
   }
 
   /// The objects that have a name in the document.
@@ -81,13 +88,15 @@ struct OperationReader {
       for found in parameters where found.place == place.rawValue {
         if place == .header {
           let name = found.name.lowercased()
-          if ["accept", "content-type", "authorization"].contains(name) { continue }
+          if Self.ownHeaders.contains(name) || schemes.contains(.header(found.name)) { continue }
           if HTTPRequest.fault(ofHeader: found.name, "x") != nil { continue }
           if name == "idempotency-key" {
             if takesBody { call.keyHeader = found.name }
             continue
           }
         }
+        // A key is given to the connection.
+        if place == .query, schemes.contains(.query(found.name)) { continue }
         let isRequired = found.value["required"]?.bool == true || place == .path
         guard !found.name.isEmpty, found.name.utf8.count <= 100, found.name.safe.hasSameScalars(as: found.name) else {
           if isRequired { throw LeftOut(reason: "a parameter's name can't be written in a recipe") }
@@ -363,10 +372,17 @@ struct OperationReader {
   }
 
   /// The properties of an object, also of one that is made of others.
-  private func properties(of schema: Value, depth: Int = 0) -> [ValueMap.Member] {
-    guard depth < 8, let schema = document.resolved(schema) else { return [] }
-    return (schema["properties"]?.map?.members ?? [])
-      + (schema["allOf"]?.list ?? []).prefix(20).flatMap { properties(of: $0, depth: depth + 1) }
+  private func properties(of schema: Value) -> [ValueMap.Member] {
+    var properties: [ValueMap.Member] = []
+    var parts = [schema]
+    var visits = 0
+    while let part = parts.popLast(), visits < 100 {
+      visits += 1
+      guard let schema = document.resolved(part) else { continue }
+      properties += schema["properties"]?.map?.members ?? []
+      parts += (schema["allOf"]?.list ?? []).prefix(20).reversed()
+    }
+    return properties
   }
 
   /// Whether a schema is that of octets, as they are.

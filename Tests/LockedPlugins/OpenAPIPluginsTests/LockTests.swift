@@ -31,7 +31,7 @@ import Testing
   @Test(arguments: [
     (["tag:items"], ["createItem", "listItems", "listItemsAll"]),
     (["tag:it*s"], ["createItem", "listItems", "listItemsAll"]),
-    (["list_items"], ["listItems", "listItemsAll"]),
+    (["list_items"], ["listItems", "listItemsAll"]), (["listItemsAll"], ["listItems", "listItemsAll"]),
     (["getItem", "put*"], ["getItem", "putItem"]),
     (["/items/*"], ["deleteItem", "getItem", "patchItem", "putItem"]),
     (["DELETE *"], ["deleteItem"]),
@@ -69,6 +69,9 @@ import Testing
       ])
     #expect(
       lock.source["effects"] == .object(["createItem": .string("idempotentWrite"), "getReport": .string("write")]))
+    let all = try OpenAPIPluginsTests.lock("shop.yaml", effects: ["listItemsAll": .write])
+    #expect(try all.action("listItemsAll")?.effect == .write)
+    #expect(try all.action("listItems")?.effect == .read)
     let error = #expect(throws: PluginLockError.self) {
       try OpenAPIPluginsTests.lock("shop.yaml", effects: ["createItems": .read])
     }
@@ -117,6 +120,44 @@ import Testing
         x: { type: object, properties: { a: { type: string, contentMediaType: image/png } } }
         """)
     #expect(try lock.action("postA")?.call["body"]?["files"] == .list([.string("a")]))
+  }
+
+  @Test func `a document that refers to itself everywhere is read in little time`() throws {
+    var schemas = ValueMap()
+    for level in 0..<30 {
+      let next = Value.object(["$ref": .string("#/s/T\(level + 1)")])
+      let names = (0..<20).map { ("p\($0)", next) }
+      schemas["T\(level)"] = .object(["properties": .map(ValueMap(names))])
+    }
+    schemas["Own"] = .object(["allOf": .list(Array(repeating: .object(["$ref": .string("#/s/Own")]), count: 20))])
+    var paths = ValueMap()
+    for (index, name) in ["T0", "Own"].enumerated() {
+      for type in ["application/json", "multipart/form-data"] {
+        let schema = Value.object(["schema": .object(["$ref": .string("#/s/\(name)")])])
+        paths["/\(index)/\(type)"] = .object([
+          "post": .object(["requestBody": .object(["content": .object([type: schema])])])
+        ])
+      }
+    }
+    let document = Value.object(["openapi": .string("3.1.0"), "paths": .map(paths), "s": .map(schemas)])
+    #expect(try lock(of: JSON.text(document)).actionNames.count == 4)
+  }
+
+  @Test func `what the connection says is no input`() throws {
+    let lock = try lock(
+      of: """
+        swagger: "2.0"
+        securityDefinitions: { a: { type: apiKey, in: header, name: X-Key }, b: { type: apiKey, in: query, name: key } }
+        paths:
+          /a:
+            get:
+              parameters:
+                - { name: X-Key, in: header, type: string, required: true }
+                - { name: key, in: query, type: string, required: true }
+                - { name: Host, in: header, type: string }
+                - { name: q, in: query, type: string }
+        """)
+    #expect(try lock.action("getA")?.input.fields.map(\.name) == ["q"])
   }
 
   @Test func `only what needs nothing else tells what is there`() throws {

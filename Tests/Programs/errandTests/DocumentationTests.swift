@@ -142,7 +142,7 @@ import Testing
         #expect(checked.recipe != nil, "\(Diagnostics(checked.diagnostics).rendered())")
       } else if !text.contains("cases:\n") {
         let catalog =
-          page.path == DocumentedPlugins.page ? try DocumentedPlugins.catalog() : ActionCatalog(everyPlugin)
+          DocumentedPlugins.pages.contains(page.path) ? try DocumentedPlugins.catalog() : ActionCatalog(everyPlugin)
         let faults = Diagnostics(Configuration.read(source, catalog: catalog).diagnostics)
         #expect(!faults.hasErrors, "\(faults.rendered())")
       }
