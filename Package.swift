@@ -139,7 +139,9 @@ let package = Package(
           name: "MCPPlugins",
           dependencies: ["ActionKit", "Basics", "ChildProcesses", "HTTPClient", "ModelContext", "PluginLocks"]),
         .target(name: "OpenAPIPlugins"),
-        .tests(of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "PluginLocks", "ProcessTestKit"),
+        .tests(
+          of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPServer", "HTTPTypes", "PluginLocks",
+          "ProcessTestKit"),
       ]),
     // What recipes and their expressions mean.
     floor(

@@ -111,8 +111,8 @@ actor TestBench {
       // With settings of its own it would be the real service.
       guard let sandbox = sandboxes[plugin.name] else {
         throw TestError(
-          message: "the plugin '\(plugin.name)' has no sandbox; 'errand run --record FILE' records a run of the recipe, "
-            + "and 'replay: FILE' tests it with that")
+          message: "the plugin '\(plugin.name)' has no sandbox; 'errand run --record FILE' records a run of the "
+            + "recipe, and 'replay: FILE' tests it with that")
       }
       connections[name] = Services.Connection(plugin: plugin, settings: sandbox.configuration)
     }
