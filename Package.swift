@@ -144,7 +144,9 @@ let package = Package(
           dependencies: [
             "ActionKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPTypes", "LocalFiles", "PluginLocks", "YAMLReader",
           ]),
-        .tests(of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "PluginLocks", "ProcessTestKit"),
+        .tests(
+          of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPServer", "HTTPTypes", "PluginLocks",
+          "ProcessTestKit"),
         .tests(
           of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPServer", "PluginLocks",
           "SandboxKit"),

@@ -38,11 +38,7 @@ final class MCPService: Sendable {
   func call(
     _ tool: String, _ arguments: ValueMap, isWrite: Bool, in context: ActionContext
   ) async throws(ActionError) -> ToolResult {
-    state.withLock { state in
-      state.users += 1
-      state.rest?.cancel()
-      state.rest = nil
-    }
+    hold()
     defer { release() }
     let session = try await session()
     let began = self.context.time.elapsed()
@@ -69,6 +65,21 @@ final class MCPService: Sendable {
         effect: ActionError.Effect.none)
     }
     return answer
+  }
+
+  /// Has the server ready, so that a call is all that follows.
+  func meet() async throws(ActionError) {
+    hold()
+    defer { release() }
+    _ = try await session()
+  }
+
+  private func hold() {
+    state.withLock { state in
+      state.users += 1
+      state.rest?.cancel()
+      state.rest = nil
+    }
   }
 
   private func release() {

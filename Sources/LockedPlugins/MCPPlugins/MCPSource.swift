@@ -16,7 +16,7 @@ package struct MCPSource: Sendable {
   package var server: Server
   /// Whether `readOnlyHint` and `idempotentHint` count.
   package var trustsHints: Bool
-  /// Effects of tools, by the tools' names, which count before what the server says.
+  /// Effects of tools, by the names of the tools or of their actions, which count before what the server says.
   package var effects: [String: Effect]
 
   package init(_ server: Server, trustsHints: Bool = false, effects: [String: Effect] = [:]) {

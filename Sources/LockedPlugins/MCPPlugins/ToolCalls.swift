@@ -46,8 +46,13 @@ struct ToolCalls: Sendable {
     }
     if call["reconcile"] != nil {
       calls.takingBaseline = { input, service, context in
-        guard call["baseline"] != nil else { return .map(ValueMap()) }
-        let answer = try await ask("baseline", input, [:], on: Self.cast(service), in: context)
+        let service = try Self.cast(service)
+        guard call["baseline"] != nil else {
+          // The attempt is on record from here on, and what interrupts it is a doubt: the start of a server need be none.
+          try await service.meet()
+          return .map(ValueMap())
+        }
+        let answer = try await ask("baseline", input, [:], on: service, in: context)
         return answer.map == nil ? .object(["value": answer]) : answer
       }
       calls.reconciling = { input, baseline, startedAt, service, context in

@@ -38,7 +38,8 @@ struct ToolLocks {
     for tool in tools where byName.updateValue(tool, forKey: tool.name) != nil {
       throw PluginLockError("'\(session.serverName)' has two tools that are named '\(tool.name.safe)'")
     }
-    for named in source.effects.keys.sorted(by: { $0.precedesByScalars($1) }) where byName[named] == nil {
+    for named in source.effects.keys.sorted(by: { $0.precedesByScalars($1) })
+    where !tools.contains(where: { [$0.name, Self.actionName($0.name)].contains { $0.hasSameScalars(as: named) } }) {
       throw PluginLockError(
         "'\(session.serverName)' has no tool '\(named)', whose effect is given; it has "
           + (tools.isEmpty ? "none" : tools.prefix(50).map(\.name.safe).joined(separator: ", ")))
@@ -156,7 +157,7 @@ struct ToolLocks {
   ])
 
   private func effect(of tool: Tool) throws(PluginLockError) -> (Effect, LockedAction.EffectSource) {
-    if let effect = source.effects[tool.name] { return (effect, .person) }
+    if let effect = source.effects[tool.name] ?? source.effects[Self.actionName(tool.name)] { return (effect, .person) }
     if let text = try text("errand/effect", of: tool) {
       guard let effect = Effect(written: text) else {
         throw PluginLockError(

@@ -129,7 +129,7 @@ private let planCommand = Command(
 
 private let testCommand = Command(
   "test",
-  "Tests recipes, in sandboxes and on a clock of their own, so that days pass in milliseconds; and plugins from outside.",
+  "Tests recipes: in sandboxes, on a clock of their own, so that days pass in milliseconds; and plugins from outside.",
   arguments: [
     .repeated(
       "file", "The test files; those in the folder 'tests' of the recipes, and the folder's plugins, if none is given.",

@@ -38,7 +38,7 @@ import Testing
 
   @Test func `reads tools into actions`() async throws {
     let lock = try await LockedServer.lock(
-      LockedServer.scripted("modern", "pages", trustsHints: true, effects: ["refuse": .read]))
+      LockedServer.scripted("modern", "pages", trustsHints: true, effects: ["refuse": .read, "echoText": .pure]))
     #expect(
       lock.actionNames == [
         "asks", "crash", "echoText", "environment", "fail", "garbage", "huge", "misfit", "number", "pair", "question",
@@ -59,8 +59,8 @@ import Testing
             ],
             "tool": "echo_text"
           },
-          "effect": "read",
-          "effectFrom": "hint",
+          "effect": "pure",
+          "effectFrom": "person",
           "input": {
             "note": {
               "optional": true,
@@ -99,7 +99,7 @@ import Testing
     #expect(effects["refuse"] == "read person")
     #expect(effects["crash"] == "write default")
     let again = try MCPSource(of: lock)
-    #expect(again.effects == ["refuse": .read])
+    #expect(again.effects == ["refuse": .read, "echoText": .pure])
     #expect(again.trustsHints)
     #expect(again.server == .command(["python3", LockedServer.script, "modern", "pages"]))
   }

@@ -90,6 +90,9 @@ import Testing
       \(steps.map { "      - " + $0.replacing("\n", with: "\n        ") }.joined(separator: "\n"))
       """, to: "recipes/writing.yaml")
     var serve = try program.serve("serve", "--quiet")
+    // One that no kill meets.
+    let first = try await program.call("run", "recipes/writing.yaml", "-i", "name=first")
+    #expect(first.code == 0, "\(first.error)")
     var victims: [String: Int] = [:]
     for number in 0..<kills {
       let outcome = try await program.call("run", "recipes/writing.yaml", "-i", "name=r\(number)", "--detach")
@@ -125,7 +128,8 @@ import Testing
       let shown = try await program.call("runs", "show", run["id"]?.string ?? "", "--json").json
       ends[shown["inputs"]?["name"]?.string ?? ""] = run["status"]?.string ?? ""
     }
-    #expect(ends.count == kills, "seed \(seed): \(ends)")
+    #expect(ends["first"] == "succeeded")
+    #expect(ends.count == kills + 1, "seed \(seed): \(ends)")
     let counts = Dictionary(grouping: ends.values) { $0 }.mapValues(\.count)
     print("soak: \(server): seed \(seed): killed \(victims); runs: \(counts)")
     return ends
