@@ -98,6 +98,12 @@ package enum ModelContextMessage: Sendable {
     return .map(members)
   }
 
-  /// The message in JSON, without a line end; what JSON can't hold is in it as a text that says so.
-  package var bytes: [UInt8] { (try? JSON.write(value)) ?? Array(JSON.shown(value).utf8) }
+  /// The message in JSON, without a line end; a result that JSON can't hold becomes an error that says so.
+  package var bytes: [UInt8] {
+    do throws(JSONError) { return try JSON.write(value) } catch {
+      guard case .result(let id, _) = self else { return Array(JSON.shown(value).utf8) }
+      let fault = ModelContextError(.internalError, "the result can't be written as JSON: \(error.message)")
+      return Array(JSON.shown(ModelContextMessage.failure(id, fault).value).utf8)
+    }
+  }
 }

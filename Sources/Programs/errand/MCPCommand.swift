@@ -102,6 +102,9 @@ private actor AgentDoor {
   /// How many requests the own agent is answering.
   private var users = 0
   private var isGivenAway = false
+  private var isLeaving = false
+  /// The requests that wait until the own agent is left.
+  private var leaving: [CheckedContinuation<Void, Never>] = []
 
   init(_ access: AgentAccess, holding connection: AgentConnection? = nil) {
     self.access = access
@@ -115,7 +118,7 @@ private actor AgentDoor {
       principal: "account",
       ask: { [self] request throws(RequestRefusedError) in try await ask(request) },
       follow: { [self] run throws(RequestRefusedError) in try await follow(run) },
-      hide: { [self] in hide($0) }, note: note)
+      outlivesAgent: true, hide: { [self] in hide($0) }, note: note)
   }
 
   /// The secrets of the own agent, which answers with secrets in it; another process's agent has taken them out.
@@ -129,6 +132,10 @@ private actor AgentDoor {
       if let own, !isGivenAway {
         users += 1
         return own
+      }
+      if own != nil {
+        await withCheckedContinuation { leaving.append($0) }
+        continue
       }
       if let opening {
         _ = await opening.value
@@ -171,16 +178,20 @@ private actor AgentDoor {
 
   /// Leaves the own agent that was asked for the folder.
   private func leaveIfUnused() async {
-    guard isGivenAway, users == 0, let connection = own else { return }
-    own = nil
+    guard isGivenAway, users == 0, !isLeaving, let connection = own else { return }
+    isLeaving = true
     await connection.leave()
     await access.awaitSuccessor()
+    (own, isGivenAway, isLeaving) = (nil, false, false)
+    for waiter in leaving { waiter.resume() }
+    leaving = []
   }
 
   func close() async {
-    let connection = own
+    guard !isLeaving, let connection = own else { return }
+    isLeaving = true
+    await connection.leave()
     own = nil
-    await connection?.leave()
   }
 
   // MARK: Requests

@@ -54,6 +54,11 @@ extension Dispatch {
         .usage,
         "'errand \(command)' works on the agent's own state; run it on the agent's machine, as the agent's account, without --remote"
       )
+    case "mcp":
+      throw RuntimeError(
+        .usage,
+        "an assistant reaches an agent elsewhere itself, at \(parsed["remote"].text ?? "")/mcp with a token; leave out --remote"
+      )
     case "open":
       throw RuntimeError(
         .usage,

@@ -64,7 +64,11 @@ package struct ToolRecord: Record {
 
 extension ValueType {
   /// The JSON Schema of every value of the type, as JSON has it.
-  package var jsonSchema: ValueMap {
+  package var jsonSchema: ValueMap { schema(32) }
+
+  /// - Parameter depth: How many levels are described; below them is anything.
+  private func schema(_ depth: Int) -> ValueMap {
+    if depth == 0 { return ValueMap() }
     func of(_ type: String) -> ValueMap { ValueMap([("type", .string(type))]) }
     switch self {
     case .null: return of("null")
@@ -88,17 +92,17 @@ extension ValueType {
     case .duration: return of("string")
     case .list(let element):
       var schema = of("array")
-      schema["items"] = .map(element.jsonSchema)
+      schema["items"] = .map(element.schema(depth - 1))
       return schema
     case .map(_, let value):
       var schema = of("object")
-      schema["additionalProperties"] = .map(value.jsonSchema)
+      schema["additionalProperties"] = .map(value.schema(depth - 1))
       return schema
     case .object(let object):
       var schema = of("object")
       var (properties, required) = (ValueMap(), [Value]())
       for field in object.fields {
-        var property = field.type.jsonSchema
+        var property = field.type.schema(depth - 1)
         // A null in a field that may be absent counts as absent.
         if field.isOptional || field.type.mayBeAbsent {
           property = property.isEmpty ? property : ValueType.orNull(property)
@@ -112,11 +116,11 @@ extension ValueType {
       if !required.isEmpty { schema["required"] = .list(required) }
       return schema
     case .optional(let wrapped), .wrapper(let wrapped):
-      let schema = wrapped.jsonSchema
+      let schema = wrapped.schema(depth - 1)
       return schema.isEmpty ? schema : ValueType.orNull(schema)
     case .opaque:
       guard let parts = mixedParts else { return ValueMap() }
-      let schemas = parts.map(\.jsonSchema)
+      let schemas = parts.map { $0.schema(depth - 1) }
       return schemas.contains(where: \.isEmpty) ? ValueMap() : ValueMap([("anyOf", .list(schemas.map { .map($0) }))])
     case .dyn, .parameter: return ValueMap()
     }

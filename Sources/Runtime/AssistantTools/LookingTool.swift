@@ -122,5 +122,5 @@ enum LookingTool: String, CaseIterable {
 
 extension Value {
   /// The value as JSON has it, in which every value has a form.
-  var shownAsJSON: Value { (try? JSON.parse(JSON.shown(self))) ?? .null }
+  var shownAsJSON: Value { (try? JSON.parse(JSON.shown(self), limits: .init(depth: JSON.deepest))) ?? .null }
 }

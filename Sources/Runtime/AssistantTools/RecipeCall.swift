@@ -247,7 +247,7 @@ struct RecipeCall: Sendable {
       do throws(RequestRefusedError) {
         for await reply in try await caller.follow(run) {
           switch reply {
-          case .ended(let record): if record.isOver || !record.goesOn { return .ended(record) }
+          case .ended(let record): if record.isOver || !record.goesOn || !caller.outlivesAgent { return .ended(record) }
           case .waits(let wait):
             let due = wait.until.flatMap { $0.span(since: service.time.now()) }
             guard let due, due <= RecipeCall.moment else { return .waits(wait) }
@@ -257,6 +257,7 @@ struct RecipeCall: Sendable {
           }
         }
       } catch { return .refused(error) }
+      guard caller.outlivesAgent else { return nil }
       try? await service.time.sleep(for: wait)
       wait = min(TimeSpan(nanoseconds: wait.nanoseconds * 2), .seconds(5))
     }

@@ -14,6 +14,8 @@ package struct ToolCaller: Sendable {
   package var sees: @Sendable (_ recipe: String) -> Bool
   /// Whether the caller sees what runs are about.
   package var seesData: Bool
+  /// Whether a run is followed on where its agent ends, because another may take it over.
+  package var outlivesAgent: Bool
   /// Takes the secrets out of what the client is told.
   package var hide: @Sendable (Value) -> Value
 
@@ -24,6 +26,7 @@ package struct ToolCaller: Sendable {
     principal: String, ask: @escaping @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply,
     follow: @escaping @Sendable (_ run: String) async throws(RequestRefusedError) -> AsyncStream<AgentReply>,
     sees: @escaping @Sendable (_ recipe: String) -> Bool = { _ in true }, seesData: Bool = true,
+    outlivesAgent: Bool = false,
     hide: @escaping @Sendable (Value) -> Value, note: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     self.principal = principal
@@ -31,6 +34,7 @@ package struct ToolCaller: Sendable {
     self.follow = follow
     self.sees = sees
     self.seesData = seesData
+    self.outlivesAgent = outlivesAgent
     self.hide = hide
     self.note = note
   }

@@ -45,6 +45,14 @@ import Testing
     #expect(fault.id == id)
   }
 
+  @Test func `makes an error of a result that JSON can't hold`() {
+    let message = ModelContextMessage.result(.int(1), ValueMap([("x", .double(.nan))]))
+    let text = String(decoding: message.bytes, as: UTF8.self)
+    #expect(
+      text.hasPrefix(
+        #"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the result can't be written as JSON: "#), "\(text)")
+  }
+
   @Test func `cuts lines however they come, and skips one that is too long`() {
     let text = "{}\r\n\n  \n123456789\nabc\n"
     for size in 1...text.utf8.count {

@@ -187,6 +187,10 @@ import Testing
     (["run", "recipes/sum.yaml"], "http://127.0.0.1:1", 64, "with --remote, 'errand run' starts a recipe"),
     (["run", "sum", "--sandbox"], "http://127.0.0.1:1", 64, "--sandbox needs the recipe and its services"),
     (["runs", "approve", "last", "--by", "Eve"], "http://127.0.0.1:1", 64, "an agent elsewhere records decisions"),
+    (
+      ["mcp", "--remote", "http://127.0.0.1:1"], "", 64,
+      "an assistant reaches an agent elsewhere itself, at http://127.0.0.1:1/mcp with a token; leave out --remote"
+    ),
     (["check", "--remote", "http://127.0.0.1:1"], "", 64, "'errand check' works on files here and asks no agent"),
     (["token", "list", "--remote", "http://127.0.0.1:1"], "", 64, "'errand token' works on the agent's own state"),
     (["open", "--remote", "http://127.0.0.1:1"], "", 64, "open http://127.0.0.1:1 in a browser"),
