@@ -18,6 +18,8 @@ package struct MCPSource: Sendable {
   package var trustsHints: Bool
   /// Effects of tools, by the names of the tools or of their actions, which count before what the server says.
   package var effects: [String: Effect]
+  /// The tools that a lock had an effect for, which the server may not have any more.
+  private(set) var earlier: Set<String> = []
 
   package init(_ server: Server, trustsHints: Bool = false, effects: [String: Effect] = [:]) {
     self.server = server
@@ -43,6 +45,7 @@ package struct MCPSource: Sendable {
         throw fault("the effect \(member.value.written), which doesn't exist")
       }
       effects[tool] = effect
+      earlier.insert(tool)
     }
   }
 

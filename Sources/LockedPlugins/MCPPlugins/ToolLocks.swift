@@ -38,8 +38,13 @@ struct ToolLocks {
     for tool in tools where byName.updateValue(tool, forKey: tool.name) != nil {
       throw PluginLockError("'\(session.serverName)' has two tools that are named '\(tool.name.safe)'")
     }
+    var source = source
     for named in source.effects.keys.sorted(by: { $0.precedesByScalars($1) })
     where !tools.contains(where: { [$0.name, Self.actionName($0.name)].contains { $0.hasSameScalars(as: named) } }) {
+      if source.earlier.contains(named) {
+        source.effects[named] = nil
+        continue
+      }
       throw PluginLockError(
         "'\(session.serverName)' has no tool '\(named)', whose effect is given; it has "
           + (tools.isEmpty ? "none" : tools.prefix(50).map(\.name.safe).joined(separator: ", ")))

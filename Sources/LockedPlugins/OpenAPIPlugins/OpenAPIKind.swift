@@ -98,7 +98,13 @@ package enum OpenAPIKind {
   /// Makes a lock anew, of the document as it is now, as a person had asked for it.
   ///
   /// Effects that a person gave to actions that are there no more are dropped.
-  package static func updated(_ lock: PluginLock, document bytes: [UInt8]) throws(PluginLockError) -> PluginLock {
+  ///
+  /// - Parameters:
+  ///   - only: What is chosen in place of what was; nil to leave it.
+  ///   - given: Effects that count before those that were given earlier.
+  package static func updated(
+    _ lock: PluginLock, document bytes: [UInt8], only: [String]? = nil, giving given: [String: Effect] = [:]
+  ) throws(PluginLockError) -> PluginLock {
     let description = lock.source["document"]?.string ?? lock.file
     let names = ActionNames.of(try OpenAPIDocument(bytes, called: description).operations())
     let known = Set(names + names.map(ActionNames.whole))
@@ -109,7 +115,8 @@ package enum OpenAPIKind {
     }
     return try self.lock(
       name: lock.name, document: bytes, source: description,
-      only: (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects, file: lock.file)
+      only: only ?? (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects.merging(given) { $1 },
+      file: lock.file)
   }
 
   /// What of the document became no action: each operation, as `GET /path`, with the reason.

@@ -49,7 +49,8 @@ package struct LockDifference: Sendable {
     }
   }
 
-  private static func details(from old: LockedAction, to new: LockedAction) -> [String] {
+  /// What is different between two actions, a line each.
+  package static func details(from old: LockedAction, to new: LockedAction) -> [String] {
     var details: [String] = []
     if old.effect != new.effect { details.append("effect: \(old.effect.written) → \(new.effect.written)") }
     if old.acceptsKey != new.acceptsKey {
@@ -60,7 +61,7 @@ package struct LockDifference: Sendable {
     }
     details += difference(from: old.input, to: new.input, of: "input")
     details += difference(from: old.output, to: new.output, of: "output")
-    if old.call != new.call { details.append("called in another way") }
+    if old.call.withoutHints != new.call.withoutHints { details.append("called in another way") }
     return details
   }
 
@@ -94,6 +95,15 @@ package struct LockDifference: Sendable {
 
   private static func hasParent(of path: String, _ paths: [String]) -> Bool {
     paths.contains { path.hasPrefix("\($0).") || path.hasPrefix("\($0)[]") }
+  }
+}
+
+extension Value {
+  /// A call without what a server says of its effect, which counts only where it became the effect.
+  fileprivate var withoutHints: Value {
+    guard var map else { return self }
+    map["hints"] = nil
+    return .map(map)
   }
 }
 

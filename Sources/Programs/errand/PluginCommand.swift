@@ -84,8 +84,14 @@ struct PluginCommand: DispatchedCommand {
       guard given.count == 1, let document = given.first else {
         throw RuntimeError(.usage, "'plugin add openapi' takes one document, and \(given.count) are given")
       }
-      lock = try await openAPILock(
-        name, isAddress(document) ? document : shown(document), parsed["only"].texts, try effects())
+      let source = isAddress(document) ? document : shown(document)
+      let bytes = try await contents(of: source)
+      let effects = try effects()
+      lock = try RuntimeError.ofLock { () throws(PluginLockError) in
+        try OpenAPIKind.lock(
+          name: name, document: bytes, source: source, only: parsed["only"].texts, effects: effects,
+          file: file(of: name))
+      }
       sketch = OpenAPIKind.connectionSketch(lock)
     }
     try write(lock)
@@ -184,10 +190,8 @@ struct PluginCommand: DispatchedCommand {
     return (.map(settings), lines)
   }
 
-  private func openAPILock(
-    _ name: String, _ document: String, _ only: [String], _ effects: [String: Effect]
-  ) async throws(RuntimeError) -> PluginLock {
-    let bytes: [UInt8]
+  /// What is in a document: a file, from the folder of errand.yaml on, or what is at an address.
+  private func contents(of document: String) async throws(RuntimeError) -> [UInt8] {
     if isAddress(document) {
       let request = HTTPRequest("GET", document, headers: ["Accept": "application/json, application/yaml, */*;q=0.5"])
       let response: HTTPResponse
@@ -197,17 +201,12 @@ struct PluginCommand: DispatchedCommand {
       guard response.isSuccess else {
         throw RuntimeError(.unavailable, "GET \(request.redactedURL) was answered with HTTP status \(response.status)")
       }
-      bytes = response.body
-    } else {
-      do throws(FileError) {
-        bytes = try Files.read(Workspace.absolute(document, in: root), limit: PluginLock.mostBytes)
-      } catch {
-        throw RuntimeError(.noInput, error.description)
-      }
+      return response.body
     }
-    return try RuntimeError.ofLock { () throws(PluginLockError) in
-      try OpenAPIKind.lock(
-        name: name, document: bytes, source: document, only: only, effects: effects, file: file(of: name))
+    do throws(FileError) {
+      return try Files.read(Workspace.absolute(document, in: root), limit: PluginLock.mostBytes)
+    } catch {
+      throw RuntimeError(.noInput, error.description)
     }
   }
 
@@ -284,13 +283,11 @@ struct PluginCommand: DispatchedCommand {
     guard let document = old.source["document"]?.string else {
       throw RuntimeError(.invalid, "\(old.file): its source names no document; remove it, and add it again")
     }
-    var effects: [String: Effect] = [:]
-    for member in old.source["effects"]?.map?.members ?? [] {
-      if let action = member.name { effects[action] = member.value.string.flatMap(Effect.init(written:)) }
+    let bytes = try await contents(of: document)
+    let only = parsed["only"].isGiven ? parsed["only"].texts : nil
+    return try RuntimeError.ofLock { () throws(PluginLockError) in
+      try OpenAPIKind.updated(old, document: bytes, only: only, giving: given)
     }
-    effects.merge(given) { $1 }
-    let only = parsed["only"].isGiven ? parsed["only"].texts : (old.source["only"]?.list ?? []).compactMap(\.string)
-    return try await openAPILock(old.name, document, only, effects)
   }
 
   /// The errors in recipes, tests and errand.yaml that other plugins would bring.

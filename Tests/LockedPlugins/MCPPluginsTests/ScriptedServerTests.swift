@@ -120,7 +120,7 @@ import Testing
     #expect(
       error.detail == """
         crash: the server doesn't have the tool 'crash'
-        echoText.input.text.type: string in the lock, int at the server
+        echoText: input.text: string → int
         """)
   }
 

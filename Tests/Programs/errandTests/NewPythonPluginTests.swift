@@ -92,11 +92,11 @@ import Testing
         to: "plugins/notes.py")
       let moved = try await program.call("test")
       #expect(moved.code == 1)
-      #expect(moved.out.contains("addNote.input.text.type: string in the lock, int at the server"), "\(moved.out)")
+      #expect(moved.out.contains("addNote: input.text: string → int"), "\(moved.out)")
       let refused = try await program.call("run", "note.yaml")
       #expect(refused.code != 0)
       #expect(
-        refused.error.contains("addNote.input.text.type: string in the lock, int at the server"), "\(refused.error)")
+        refused.error.contains("addNote: input.text: string → int"), "\(refused.error)")
       #expect(try program.read("notes.jsonl").split(separator: "\n").count == 1)
     }
   }
