@@ -201,7 +201,8 @@ private struct ConfigurationReader {
     }
     guard let descriptor = catalog.plugin(plugin) else {
       if let fault = catalog.fault(ofPlugin: plugin) {
-        findings.error("connection '\(name)' can't be used: \(fault)", at: map["plugin"] ?? member.key)
+        // Recipes that use it don't check; all else goes on.
+        findings.warning("connection '\(name)' can't be used: \(fault)", at: map["plugin"] ?? member.key)
         return nil
       }
       let names = catalog.plugins.map(\.name)

@@ -170,19 +170,20 @@ final class HTTPServerLink: ServerLink {
   private func failure(_ response: HTTPResponse, _ request: ServerRequest) -> ServerFailure {
     let status = response.status
     if response.isSuccess {
-      let text = String(decoding: response.body.prefix(400), as: UTF8.self).trimmed.safe
       return ServerFailure(
         reason: .lost(.plugin, status: status),
-        message: "'\(name)' answered \(request.what) with what isn't a message of MCP: "
-          + (text.isEmpty ? "nothing" : text.shortened(to: 120)))
+        message: "'\(name)' answered \(request.what) with what isn't a message of MCP: ", quoted: response.body)
     }
-    let body = String(decoding: response.body.prefix(2000), as: UTF8.self).trimmed.safe
-    let message = "'\(name)' answered \(request.what) with status \(status)"
-    let said = body.isEmpty || body.hasPrefix("<") ? "" : ": \(body.shortened(to: 200))"
+    let isTold = !response.body.isEmpty && !response.isPage
+    let message = "'\(name)' answered \(request.what) with status \(status)" + (isTold ? ": " : "")
+    let quoted = isTold ? response.body : nil
     let kind = ErrorKind(httpStatus: status)
-    guard status < 500 else { return ServerFailure(reason: .lost(kind, status: status), message: message + said) }
+    guard status < 500 else {
+      return ServerFailure(reason: .lost(kind, status: status), message: message, quoted: quoted)
+    }
     return ServerFailure(
-      reason: .refused(kind, status: status, retryAfter: response.retryAfter(now: time.now())), message: message + said)
+      reason: .refused(kind, status: status, retryAfter: response.retryAfter(now: time.now())), message: message,
+      quoted: quoted)
   }
 }
 

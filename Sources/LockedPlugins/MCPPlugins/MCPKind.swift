@@ -5,6 +5,8 @@ package import PluginLocks
 /// Plugins from MCP servers.
 package enum MCPKind: LockKind {
   package static let name = "mcp"
+  /// Where programs are looked for unless a connection says otherwise.
+  package static let searchPath = "/usr/local/bin:/usr/bin:/bin"
   /// A recording holds the calls: what a server reaches isn't known.
   package static let reach = PluginReach.anything
 

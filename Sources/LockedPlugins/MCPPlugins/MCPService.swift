@@ -112,7 +112,17 @@ final class MCPService: Sendable {
         state.opening = opening
         return opening
       }
-      let result = await opening.value
+      // Whoever is cancelled waits no longer; the task ends with the opening.
+      let (results, teller) = AsyncStream.makeStream(of: Result<ServerSession, ActionError>.self)
+      Task {
+        teller.yield(await opening.value)
+        teller.finish()
+      }
+      var found: Result<ServerSession, ActionError>?
+      for await result in results { found = result }
+      guard let result = found else {
+        throw ActionError(.cancelled, "the server was not asked", effect: ActionError.Effect.none)
+      }
       if case .success(let session) = result, session.link.isUsable { return session }
       state.withLock { if $0.opening == opening { $0.opening = nil } }
       if case .failure(let error) = result { throw error }

@@ -61,8 +61,13 @@ struct ServerFailure: Error {
   var reason: Reason
   /// What happened and what to do, without full stop.
   var message: String
+  /// What the server wrote instead of a message, which the message ends with.
+  var quoted: [UInt8]?
   /// What the server printed last.
   var printed: [UInt8] = []
+
+  /// How much of what isn't a message is looked at.
+  static let mostQuoted = 4096
 
   /// The error as runs see it, made in the task of the call, which knows the secrets.
   ///
@@ -70,7 +75,13 @@ struct ServerFailure: Error {
   func actionError(isWrite: Bool) -> ActionError {
     let text = String(decoding: printed, as: UTF8.self).trimmed.excerpt(1900, .end, isCut: true)
     let detail = text.isEmpty ? nil : text
-    let message = message.excerpt(1000)
+    // Only here are the secrets known, and taken out before anything is cut.
+    let quote = quoted.map { bytes in
+      let text = String(decoding: bytes.prefix(Self.mostQuoted), as: UTF8.self)
+        .excerpt(120, isCut: bytes.count > Self.mostQuoted).safe.trimmed
+      return text.isEmpty ? "nothing" : text
+    }
+    let message = (message.withoutSecrets + (quote ?? "")).excerpt(1000)
     let lost: ActionError.Effect = isWrite ? .unknown : .none
     switch reason {
     case .answered(let error):
@@ -87,8 +98,9 @@ struct ServerFailure: Error {
       return ActionError(
         kind, message, detail: detail, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none)
     case .lost(let kind, let status):
-      // A read is asked again of a server that was started anew.
-      return ActionError(kind, message, detail: detail, status: status, retryable: true, effect: lost)
+      // A read is asked again of a server that was started anew, as one of a service that failed.
+      return ActionError(
+        kind == .plugin ? .server : kind, message, detail: detail, status: status, retryable: true, effect: lost)
     case .cancelled(let mayHaveHappened):
       return ActionError(
         .cancelled, message, detail: detail, effect: mayHaveHappened ? lost : ActionError.Effect.none)
@@ -106,15 +118,16 @@ extension ActionContext {
       default: nil
       }
     }
-    let message = params["message"]?.string ?? tool
-    guard let done = number("progress"), done >= 0 else { return report(message.safe.shortened(to: 200)) }
+    // Cutting it could leave a part of a secret that nothing finds any more.
+    let message = params["message"]?.string.flatMap { $0.utf8.count <= 500 ? $0.safe : nil } ?? tool
+    guard let done = number("progress"), done >= 0 else { return report(message) }
     var (completed, total) = (done, number("total").flatMap { $0 > 0 ? $0 : nil })
     if let whole = total, whole <= 1 || completed != completed.rounded() {
       // A share, which is shown in hundredths.
       (completed, total) = (completed / whole * 100, 100)
     }
     report(
-      message.safe.shortened(to: 200), completed: Int(exactly: completed.rounded()),
+      message, completed: Int(exactly: completed.rounded()),
       of: total.flatMap { Int(exactly: $0.rounded()) })
   }
 }

@@ -11,7 +11,7 @@ struct ProgramSettings: FieldSet {
   var command: String?
   @Field("The program's arguments, in the place of the lock's.") var arguments: [String]?
   @Field("Where programs are looked for: absolute folders, separated by colons.", .notEmpty)
-  var path = "/usr/local/bin:/usr/bin:/bin"
+  var path = MCPKind.searchPath
   @Field("Variables of the program's environment, beside PATH and LANG.") var environment: [String: String] = [:]
   @Field("Variables that hold secrets.") var secretEnvironment: [String: Secret<String>] = [:]
   @Field("Names of variables that the program inherits from errand's own environment, such as HOME.")

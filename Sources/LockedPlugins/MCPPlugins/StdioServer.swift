@@ -197,10 +197,9 @@ final class StdioServer: ServerLink {
     do throws(ModelContextMessage.Fault) {
       message = try ModelContextMessage(reading: bytes, limits: JSON.Limits(bytes: limit))
     } catch {
-      let line = String(decoding: bytes.prefix(400), as: UTF8.self).trimmed.safe
       return fail(
         "'\(name)' wrote to its standard output what isn't a message of MCP, and was ended; such a server may print "
-          + "to its standard error only: \(line.shortened(to: 120))")
+          + "to its standard error only: ", quoting: bytes)
     }
     switch message {
     case .result(let id, let result): take(id)?.answer.resume(returning: .success(result))
@@ -223,8 +222,8 @@ final class StdioServer: ServerLink {
   // MARK: Ending
 
   /// Gives up on it because of something it wrote.
-  private func fail(_ message: String) {
-    fail(ServerFailure(reason: .lost(.plugin), message: message))
+  private func fail(_ message: String, quoting bytes: [UInt8]? = nil) {
+    fail(ServerFailure(reason: .lost(.plugin), message: message, quoted: bytes))
     end()
   }
 

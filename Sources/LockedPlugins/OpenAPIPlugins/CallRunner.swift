@@ -106,7 +106,8 @@ struct CallRunner: Sendable {
     do throws(ValueError) { return try output.taking(value, as: "") } catch {
       throw ActionError(
         .plugin,
-        "The answer to \(request.method) \(request.redactedURL) isn't as the lock says: \(error.description); \(advice).",
+        "The answer to \(request.method) \(request.redactedURL) isn't as the lock says: \(error.description); \(advice)."
+          + (isWrite ? " The write itself was done." : ""),
         status: status, effect: isWrite ? .done : ActionError.Effect.none)
     }
   }

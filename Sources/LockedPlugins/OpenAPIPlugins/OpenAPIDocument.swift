@@ -51,7 +51,7 @@ struct OpenAPIDocument {
       }
       isSwagger = true
     } else if let version = version("openapi") {
-      guard version == "3" || version.hasPrefix("3.") else {
+      guard ["3", "3.0", "3.1"].contains(version) || ["3.0.", "3.1."].contains(where: version.hasPrefix) else {
         throw PluginLockError(
           "\(name) has the OpenAPI version \(version.safe.shortened(to: 20)); 2.0, 3.0 and 3.1 can be read")
       }

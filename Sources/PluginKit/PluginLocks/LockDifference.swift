@@ -17,6 +17,8 @@ package struct LockDifference: Sendable {
 
   /// By the names of the actions, sorted.
   package let changes: [Change]
+  /// What is different in what every call needs, such as where the service is and how it takes credentials, a line each.
+  package let connection: [String]
 
   /// - Parameter isWhole: Whether actions count that only the new one has.
   package init(from old: PluginLock, to new: PluginLock, isWhole: Bool = true) throws(PluginLockError) {
@@ -34,19 +36,26 @@ package struct LockDifference: Sendable {
       }
     }
     self.changes = changes
+    let (before, after) = (old.connection.map ?? ValueMap(), new.connection.map ?? ValueMap())
+    let names = Set((before.members + after.members).compactMap(\.name)).sorted { $0.precedesByScalars($1) }
+    connection = names.filter { before[$0] != after[$0] }.map { name in
+      func shown(_ value: Value?) -> String { value.map { $0.string ?? JSON.shown($0) } ?? "nothing" }
+      return "\(name): \(shown(before[name])) → \(shown(after[name]))"
+    }
   }
 
-  package var isEmpty: Bool { changes.isEmpty }
+  package var isEmpty: Bool { changes.isEmpty && connection.isEmpty }
 
   /// The differences as lines, with `+`, `-` and `~` before actions.
   package var lines: [String] {
-    changes.flatMap { change in
-      switch change.kind {
-      case .added: ["+ \(change.action)  \(change.details.joined())"]
-      case .removed: ["- \(change.action)  \(change.details.joined())"]
-      case .changed: ["~ \(change.action)"] + change.details.map { "    \($0)" }
+    (connection.isEmpty ? [] : ["~ the connection"] + connection.map { "    \($0)" })
+      + changes.flatMap { change in
+        switch change.kind {
+        case .added: ["+ \(change.action)  \(change.details.joined())"]
+        case .removed: ["- \(change.action)  \(change.details.joined())"]
+        case .changed: ["~ \(change.action)"] + change.details.map { "    \($0)" }
+        }
       }
-    }
   }
 
   /// What is different between two actions, a line each.

@@ -62,7 +62,6 @@ package final class LockFolder: PluginFinder {
   package func examined(_ name: String) -> String? {
     guard let lock = lock(name) else { return fault(of: name) }
     do throws(PluginLockError) {
-      try lock.verify()
       for action in lock.actionNames { _ = try lock.action(action) }
       return nil
     } catch {
@@ -87,6 +86,7 @@ package final class LockFolder: PluginFinder {
       throw PluginLockError(error.description)
     }
     let lock = try PluginLock(reading: bytes, of: file)
+    try lock.verify()
     guard lock.name.hasSameScalars(as: name) else {
       throw PluginLockError("\(file) is the lock of '\(lock.name)'; name it plugins/\(lock.name)\(Self.ending)")
     }

@@ -312,6 +312,8 @@ package struct SchemaReader {
     var texts: [String] = []
     for value in values {
       guard let text = value.string else { return nil }
+      // What a terminal would obey is no option that anyone writes.
+      guard text.safe.hasSameScalars(as: text) else { return .string }
       if !texts.contains(where: { $0.hasSameScalars(as: text) }) { texts.append(text) }
       if texts.count > mostOptions { return .string }
     }

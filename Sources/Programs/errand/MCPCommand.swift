@@ -138,24 +138,36 @@ private actor AgentDoor {
         continue
       }
       if let opening {
-        _ = await opening.value
+        settle(opening, await opening.value)
         continue
       }
       let task = Task { [access] () -> Result<AgentConnection, RuntimeError> in
-        do throws(RuntimeError) { return .success(try await access.connection()) } catch { return .failure(error) }
+        do throws(RuntimeError) {
+          let connection = try await access.connection()
+          await connection.agent?.schedules?.nameRecipes()
+          return .success(connection)
+        } catch {
+          return .failure(error)
+        }
       }
       opening = task
       let opened = await task.value
-      opening = nil
+      settle(task, opened)
       switch opened {
       case .failure(let error):
         throw RequestRefusedError(error.kind == .locked ? .conflict : .state, error.message)
-      case .success(let connection):
-        guard let agent = connection.agent else { return connection }
-        await agent.schedules?.nameRecipes()
-        hold(connection, agent)
+      case .success(let connection): if !connection.isAgent { return connection }
       }
     }
+  }
+
+  /// Takes up what was opened; the first of those that wait for it does, so that none finds it still under way.
+  private func settle(
+    _ task: Task<Result<AgentConnection, RuntimeError>, Never>, _ opened: Result<AgentConnection, RuntimeError>
+  ) {
+    guard opening == task else { return }
+    opening = nil
+    if case .success(let connection) = opened, let agent = connection.agent { hold(connection, agent) }
   }
 
   private func hold(_ connection: AgentConnection, _ agent: LocalAgent) {

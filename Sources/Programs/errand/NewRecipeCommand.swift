@@ -69,7 +69,14 @@ struct NewRecipeCommand: DispatchedCommand {
     let inputs = (checked.recipe?.inputs ?? []).filter(\.isRequired).map { " -i \($0.name)=…" }.joined()
     let isReady = sayWhatIsMissing(for: text, at: path, workspace)
     let check = "errand check \(path.shellQuoted)"
-    let trial = ["errand run \(path.shellQuoted) --sandbox\(inputs)", "errand new test \(path.shellQuoted)"]
+    let hasSandboxes = (checked.recipe?.connectionNames ?? []).allSatisfy { name in
+      let plugin = workspace.catalog.plugin(workspace.configuration.plugins[name] ?? name)
+      return plugin.map { $0.isLocal || $0.hasSandbox } ?? true
+    }
+    let trial =
+      hasSandboxes
+      ? ["errand run \(path.shellQuoted) --sandbox\(inputs)", "errand new test \(path.shellQuoted)"]
+      : ["errand plan \(path.shellQuoted)\(inputs)"]
     console.say("next: " + (isReady ? [check] + trial : trial + [check]).joined(separator: "\n      "))
     return .done
   }

@@ -1,6 +1,7 @@
 import ActionKit
 import AgentRuntime
 import Basics
+import ChildProcesses
 import CommandLineParser
 import HTTPClient
 import MCPPlugins
@@ -39,7 +40,11 @@ struct PluginCommand: DispatchedCommand {
   private func known(_ name: String) throws(RuntimeError) -> PluginLock {
     let locks = locks
     if let lock = locks.lock(name) { return lock }
-    if let fault = locks.fault(of: name) { throw RuntimeError(.invalid, fault) }
+    if let fault = locks.fault(of: name) {
+      throw RuntimeError(
+        .invalid,
+        "\(fault); to make it anew, run 'errand plugin remove \(name)' and then 'errand plugin add'")
+    }
     if dispatch.catalog.isCompiled(name) {
       throw RuntimeError(.usage, "'\(name)' is part of errand, and has no lock")
     }
@@ -60,7 +65,14 @@ struct PluginCommand: DispatchedCommand {
 
   private func add() async throws(RuntimeError) -> ExitCode {
     let name = parsed["name"].text ?? ""
-    if let fault = Names.fault(in: name) { throw RuntimeError(.usage, "the plugin's name '\(name)' \(fault.text)") }
+    if let fault = Names.fault(in: name) {
+      let isSource = isAddress(name) || Files.exists(name)
+      throw RuntimeError(
+        .usage,
+        isSource
+          ? "'\(name)' is a source, and the plugin's name comes before it: errand plugin add \(parsed["kind"].text ?? "") "
+            + "NAME \(name.shellQuoted)" : "the plugin's name '\(name)' \(fault.text)")
+    }
     if dispatch.catalog.isCompiled(name) {
       throw RuntimeError(.usage, "errand has a plugin '\(name)' of its own; choose another name")
     }
@@ -105,8 +117,8 @@ struct PluginCommand: DispatchedCommand {
     console.say(
       """
 
-      \(isReady ? "Recipes can use it as it is. What its connection can be told" : "Its connection") goes under \
-      'connections:' in errand.yaml:
+      \(isReady ? "No connection is needed. Optional settings go" : "Its connection goes") under 'connections:' in \
+      errand.yaml:
       \(sketch.hasSuffix("\n") ? String(sketch.dropLast()) : sketch)
 
       'errand actions \(name)' shows what each action takes and gives.
@@ -144,7 +156,8 @@ struct PluginCommand: DispatchedCommand {
         let guess = parts.count == 2 ? parts[1].nearest(among: words).map { "; did you mean '\($0)'?" } : nil
         throw RuntimeError(
           .usage,
-          "--effect takes NAME=EFFECT, with one of \(words.joined(separator: ", ")), but found '\(text)'\(guess ?? "")"
+          "--effect takes NAME=EFFECT, with one of \(words.joined(separator: ", ")), or idempotentWrite:1d and the like, "
+            + "but found '\(text)'\(guess ?? "")"
         )
       }
       effects[parts[0]] = effect
@@ -172,10 +185,14 @@ struct PluginCommand: DispatchedCommand {
       return found
     }
     let names = parsed["env"].texts
-    if case .url = source.server {
-      try refuse(["env"], "is for servers that are started by a command")
-    } else {
+    switch source.server {
+    case .url: try refuse(["env"], "is for servers that are started by a command")
+    case .command(let words):
       try refuse(["token"], "is for servers at an address; a command gets secrets by --env")
+      if let path = searchPath(for: words.first ?? "") {
+        settings["path"] = .string(path)
+        lines += "    path: \(path)\n"
+      }
     }
     if !names.isEmpty {
       var environment = ValueMap()
@@ -190,9 +207,26 @@ struct PluginCommand: DispatchedCommand {
     return (.map(settings), lines)
   }
 
+  /// Where a program is looked for that the shell finds and a connection as it is doesn't; nil for any other.
+  private func searchPath(for program: String) -> String? {
+    let usual = MCPKind.searchPath
+    guard !program.contains("/"), ChildProcess.file(of: program, in: usual, from: root) == nil,
+      let path = Workspace.environmentVariables["PATH"],
+      let file = ChildProcess.file(of: program, in: path, from: root), file.hasPrefix("/")
+    else { return nil }
+    return "\(Workspace.folder(of: file)):\(usual)"
+  }
+
   /// What is in a document: a file, from the folder of errand.yaml on, or what is at an address.
   private func contents(of document: String) async throws(RuntimeError) -> [UInt8] {
     if isAddress(document) {
+      // The lock keeps the address, and belongs in version control.
+      if HTTPURL(document)?.userInfo != nil {
+        throw RuntimeError(
+          .usage,
+          "the address has a user or a password in it, which the lock would keep; download the document, and name "
+            + "the file")
+      }
       let request = HTTPRequest("GET", document, headers: ["Accept": "application/json, application/yaml, */*;q=0.5"])
       let response: HTTPResponse
       do throws(HTTPError) { response = try await HTTPClient().send(request) } catch {
@@ -236,8 +270,8 @@ struct PluginCommand: DispatchedCommand {
 
   private func update() async throws(RuntimeError) -> ExitCode {
     let name = parsed["name"].text ?? ""
-    let workspace = try dispatch.workspace()
     let old = try known(name)
+    let workspace = try dispatch.workspace()
     let new = try await renewed(old, in: workspace)
     let difference = try RuntimeError.ofLock { () throws(PluginLockError) in try LockDifference(from: old, to: new) }
     let isSame =
@@ -311,8 +345,10 @@ struct PluginCommand: DispatchedCommand {
 
   private func remove() throws(RuntimeError) -> ExitCode {
     let name = parsed["name"].text ?? ""
-    if locks.fault(of: name) == nil { _ = try known(name) }
-    if !parsed["force"].isGiven {
+    // One that can't be read serves no recipe, and may be what errand.yaml can't be read for.
+    let isUsable = locks.fault(of: name) == nil
+    if isUsable { _ = try known(name) }
+    if isUsable, !parsed["force"].isGiven {
       let faults = newFaults(
         in: try dispatch.workspace(), with: LockFolder(root, kinds: everyLockKind, with: [name: nil]))
       if !faults.isEmpty {
@@ -322,7 +358,7 @@ struct PluginCommand: DispatchedCommand {
       }
     }
     try RuntimeError.creating { () throws(FileError) in try Files.remove(path(of: name)) }
-    console.say("removed \(file(of: name)); version control still has it")
+    console.say("removed \(file(of: name))")
     return .done
   }
 
@@ -337,7 +373,7 @@ struct PluginCommand: DispatchedCommand {
         ? "errand has a plugin '\(name)' of its own; remove this file" : locks.examined(name)
       let source = lock.map(Self.source) ?? ""
       rows.append([
-        name, lock?.kind ?? "", lock.map { "\($0.actionNames.count)" } ?? "", source.safe, fault?.safe ?? "ok",
+        name.safe, lock?.kind ?? "", lock.map { "\($0.actionNames.count)" } ?? "", source.safe, fault?.safe ?? "ok",
       ])
       var entry = ValueMap([("name", .string(name)), ("file", .string(file(of: name)))])
       if let lock {
@@ -395,8 +431,8 @@ struct PluginCommand: DispatchedCommand {
     }
     if !tools("readOnlyHint").isEmpty || !tools("idempotentHint").isEmpty {
       console.say(
-        "what a server says isn't taken for true; if you trust it: errand plugin update \(lock.name) --trust-hints, "
-          + "or --effect NAME=read for one")
+        "hints of a server aren't trusted by default; if you trust them, run 'errand plugin update \(lock.name) "
+          + "--trust-hints', or give one tool its effect with '--effect NAME=read'")
     }
   }
 
@@ -415,7 +451,7 @@ extension LockedAction.EffectSource {
     case .hint: "the server's hints"
     case .program: "the program"
     case .person: "you"
-    case .standard: "nobody"
+    case .standard: "default"
     }
   }
 }

@@ -58,10 +58,10 @@ package struct RunFactory: Sendable {
     do throws(Diagnostics) { recipe = try checkedRecipe(of: record, among: texts) } catch {
       throw RunRefusedError(
         """
-        its recipe, as it was when the run began, no longer fits this version of errand:
+        its recipe, as it was when the run began, no longer fits this version of errand or the plugins here:
         \(error.rendered())
         End it with 'errand runs cancel \(record.id)', fix \(record.origin.file), and start it again; \
-        \(record.origin.program) can still finish it
+        \(record.origin.program) with the plugins of then can still finish it
         """)
     }
     do throws(RuntimeError) {

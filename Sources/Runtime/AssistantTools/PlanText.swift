@@ -84,7 +84,18 @@ enum PlanText {
 
   private static func words(_ value: Value) -> String {
     if let reason = value["$unknown"]?.string, value.map?.count == 1 { return "(\(reason))" }
-    return value.string ?? JSON.shown(value)
+    if value["$withSecret"] != nil, value.map?.count == 1 { return MaskedText.mark }
+    return value.string ?? JSON.shown(shown(value))
+  }
+
+  /// A value as the state keeps it, with marks in place of the secrets in it.
+  private static func shown(_ value: Value) -> Value {
+    if value.map?.count == 1, value["$withSecret"] != nil { return .string(MaskedText.mark) }
+    switch value.content {
+    case .list(let items): return .list(items.map(shown))
+    case .map(let map): return .map(map.mapValues(shown))
+    default: return value
+    }
   }
 
   private static func conditions(_ entry: Value) -> String {

@@ -179,15 +179,15 @@ import Testing
 
   /// Of a call that fails: the action, its input, the message, the kind and whether anything may have happened.
   static let faults: [(String, Value, String, ErrorKind, ActionError.Effect)] = [
-    ("crash", .map(ValueMap()), "'tried' exited with code 3", .plugin, .unknown),
+    ("crash", .map(ValueMap()), "'tried' exited with code 3", .server, .unknown),
     (
       "garbage", .map(ValueMap()),
       "'tried' wrote to its standard output what isn't a message of MCP, and was ended; such a server may print to its "
-        + "standard error only: Downloading the model: 10 %", .plugin, .unknown
+        + "standard error only: Downloading the model: 10 %", .server, .unknown
     ),
     (
       "huge", .object(["size": .int(200_000)]), "'tried' wrote a message longer than 100000 bytes, and was ended",
-      .plugin, .unknown
+      .server, .unknown
     ),
     (
       "refuse", .object(["code": .int(-32602)]), "'tried' refused the tool 'refuse': no (code -32602)", .validation,

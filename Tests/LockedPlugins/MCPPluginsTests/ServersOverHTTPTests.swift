@@ -93,9 +93,9 @@ import Testing
   @Test(arguments: [
     (
       "html", "'tried' answered the tool 'html' with what isn't a message of MCP: <html><body>Welcome</body></html>",
-      ErrorKind.plugin, ActionError.Effect.unknown
+      ErrorKind.server, ActionError.Effect.unknown
     ),
-    ("empty", "'tried' answered the tool 'empty' with what isn't a message of MCP: nothing", .plugin, .unknown),
+    ("empty", "'tried' answered the tool 'empty' with what isn't a message of MCP: nothing", .server, .unknown),
     ("status", "'tried' answered the tool 'status' with status 429: slow down", .rateLimited, .none),
     ("cut", "", .network, .unknown),
     ("dropped", "", .network, .unknown),

@@ -118,7 +118,7 @@ import Testing
       client.sent().map { JSON.shown($0) } == [
         #"{"jsonrpc":"2.0","id":"errand-1","method":"client/registerCapability","params":{"registrations":[{"id":"files","#
           + #""method":"workspace/didChangeWatchedFiles","registerOptions":{"watchers":[{"globPattern":"#
-          + #""**/*.{yaml,yml}"},{"globPattern":"**/*.ics"}]}}]}}"#
+          + #""**/*.{yaml,yml}"},{"globPattern":"**/*.ics"},{"globPattern":"**/plugins/*.lock.json"}]}}]}}"#
       ])
   }
 }

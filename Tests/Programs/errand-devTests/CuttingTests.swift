@@ -33,7 +33,7 @@ import Testing
     "let letters = utf8.prefix(while: \\.isCapital)",
     "return String(officialName.dropLast(ending.count))",
     "let client = MailClient(MailSettings(host: \"smtp.example.org\", username: \"ana\", password: \"…\"))",
-    "items.removeLast(items.count - input.maxItems)",
+    "content.items.removeLast(content.items.count - maxItems)",
     "return CivilDate(String(weekOf.prefix(10)))",
     "guard let date = CivilDate(String(weekOf.prefix(10))) else { return nil }",
     "String(String.UnicodeScalarView(unicodeScalars.map { (0x21...0x7E).contains($0.value) ? $0 : \"-\" }.prefix(100)))",

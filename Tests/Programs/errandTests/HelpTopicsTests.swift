@@ -60,7 +60,7 @@ import Testing
     let run = try await program.call("help", "run")
     #expect(run.out == (try await program.call("run", "--help").out))
     let test = try await program.call("help", "test")
-    #expect(test.out.hasPrefix("Tests recipes, "))
+    #expect(test.out.hasPrefix("Tests recipes: "))
     #expect(test.out.contains("\nKeys of a test file:\n  recipe     The recipe that is tested"), "\(test.out)")
     let file = try await program.call("help", "errand.yaml")
     #expect(file.out.hasPrefix("Keys of 'errand.yaml':\n  state "), "\(file.out)")
