@@ -145,7 +145,8 @@ let package = Package(
             "ActionKit", "Basics", "HTTPClient", "HTTPPlugin", "HTTPTypes", "LocalFiles", "PluginLocks", "YAMLReader",
           ]),
         .tests(
-          of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPServer", "HTTPTypes", "PluginLocks",
+          of: "MCPPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPServer", "HTTPTypes", "ModelContext",
+          "PluginLocks",
           "ProcessTestKit"),
         .tests(
           of: "OpenAPIPlugins", "ActionKit", "ActionTestKit", "Basics", "HTTPClient", "HTTPServer", "PluginLocks",

@@ -203,6 +203,15 @@ private struct ConfigurationReader {
       if let fault = catalog.fault(ofPlugin: plugin) {
         // Recipes that use it don't check; all else goes on.
         findings.warning("connection '\(name)' can't be used: \(fault)", at: map["plugin"] ?? member.key)
+        // Its settings aren't known; what they compute isn't at fault.
+        let unknown = ObjectSchema(
+          fields: settings.members.compactMap(\.name).map {
+            FieldSchema($0, .dyn, "", isOptional: true, secrecy: .possible)
+          })
+        var scope = Scope()
+        scope.declare("secrets", .map(.string, .secret(.string)))
+        _ = ExpressionCompiler(ofPartOf: compiler).fields(
+          Value(.map(settings), at: member.value.place), of: unknown, path: name, in: scope, warnsOfSecrets: false)
         return nil
       }
       let names = catalog.plugins.map(\.name)

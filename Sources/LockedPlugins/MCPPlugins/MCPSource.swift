@@ -20,6 +20,8 @@ package struct MCPSource: Sendable {
   package var effects: [String: Effect]
   /// The tools that a lock had an effect for, which the server may not have any more.
   private(set) var earlier: Set<String> = []
+  /// What a lock calls the actions of tools.
+  private(set) var names: [String: String] = [:]
 
   package init(_ server: Server, trustsHints: Bool = false, effects: [String: Effect] = [:]) {
     self.server = server
@@ -39,6 +41,9 @@ package struct MCPSource: Sendable {
       throw fault("neither 'command' nor 'url'")
     }
     trustsHints = source["trustHints"]?.bool ?? false
+    for name in lock.actionNames {
+      if let tool = lock.document["actions"]?[name]?["call"]?["tool"]?.string { names[tool] = name }
+    }
     effects = [:]
     for member in source["effects"]?.map?.members ?? [] {
       guard let tool = member.name, let effect = member.value.string.flatMap(Effect.init(written:)) else {

@@ -52,11 +52,18 @@ struct ToolLocks {
     let helpers = Set(tools.flatMap { tool in Helper.allCases.compactMap { tool.meta[$0.key]?.string } })
     var encoder = LockEncoder()
     var read: [LockedAction] = []
-    var taken: Set<String> = []
-    for tool in tools where !helpers.contains(tool.name) || tool.meta["errand/effect"] != nil {
-      var name = Self.actionName(tool.name)
+    for tool in tools {
+      for helper in Helper.allCases where tool.meta[helper.key]?.string == tool.name {
+        throw PluginLockError("the tool '\(tool.name.safe)' has itself as '\(helper.key)'; such a tool only reads")
+      }
+    }
+    let offered = tools.filter { !helpers.contains($0.name) || $0.meta["errand/effect"] != nil }
+    // A name that recipes use stays with its tool, whatever comes beside it.
+    var taken = Set(offered.compactMap { source.names[$0.name] })
+    for tool in offered {
+      var name = source.names[tool.name] ?? Self.actionName(tool.name)
       var number = 1
-      while !taken.insert(name).inserted {
+      while source.names[tool.name] == nil, !taken.insert(name).inserted {
         number += 1
         name = "\(Self.actionName(tool.name))\(number)"
       }
@@ -120,6 +127,12 @@ struct ToolLocks {
       guard let named = try text(helper.key, of: tool) else { continue }
       guard let other = tools[named] else {
         throw fault("has '\(helper.key)': '\(named.safe)', but there is no tool of that name")
+      }
+      // A plan would do the write that it shows.
+      if other.meta["errand/effect"] != nil || source.effects[named] != nil {
+        guard try effect(of: other).0.runsInPlan else {
+          throw fault("has '\(helper.key)': '\(named.safe)', which isn't 'read' or 'pure'; such a tool only reads")
+        }
       }
       let arguments = (other.inputSchema["properties"]?.map?.members ?? []).compactMap(\.name).sorted {
         $0.precedesByScalars($1)

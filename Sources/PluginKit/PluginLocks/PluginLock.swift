@@ -131,7 +131,7 @@ package final class PluginLock: Sendable {
     }
     guard document["digest"]?.string == digest else {
       throw PluginLockError(
-        "\(file) was changed since errand wrote it, and isn't used; restore it, or run 'errand plugin update \(name)'")
+        "\(file) was changed since errand wrote it, and isn't used; restore it")
     }
   }
 

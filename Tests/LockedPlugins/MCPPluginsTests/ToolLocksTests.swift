@@ -1,0 +1,68 @@
+import ActionKit
+import Basics
+import ModelContext
+import PluginLocks
+import Testing
+
+@testable import MCPPlugins
+
+/// What becomes of the tools that a server lists, without a server.
+struct ToolLocksTests {
+  /// A way to a server that is never asked.
+  private struct NoServer: ServerLink {
+    let name = "tried"
+    let isUsable = true
+    func ask(_ request: ServerRequest) async throws(ServerFailure) -> ValueMap {
+      throw ServerFailure(reason: .lost(.plugin), message: "there is no server")
+    }
+    func tell(_ method: String, as version: ProtocolVersion?) async {}
+    func close() {}
+  }
+
+  private static func lock(
+    _ tools: [(name: String, meta: ValueMap)], _ source: MCPSource = MCPSource(.command(["tried"]))
+  ) throws -> PluginLock {
+    let schema = Value.object(["type": .string("object"), "properties": .map(ValueMap())])
+    let session = ServerSession(
+      link: NoServer(), version: .latest, serverName: "tried", serverVersion: "1",
+      tools: tools.map { Tool(name: $0.name, inputSchema: schema, meta: $0.meta) })
+    return try ToolLocks(name: "tried", source: source, session: session).lock()
+  }
+
+  private static func tools(of lock: PluginLock) -> [String] {
+    lock.actionNames.map { "\($0): \(lock.document["actions"]?[$0]?["call"]?["tool"]?.string ?? "")" }
+  }
+
+  @Test func `a name stays with its tool, whatever comes beside it`() throws {
+    let old = try Self.lock([("get_it", ValueMap())])
+    #expect(Self.tools(of: old) == ["getIt: get_it"])
+    let new = try Self.lock([("get-it", ValueMap()), ("get_it", ValueMap())], try MCPSource(of: old))
+    #expect(Self.tools(of: new) == ["getIt: get_it", "getIt2: get-it"])
+  }
+
+  @Test func `an effect of a tool that is gone is forgotten at an update, and refused when it is given`() throws {
+    let given = MCPSource(.command(["tried"]), effects: ["look": .read])
+    let old = try Self.lock([("look", ValueMap()), ("put", ValueMap())], given)
+    let new = try Self.lock([("put", ValueMap())], try MCPSource(of: old))
+    #expect(new.source["effects"] == nil)
+    let error = #expect(throws: PluginLockError.self) { try Self.lock([("put", ValueMap())], given) }
+    #expect(error?.message == "'tried' has no tool 'look', whose effect is given; it has put")
+  }
+
+  @Test(arguments: ["preview", "reconcile"])
+  func `a tool that serves another only reads`(_ helper: String) throws {
+    let effect = ValueMap([("errand/effect", .string("write"))])
+    let itself = #expect(throws: PluginLockError.self) {
+      try Self.lock([("put", ValueMap([("errand/\(helper)", .string("put"))]))])
+    }
+    #expect(itself?.message == "the tool 'put' has itself as 'errand/\(helper)'; such a tool only reads")
+    let writing = #expect(throws: PluginLockError.self) {
+      try Self.lock([("put", ValueMap([("errand/\(helper)", .string("other"))])), ("other", effect)])
+    }
+    #expect(
+      writing?.message
+        == "the tool 'put' has 'errand/\(helper)': 'other', which isn't 'read' or 'pure'; such a tool only reads")
+    let plain = try Self.lock([("put", ValueMap([("errand/\(helper)", .string("other"))])), ("other", ValueMap())])
+    #expect(Self.tools(of: plain) == ["put: put"])
+  }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import Testing
+
+@testable import errand
+
+/// `errand plugin`, as people use it and misuse it.
+@Suite(.timeLimit(.minutes(5))) struct PluginCommandTests {
+  private static func document(_ limit: String = "integer", server: String = "https://shop.example/api") -> String {
+    """
+    {"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "servers": [{"url": "\(server)"}],
+     "paths": {"/orders": {
+       "get": {"operationId": "list_orders", "parameters": [
+         {"name": "limit", "in": "query", "schema": {"type": "\(limit)"}}],
+         "responses": {"200": {"description": "ok", "content": {"application/json": {"schema":
+           {"type": "object", "required": ["names"], "properties": {"names": {"type": "array", "items": {"type": "string"}}}}}}}}},
+       "post": {"operationId": "add_order", "responses": {"204": {"description": "made"}}}}}}
+    """
+  }
+
+  /// A folder with a plugin 'shop' and a recipe that uses it.
+  private static func shop() async throws -> Program {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write(document(), to: "shop.json")
+    let added = try await program.call("plugin", "add", "openapi", "shop", "shop.json")
+    #expect(added.code == 0, "\(added.error)")
+    #expect(
+      added.out == """
+        ACTION           EFFECT  SAID BY          WHAT IT DOES
+        shop.addOrder    write   its HTTP method  Sends POST /orders.
+        shop.listOrders  read    its HTTP method  Sends GET /orders.
+
+        """)
+    try program.write(
+      """
+      recipe: orders
+      steps: [{ id: asked, uses: shop.listOrders, with: { limit: 3 } }]
+      outputs: { names: "${{ steps.asked.body.names }}" }
+      """, to: "recipes/orders.yaml")
+    let checked = try await program.call("check", "recipes/orders.yaml")
+    #expect(checked.code == 0, "\(checked.error)")
+    return program
+  }
+
+  @Test func `an update shows what is different, and writes nothing that recipes don't fit`() async throws {
+    let program = try await Self.shop()
+    #expect(try await program.call("plugin", "update", "shop").error == "plugins/shop.lock.json is up to date\n")
+    try program.write(Self.document("string", server: "https://elsewhere.example"), to: "shop.json")
+    let refused = try await program.call("plugin", "update", "shop")
+    #expect(refused.code == 3)
+    #expect(
+      refused.out == """
+        ~ the connection
+            baseURL: https://shop.example/api → https://elsewhere.example
+        ~ listOrders
+            input.limit: int, optional → string, optional
+
+        """)
+    #expect(refused.error.contains("'with.limit' must be a string, but found an int"), "\(refused.error)")
+    #expect(refused.error.contains("plugins/shop.lock.json was left as it is"), "\(refused.error)")
+    #expect(try await program.call("plugin", "update", "shop", "--dry-run").code == 2)
+    #expect(try await program.call("check", "recipes/orders.yaml").code == 0)
+    let forced = try await program.call(
+      "plugin", "update", "shop", "--force", "--effect", "addOrder=idempotentWrite:1d")
+    #expect(forced.code == 0)
+    #expect(forced.out.contains("~ addOrder\n    effect: write → idempotentWrite:1d\n"), "\(forced.out)")
+    #expect(try await program.call("check", "recipes/orders.yaml").code == 3)
+    await program.remove()
+  }
+
+  @Test func `a plugin that a recipe uses isn't removed`() async throws {
+    let program = try await Self.shop()
+    let refused = try await program.call("plugin", "remove", "shop")
+    #expect(refused.code == 3)
+    #expect(refused.error.contains("'shop' is in use, and was left"), "\(refused.error)")
+    #expect(try await program.call("plugin", "remove", "shop", "--force").error == "removed plugins/shop.lock.json\n")
+    #expect(try await program.call("plugin", "list").out == "")
+    await program.remove()
+  }
+
+  @Test func `a lock that was changed or broken is told, stops nothing else, and can be made anew`() async throws {
+    let program = try await Self.shop()
+    let old = try program.read("errand.yaml")
+    try program.write(old + "\n  shop: { token: \"${{ secrets.SHOP }}\" }\n", to: "errand.yaml")
+    let lock = try program.read("plugins/shop.lock.json")
+    for (text, fault) in [
+      (lock.replacingOccurrences(of: "\"GET\"", with: "\"POST\""), "was changed since errand wrote it, and isn't used"),
+      ("<<<<<<<\n" + lock, "isn't valid JSON"), ("", "isn't valid JSON"),
+    ] {
+      try program.write(text, to: "plugins/shop.lock.json")
+      let checked = try await program.call("check", "recipes/orders.yaml")
+      #expect(checked.code == 3 && checked.error.contains(fault), "\(checked.error)")
+      let list = try await program.call("plugin", "list")
+      #expect(list.out.contains(fault), "\(list.out)")
+      let runs = try await program.call("runs", "list")
+      #expect(runs.code == 0, "\(runs.error)")
+      let doctor = try await program.call("doctor")
+      #expect(doctor.code == 1 && doctor.out.contains(fault), "\(doctor.out)")
+      let update = try await program.call("plugin", "update", "shop")
+      #expect(update.code == 3 && update.error.contains("run 'errand plugin remove shop' and then"), "\(update.error)")
+    }
+    #expect(try await program.call("plugin", "remove", "shop").code == 0)
+    #expect(try await program.call("plugin", "add", "openapi", "shop", "shop.json").code == 0)
+    #expect(try program.read("plugins/shop.lock.json") == lock)
+    await program.remove()
+  }
+
+  @Test(arguments: [
+    (["openapi", "shop"], "'errand plugin add' needs SOURCE"),
+    (["openapi", "http", "shop.json"], "errand has a plugin 'http' of its own; choose another name"),
+    (["openapi", "my-shop", "shop.json"], "the plugin's name 'my-shop' isn't a name"),
+    (
+      ["openapi", "shop.json", "shop"],
+      "'shop.json' is a source, and the plugin's name comes before it: errand plugin add openapi NAME shop.json"
+    ),
+    (
+      ["openapi", "shop", "http://ann:pass@127.0.0.1:9/x"],
+      "the address has a user or a password in it, which the lock would keep"
+    ),
+    (["openapi", "shop", "none.json"], "none.json"),
+    (["openapi", "shop", "shop.json", "--trust-hints"], "--trust-hints is for mcp"),
+    (["openapi", "shop", "shop.json", "--effect", "addOrder=reed"], "did you mean 'read'?"),
+    (["openapi", "shop", "shop.json", "--effect", "addOrdr=read"], "did you mean 'addOrder'?"),
+    (["mcp", "clock", "--only", "x", "--", "true"], "--only is for openapi"),
+    (["mcp", "clock", "--", "no-such-program"], "no program is named 'no-such-program'"),
+    (["mcp", "clock", "http://127.0.0.1:9/mcp", "more"], "unexpected argument 'more' after the address"),
+  ])
+  func `a wrong use says what is wrong`(_ words: [String], _ message: String) async throws {
+    let program = try await Program()
+    try program.write(Self.document(), to: "shop.json")
+    let outcome = try await program.call(["plugin", "add"] + words)
+    #expect(outcome.code != 0)
+    #expect(outcome.error.contains(message), "\(outcome.error)")
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "plugins").path))
+    await program.remove()
+  }
+}
