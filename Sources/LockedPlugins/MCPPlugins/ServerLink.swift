@@ -81,7 +81,7 @@ struct ServerFailure: Error {
         .excerpt(120, isCut: bytes.count > Self.mostQuoted).safe.trimmed
       return text.isEmpty ? "nothing" : text
     }
-    let message = (message.withoutSecrets + (quote ?? "")).excerpt(1000)
+    let message = (message + (quote ?? "")).excerpt(1000)
     let lost: ActionError.Effect = isWrite ? .unknown : .none
     switch reason {
     case .answered(let error):

@@ -58,15 +58,10 @@ struct ToolLocks {
       }
     }
     let offered = tools.filter { !helpers.contains($0.name) || $0.meta["errand/effect"] != nil }
-    // A name that recipes use stays with its tool, whatever comes beside it.
+    // A name that recipes use stays with its tool when others are added.
     var taken = Set(offered.compactMap { source.names[$0.name] })
     for tool in offered {
-      var name = source.names[tool.name] ?? Self.actionName(tool.name)
-      var number = 1
-      while source.names[tool.name] == nil, !taken.insert(name).inserted {
-        number += 1
-        name = "\(Self.actionName(tool.name))\(number)"
-      }
+      let name = source.names[tool.name] ?? Self.actionName(tool.name).free(among: &taken)
       read.append(try action(name, of: tool, among: byName, &encoder))
     }
     let actions = read.map { ($0.name, $0.entry(&encoder)) }

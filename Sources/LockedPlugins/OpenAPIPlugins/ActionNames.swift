@@ -17,23 +17,12 @@ enum ActionNames {
     return operations.map { operation in
       var name = operation.id.map { Self.name(of: $0) } ?? ""
       if name.isEmpty { name = self.name(ofPath: operation) }
-      return free(name, among: &taken)
+      return name.free(among: &taken)
     }
   }
 
   /// The name of the action that gives all of the list of which another gives a page.
   static func whole(_ name: String) -> String { "\(name)All" }
-
-  /// The name itself, or with a number.
-  static func free(_ name: String, among taken: inout Set<String>) -> String {
-    var free = name
-    var number = 1
-    while !taken.insert(free).inserted {
-      number += 1
-      free = "\(name)\(number)"
-    }
-    return free
-  }
 
   private static func name(ofPath operation: OpenAPIDocument.Operation) -> String {
     var parts = operation.path.split(separator: "/").map(String.init)[...]

@@ -104,7 +104,7 @@ struct OperationReader {
         }
         var name = found.name
         if taken.contains(name) { name += place.rawValue.prefix(1).uppercased() + place.rawValue.dropFirst() }
-        name = ActionNames.free(name, among: &taken)
+        name = name.free(among: &taken)
         let (field, style, schema) = try parameter(found, in: place, named: name, isRequired: isRequired)
         input.append(field)
         if place == .query { querySchemas[name] = schema }

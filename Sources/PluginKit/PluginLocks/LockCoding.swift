@@ -28,13 +28,7 @@ package struct LockEncoder {
     guard case .object(let schema) = type, !name.isEmpty else { return }
     let text = JSON.shown(.object(["fields": fields(schema)]))
     guard text.utf8.count >= Self.leastShared, names[text] == nil else { return }
-    var free = name
-    var number = 1
-    while !taken.insert(free).inserted {
-      number += 1
-      free = "\(name)\(number)"
-    }
-    names[text] = free
+    names[text] = name.free(among: &taken)
   }
 
   /// The fields of a set.
@@ -90,6 +84,19 @@ package struct LockEncoder {
       }
     }
     return map.isEmpty ? nil : .map(map)
+  }
+}
+
+extension String {
+  /// The name itself, or with the first number from 2 on that makes it one that isn't taken; it is taken from then on.
+  package func free(among taken: inout Set<String>) -> String {
+    var free = self
+    var number = 1
+    while !taken.insert(free).inserted {
+      number += 1
+      free = "\(self)\(number)"
+    }
+    return free
   }
 }
 
