@@ -61,8 +61,7 @@ extension AnswerFields {
     if response.body.isEmpty, kind != .json || response.status == 204 { return (.null, isJSON: false) }
     let name = "the answer to \(request.method) \(request.redactedURL)"
     func fault(_ message: String) -> ActionError {
-      ActionError(
-        .plugin, "\(name) \(message)", status: response.status, effect: isWrite ? .done : ActionError.Effect.none)
+      .unusable("\(name) \(message)", status: response.status, isWrite: isWrite)
     }
     guard kind == .json || kind == .auto && saysJSON else {
       do throws(ActionError) {
@@ -72,11 +71,7 @@ extension AnswerFields {
         }
         return (.string(try encoding.text(of: response.body, called: name)), isJSON: false)
       } catch {
-        var error = error
-        error.kind = .plugin
-        error.status = response.status
-        error.effect = isWrite ? .done : ActionError.Effect.none
-        throw error
+        throw .unusable(error.message, status: response.status, isWrite: isWrite)
       }
     }
     do throws(JSONError) {
@@ -84,7 +79,12 @@ extension AnswerFields {
       let body = response.body.starts(with: mark) ? Array(response.body.dropFirst(mark.count)) : response.body
       return (try JSON.parse(body), isJSON: true)
     } catch {
-      if response.isPage { throw fault(isPage) }
+      if response.isPage {
+        // It may be one that asks to log in.
+        var error = fault(isPage)
+        if isWrite { (error.kind, error.effect) = (.plugin, .unknown) }
+        throw error
+      }
       throw fault("isn't valid JSON: \(error.description).")
     }
   }

@@ -45,11 +45,8 @@ struct SendingFields: ValidatedFieldSet {
       let names = (multipart.fields?.members.compactMap(\.name) ?? []) + multipart.files.map { "'\($0.path)'" }
       words = "multipart/form-data, \(names.joined(separator: ", "))"
     } else {
-      // The length would tell that of a secret.
-      let isCounted = context.secrets.isEmpty
-      words =
-        try await body(on: service, in: context).map { isCounted ? "\($0.type), \($0.bytes.count) bytes" : $0.type }
-        ?? "nothing"
+      _ = try await body(on: service, in: context)
+      words = WebBody.shown(json ?? form.map(Value.map) ?? text.map(Value.string) ?? .null, in: context)
     }
     return [
       Change("\(method) \(try service.request(call(method, body: nil, in: context)).redactedURL)", from: nil, to: words)

@@ -31,6 +31,14 @@ public struct WebBody: Sendable {
     WebBody(type: "application/x-www-form-urlencoded", bytes: Array(fields.encoded.utf8))
   }
 
+  /// What a plan shows of a value that would be sent, or that is there: in one line, shortened, and masked where a secret
+  /// of the step is in it.
+  package static func shown(_ value: Value, in context: ActionContext) -> String {
+    if value.isNull { return "nothing" }
+    let seen = value.hiding(context.secrets)
+    return (seen.string ?? JSON.shown(seen)).safe.excerpt(2000)
+  }
+
   /// The items of a query or a form: a list is one item for each of its values, null is none.
   static func items(of map: ValueMap, called what: String) throws(ActionError) -> [HTTPQuery.Item] {
     var items: [HTTPQuery.Item] = []
@@ -65,5 +73,19 @@ public struct WebBody: Sendable {
 
   private static func misfit(_ name: String, _ what: String, _ found: String) -> ActionError {
     ActionError(.validation, "'\(name)' of '\(what)' is \(found), which it cannot hold.")
+  }
+}
+
+extension Value {
+  /// The value with its texts masked in which a secret is.
+  fileprivate func hiding(_ secrets: [String]) -> Value {
+    if secrets.isEmpty { return self }
+    switch content {
+    case .string(let text):
+      return secrets.contains { !$0.isEmpty && text.contains($0) } ? .string("•••") : self
+    case .list(let items): return .list(items.map { $0.hiding(secrets) })
+    case .map(let map): return .map(map.mapValues { $0.hiding(secrets) })
+    default: return self
+    }
   }
 }

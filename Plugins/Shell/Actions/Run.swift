@@ -71,12 +71,13 @@ enum Run: StepEffectAction, PreviewingAction {
     }
     let result = try await service.client.run(command) { context.printed($0, on: $1) }
     guard let text = String(validating: withoutLastLineEnds(result.output), as: UTF8.self) else {
-      throw ActionError(.plugin, "the output of '\(name)' isn't valid UTF-8", effect: .done)
+      throw ActionError.unusable("the output of '\(name)' isn't valid UTF-8", isWrite: input.effect.effect.isWrite)
     }
     var json: Value?
     if input.as == .json {
       do throws(JSONError) { json = try JSON.parse(result.output) } catch {
-        throw ActionError(.plugin, "the output of '\(name)' isn't valid JSON: \(error)", effect: .done)
+        throw ActionError.unusable(
+          "the output of '\(name)' isn't valid JSON: \(error)", isWrite: input.effect.effect.isWrite)
       }
     }
     return try Output {

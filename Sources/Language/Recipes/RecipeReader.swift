@@ -18,6 +18,10 @@ import YAMLReader
 
 /// What a recipe is checked against, beside itself.
 package struct RecipeEnvironment: Sendable {
+  /// What is refused of the literals that a step of a file gives to an action on a connection.
+  package typealias Refusals =
+    @Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String, _ file: String) -> [Refusal]
+
   /// The actions there are.
   package var catalog: ActionCatalog
   /// The plugin of each connection of `errand.yaml`; nil where there is no such file.
@@ -27,7 +31,7 @@ package struct RecipeEnvironment: Sendable {
   /// The settings that each connection of `errand.yaml` has, if recipes are to be refused that need others.
   package var settings: [String: Set<String>]?
   /// What an action refuses for certain of the literals that a step gives it on a connection; nil for nothing.
-  package var refusals: (@Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal])?
+  package var refusals: Refusals?
   /// The zone of recipes that name none: that of errand.yaml, or of a run that continues.
   package var zone: String?
   /// Reads a file that a recipe names, another recipe or a calendar, by a path relative to the working folder.

@@ -27,7 +27,7 @@ extension StepReader {
     let isFaulty = findings.list[before...].contains { $0.severity == .error }
     let connection = fields["connection"].flatMap { self.connection($0, of: action) } ?? action.plugin
     let hasSettings = requireSettings(of: connection, for: action, with: with, at: fields["connection"] ?? value)
-    if !isFaulty, hasSettings, let refusals = environment.refusals?(action, given, connection) {
+    if !isFaulty, hasSettings, let refusals = environment.refusals?(action, given, connection, findings.source.name) {
       for refusal in refusals {
         // Findings end without a full stop.
         let message = refusal.message.hasSuffix(".") ? String(refusal.message.dropLast()) : refusal.message

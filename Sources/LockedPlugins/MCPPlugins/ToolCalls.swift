@@ -125,11 +125,9 @@ struct ToolCalls: Sendable {
       }
       return try action.output.taking(value, as: "")
     } catch {
-      throw ActionError(
-        .plugin,
+      throw .unusable(
         "the answer of the tool '\(tool)' doesn't match \(service.lock.file): \(error.description.excerpt(300)); run "
-          + "'errand plugin update \(service.lock.name)'", retryable: false,
-        effect: isWrite ? .done : ActionError.Effect.none)
+          + "'errand plugin update \(service.lock.name)'", isWrite: isWrite)
     }
   }
 

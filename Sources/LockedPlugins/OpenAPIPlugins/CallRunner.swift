@@ -43,7 +43,6 @@ struct CallRunner: Sendable {
   private let id: String
   /// What to do when the service isn't as the lock says.
   private let advice: String
-  private static let mostShown = 2000
 
   init(_ action: LockedAction, of plugin: String) {
     call = OperationCall(action.call)
@@ -75,6 +74,12 @@ struct CallRunner: Sendable {
       let isDone =
         call.alsoDone.contains(response.status) || call.method == "DELETE" && [404, 410].contains(response.status)
       if !isDone { try service.client.check(response, to: request, expecting: nil, isWrite: isWrite) }
+      if isWrite, call.answer == nil, response.isPage, response.url != request.url {
+        throw ActionError(
+          .plugin,
+          "\(request.method) \(request.redactedURL) led to a web page at another address, where no content was "
+            + "expected; it may ask to log in.", status: response.status, effect: .unknown)
+      }
       return try self.answer(call, response, to: request, isDone: isDone)
     } catch {
       throw service.advised(error)
@@ -104,11 +109,9 @@ struct CallRunner: Sendable {
 
   private func fitted(_ value: Value, answerTo request: HTTPRequest, status: Int?) throws(ActionError) -> Value {
     do throws(ValueError) { return try output.taking(value, as: "") } catch {
-      throw ActionError(
-        .plugin,
+      throw .unusable(
         "The answer to \(request.method) \(request.redactedURL) isn't as the lock says: \(error.description); \(advice)."
-          + (isWrite ? " The write itself was done." : ""),
-        status: status, effect: isWrite ? .done : ActionError.Effect.none)
+          + (isWrite ? " The write itself was done." : ""), status: status, isWrite: isWrite)
     }
   }
 
@@ -223,6 +226,16 @@ struct CallRunner: Sendable {
 
   // MARK: Previews
 
+  var previewReads: Bool { call?.hasGet == true }
+
+  /// The path of the only thing that it writes; nil for what may change anything of the service, as POST and PATCH may.
+  func onlyPath(of input: Value) -> String? {
+    guard let call, call.method == "PUT" || call.method == "DELETE",
+      let address = try? ParameterText.address(call, input)
+    else { return nil }
+    return String(address.prefix { $0 != "?" })
+  }
+
   func preview(
     _ input: Value, on service: OpenAPIService, in context: ActionContext
   ) async throws(ActionError) -> [Change] {
@@ -239,16 +252,16 @@ struct CallRunner: Sendable {
       }
     }
     if call.method == "DELETE" {
-      return [Change(subject, from: there.map { shown($0, in: context) } ?? "there", to: nil)]
+      return [Change(subject, from: there.map { WebBody.shown($0, in: context) } ?? "there", to: nil)]
     }
     let sent = shownBody(call, input)
     guard let there, let members = sent.map?.members else {
-      return [Change(subject, from: there.map { shown($0, in: context) }, to: shown(sent, in: context))]
+      return [Change(subject, from: there.map { WebBody.shown($0, in: context) }, to: WebBody.shown(sent, in: context))]
     }
     // Of what is there, what is replaced.
     var before = ValueMap()
     for member in members { before[member.key] = there.map?[member.key] }
-    return [Change(subject, from: shown(.map(before), in: context), to: shown(sent, in: context))]
+    return [Change(subject, from: WebBody.shown(.map(before), in: context), to: WebBody.shown(sent, in: context))]
   }
 
   /// What GET gives at the path.
@@ -281,26 +294,6 @@ struct CallRunner: Sendable {
     case .json: return body.shaped(value, as: self.input.field(named: body.input)?.type ?? .dyn)
     case .urlencoded, .multipart, .text: return value
     case .file: return .string("the file '\(value.string ?? "")'")
-    }
-  }
-
-  private func shown(_ value: Value, in context: ActionContext) -> String {
-    if value.isNull { return "nothing" }
-    let seen = value.hiding(context.secrets)
-    return (seen.string ?? JSON.shown(seen)).safe.excerpt(Self.mostShown)
-  }
-}
-
-extension Value {
-  /// The value with its texts masked in which a secret is.
-  fileprivate func hiding(_ secrets: [String]) -> Value {
-    if secrets.isEmpty { return self }
-    switch content {
-    case .string(let text):
-      return secrets.contains { !$0.isEmpty && text.contains($0) } ? .string("•••") : self
-    case .list(let items): return .list(items.map { $0.hiding(secrets) })
-    case .map(let map): return .map(map.mapValues { $0.hiding(secrets) })
-    default: return self
     }
   }
 }

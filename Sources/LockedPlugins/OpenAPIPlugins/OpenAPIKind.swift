@@ -145,6 +145,7 @@ extension OpenAPIKind: LockKind {
       calls.previewing = { input, service, context in
         try await runner.preview(input, on: Self.service(service), in: context)
       }
+      calls.previewReads = runner.previewReads
     }
     return calls
   }
@@ -178,8 +179,10 @@ extension OpenAPIKind: LockKind {
     guard let settings = try? ServiceNeeds(lock).settings(settings, as: ""), let base = settings.baseURL else {
       return .everything
     }
-    let service = Resource.service(base)
-    let files = CallRunner(action, of: lock.name).paths(in: input)
+    let runner = CallRunner(action, of: lock.name)
+    let all = Resource.service(base)
+    let service = runner.onlyPath(of: input).map { all.part(at: $0) } ?? all
+    let files = runner.paths(in: input)
     return Footprint(
       reads: [service] + (files.isEmpty ? [] : LocalFiles(folder: settings.folder).resources(files, in: context)),
       changes: [service])

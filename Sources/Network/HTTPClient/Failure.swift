@@ -148,11 +148,11 @@ struct Failure {
   }
 
   /// Names the target as far as it may be shown, because the request has to be sent there.
-  func bodilessRedirect(to target: HTTPRequest, _ status: Int, elapsed: TimeSpan) -> HTTPError {
+  func redirectedWrite(to target: HTTPRequest, _ status: Int, elapsed: TimeSpan) -> HTTPError {
     error(
       .redirect,
-      "\(host) answered with HTTP status \(status), which redirects to \(target.redactedURL), where the "
-        + "\(target.method) would arrive as a GET without its body; send it to that address instead.",
+      "\(host) answered with HTTP status \(status), which redirects to \(target.redactedURL). The \(target.method) isn't "
+        + "sent there as well: that may be only the page to look at after it. If the service has moved, change the URL.",
       sent: .maybe, elapsed: elapsed)
   }
 

@@ -4,9 +4,9 @@ import HTTPTypes
 extension HTTPRequest {
   /// The request that an answer redirects to, or nil if it doesn't redirect (RFC 9110, section 15.4).
   ///
-  /// After 303 the next one is a GET without body. A POST that is answered with 301 or 302 is refused: every client
-  /// turns it into a GET, and its content would be lost silently. Header fields with credentials aren't sent when the
-  /// origin changes.
+  /// After 303 the next one is a GET without body. A write that is answered with 301 or 302 is refused: some services
+  /// mean the page to look at once it is done, where a DELETE would remove something else, and a POST would lose its
+  /// body. Header fields with credentials aren't sent when the origin changes.
   func redirected(by response: HTTPResponse) throws(HTTPError) -> HTTPRequest? {
     guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
     let failure = Failure(of: self)
@@ -19,8 +19,8 @@ extension HTTPRequest {
     next.url = to.text
     // What the request didn't say itself may be signed.
     if to.query != from.query { next.hidesQuery = true }
-    if response.status < 303, method == "POST" {
-      throw failure.bodilessRedirect(to: next, response.status, elapsed: response.elapsed)
+    if response.status < 303, method != "GET", method != "HEAD" {
+      throw failure.redirectedWrite(to: next, response.status, elapsed: response.elapsed)
     }
     if response.status == 303 && method != "HEAD" {
       next.method = "GET"

@@ -51,6 +51,8 @@ public final class ActionDescriptor: Sendable {
       (@Sendable (Value, Value, Timestamp, any Sendable, ActionContext) async throws -> Reconciliation<Value>)?
     /// What running it would change now.
     package var previewing: (@Sendable (Value, any Sendable, ActionContext) async throws -> [Change])?
+    /// Whether that compares with what it reads, and so tells nothing once an earlier step has written there.
+    package var previewReads = false
 
     package init(running: @escaping Call) { self.running = running }
   }
@@ -149,6 +151,8 @@ extension ActionDescriptor {
   public var canReconcile: Bool { calls.reconciling != nil }
   /// Whether a plan can show what would change.
   public var canPreview: Bool { calls.previewing != nil }
+  /// Whether a preview tells nothing once an earlier step has written to what the action reads.
+  package var previewReads: Bool { calls.previewReads }
 
   /// The action for a step, with the effect that its input declares if it is for the step to declare one.
   ///

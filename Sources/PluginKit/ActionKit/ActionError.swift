@@ -37,6 +37,15 @@ public struct ActionError: Error, Sendable {
     self.effect = effect ?? kind.usualEffect
     self.cause = cause
   }
+
+  /// An answer that can't be used.
+  ///
+  /// After a write it is `validation` with the effect `done`, as where an answer doesn't fit a `shape`: the write was
+  /// done, so that no retry does it again.
+  package static func unusable(_ message: String, status: Int? = nil, isWrite: Bool) -> ActionError {
+    ActionError(
+      isWrite ? .validation : .plugin, message, status: status, retryable: false, effect: isWrite ? .done : Effect.none)
+  }
 }
 
 extension ErrorKind {

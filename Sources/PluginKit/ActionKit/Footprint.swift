@@ -56,6 +56,11 @@ public struct Resource: Hashable, Sendable {
     Resource(["service", port.map { "\(host):\($0)" } ?? host])
   }
 
+  /// What is there at a path of the service, with everything below it.
+  package func part(at path: String) -> Resource {
+    Resource(names + path.split(separator: "/").map(String.init))
+  }
+
   /// What only a plugin's own actions touch, by names of its choice from the outside in.
   public static func own(_ plugin: String, _ names: String...) -> Resource { Resource([plugin] + names) }
 

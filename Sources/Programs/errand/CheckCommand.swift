@@ -58,7 +58,7 @@ extension Dispatch {
     var recipes: [Recipe?] = []
     var isMissing = false
     for path in paths {
-      let environment = workspace.environmentOfChecks(of: path, with: mended.texts)
+      let environment = workspace.environmentOfChecks(with: mended.texts)
       do throws(FileError) {
         let source = try environment.read(path)
         if RecipeTestFile.isName(path) {
@@ -155,10 +155,10 @@ extension Dispatch {
 }
 
 extension Workspace {
-  /// What recipes are checked against, with the settings of the connections here and what they refuse.
+  /// What recipes are checked against, with the settings of the connections here.
   ///
   /// - Parameter texts: Texts of files that count more than what is on disk.
-  func environmentOfChecks(of recipe: String, with texts: [String: Source] = [:]) -> RecipeEnvironment {
+  func environmentOfChecks(with texts: [String: Source] = [:]) -> RecipeEnvironment {
     var environment = environment
     if !texts.isEmpty {
       environment.read = { [read = environment.read] path throws(FileError) in
@@ -167,7 +167,6 @@ extension Workspace {
       }
     }
     if configurationPath != nil { environment.settings = configuration.settings }
-    environment.refusals = refusals(in: recipe, at: SystemTime())
     return environment
   }
 

@@ -49,7 +49,7 @@ extension Dispatch {
         result.texts[path] = Source(name: path, bytes: text)
         continue
       }
-      let environment = workspace.environmentOfChecks(of: path, with: result.texts)
+      let environment = workspace.environmentOfChecks(with: result.texts)
       // What can't be read is told where it is checked.
       guard let source = try? environment.read(path) else { continue }
       if !RecipeTestFile.isName(path), LikelyRecipe(source, schema: schema).isForeign {

@@ -40,7 +40,7 @@ extension ServedFolder {
     let editor = EditorFolder(
       catalog: workspace.catalog,
       environment: { path in
-        var environment = workspace.environmentOfChecks(of: path)
+        var environment = workspace.environmentOfChecks()
         environment.read = { path throws(FileError) in try files.read(path) }
         return environment
       },

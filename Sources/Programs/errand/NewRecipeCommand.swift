@@ -84,7 +84,7 @@ struct NewRecipeCommand: DispatchedCommand {
   /// Says which connections errand.yaml lacks for a recipe, which still runs in a sandbox; true if it has all.
   private func sayWhatIsMissing(for text: String, at path: String, _ workspace: Workspace) -> Bool {
     let source = Source(name: path, text: text)
-    let faults = Recipe.check(source, in: workspace.environmentOfChecks(of: path)).diagnostics.filter { fault in
+    let faults = Recipe.check(source, in: workspace.environmentOfChecks()).diagnostics.filter { fault in
       fault.severity == .error
     }
     for fault in faults { console.say("note: \(fault.message)") }

@@ -333,7 +333,7 @@ struct PluginCommand: DispatchedCommand {
         } ?? []
       for path in (try? workspace.recipeFiles()) ?? [] {
         guard let source = try? workspace.environment.read(path) else { continue }
-        found += Recipe.check(source, in: workspace.environmentOfChecks(of: path)).diagnostics
+        found += Recipe.check(source, in: workspace.environmentOfChecks()).diagnostics
       }
       return found.filter { $0.severity == .error }
     }

@@ -101,7 +101,8 @@ struct RunCommand: DispatchedCommand {
   ) async throws(RuntimeError) -> Request {
     let path = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: path)
-    let recipe = try workspace.recipe(at: path, show: console.show)
+    let overridden = parsed["set"].texts.compactMap { $0.split(separator: ".").dropFirst().first.map(String.init) }
+    let recipe = try workspace.recipe(at: path, overriding: Set(overridden), show: console.show)
     let planned = if let agreed { try await MadePlan.inputs(of: agreed, in: workspace) } else { ValueMap() }
     let inputs = try inputs(of: recipe, planned)
     let overrides = try overrides(for: recipe, in: workspace)

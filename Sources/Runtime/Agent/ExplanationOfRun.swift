@@ -67,23 +67,31 @@ struct RunFormatter: ~Copyable {
     // The person who rejected it is shown among the people.
     if let error = run.error, run.status != .rejected { tell(error, &story) }
     if [.failed, .timedOut, .cancelled, .rejected].contains(run.status) {
-      tellMisfit(&story)
+      if tellMisfit(&story) { return }
       story.say(
         .next, "To retry in a new run, keeping what succeeded:", commands: ["errand runs retry \(id)"])
     }
   }
 
-  /// Explains what a retry does with a write that was done and whose answer didn't fit.
-  private func tellMisfit(_ story: inout Explanation) {
-    guard let path = run.error?.step, let step = run.steps["\(path)/#round"] ?? run.steps[path],
-      step.lastAttempt?.answer != nil
-    else { return }
+  /// Explains what a retry does with a write that was done and whose answer can't be used; true if it needs to be told
+  /// what the write gave.
+  private func tellMisfit(_ story: inout Explanation) -> Bool {
+    guard let path = run.error?.step, let step = run.steps["\(path)/#round"] ?? run.steps[path] else { return false }
     let place = path.shellQuoted
     let output = conditions?.outputTemplate(ofStepAt: path).map(\.shellQuoted) ?? "JSON"
+    guard step.lastAttempt?.answer != nil else {
+      guard conditions?.isPlainWrite(stepAt: path) == true, step.error?.isOfAnswer == true else { return false }
+      story.say(
+        .next,
+        "\(named(path)) was done, so a retry doesn't do it again. To retry in a new run, keeping what succeeded, say what it gave:",
+        commands: ["errand runs retry \(id) \(place) --output \(output)"], step: path)
+      return true
+    }
     story.say(
       .next,
       "\(named(path)) was done, so a retry doesn't do it again: it looks at the answer, which is kept. To see the answer, or to go on with another output in its place:",
       commands: ["errand runs show \(id) \(place)", "errand runs retry \(id) \(place) --output \(output)"], step: path)
+    return false
   }
 
   private func tellQueued(_ story: inout Explanation) {

@@ -268,6 +268,8 @@ package struct RecipeRegistry {
     var environment = environment
     environment.read = Recipe.reader(of: .map(item.texts))
     environment.language = item.language
+    // What plugins refuse was asked when the file was read.
+    environment.refusals = nil
     return disk.check(item.source, environment).recipe
   }
 }

@@ -81,7 +81,14 @@ package final class RunRetries: Sendable {
     // A key with which a retry was asked for is that retry's alone.
     origin.key = key ?? (ended.origin.key?.request == nil ? ended.origin.key : nil)
     var taken = ended.takenOver(by: id, of: recipe, at: origin.at)
-    if let given { try await settle(&taken, by: given, in: ended, of: recipe, at: origin.at) }
+    if let given {
+      try await settle(&taken, by: given, in: ended, of: recipe, at: origin.at)
+    } else if let step = taken.lazy.compactMap(\.stepWithUnusableAnswer).first {
+      throw RunRefusedError(
+        "'\(step.shown)' was done, but its answer can't be used, and a retry doesn't do it again; say what it gave: "
+          + "errand runs retry \(ended.id) \(step.shown.shellQuoted) --output "
+          + (recipe.outputTemplate(ofStepAt: step).map(\.shellQuoted) ?? "JSON"))
+    }
     do throws(StateError) { try await keeper.append([keeper.creation(of: origin)] + taken) } catch {
       throw RunRefusedError(error.message)
     }
@@ -93,18 +100,18 @@ package final class RunRetries: Sendable {
     _ events: inout [StateEvent], by given: GivenOutput, in ended: RunRecord, of recipe: Recipe, at now: Timestamp
   ) async throws(RunRefusedError) {
     let answered = events.enumerated().compactMap { index, event in
-      if case .attemptEnded(let end) = event, end.answer != nil { (index: index, end: end) } else { nil }
+      if case .attemptEnded(let end) = event { (index: index, end: end) } else { nil }
     }
     let paths = joined(answered.map { "'\($0.end.step.shown)'" })
     guard !answered.isEmpty else {
       throw RunRefusedError(
-        "no write of the run \(ended.id) gave an answer that didn't fit its shape, so a retry takes no output")
+        "no write of the run \(ended.id) gave an answer that can't be used, so a retry takes no output")
     }
     let named = answered.filter { answer in given.step.map { $0.hasSameScalars(as: answer.end.step.shown) } ?? true }
     guard let answer = named.first, named.count == 1 else {
       throw RunRefusedError(
-        given.step.map { "the answer of '\($0)' isn't one that didn't fit its shape; these are: \(paths)" }
-          ?? "say which step gave the output; these gave answers that didn't fit their shapes: \(paths)")
+        given.step.map { "the answer of '\($0)' isn't one that can't be used; these are: \(paths)" }
+          ?? "say which step gave the output; these gave answers that can't be used: \(paths)")
     }
     let end = answer.end
     var settled = StepEnded(
@@ -128,5 +135,12 @@ package final class RunRetries: Sendable {
     } catch {
       throw RunRefusedError(error.message)
     }
+  }
+}
+
+extension StateEvent {
+  /// The step that a retry keeps as done, though nothing of its answer was kept.
+  fileprivate var stepWithUnusableAnswer: StepPath? {
+    if case .attemptEnded(let end) = self, end.answer == nil { end.step } else { nil }
   }
 }

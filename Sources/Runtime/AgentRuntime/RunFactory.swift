@@ -174,6 +174,8 @@ package struct RunFactory: Sendable {
     environment.isForPlan = isForPlan
     // The trigger that started the run no longer matters.
     environment.passesOverTriggers = true
+    // What plugins refuse was asked when the run began.
+    environment.refusals = nil
     environment.read = Recipe.reader(of: texts)
     environment.isOver = isOver
     return Recipe.check(Source(name: file, text: texts[file]?.string ?? ""), in: environment)

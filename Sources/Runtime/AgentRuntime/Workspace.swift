@@ -132,6 +132,7 @@ package struct Workspace: Sendable {
       return Source(name: path, bytes: try Files.read(path, limit: 4 << 20))
     }
     environment.limits = configuration.limits
+    environment.refusals = refusals()
     if database != nil { environment.needs = { needs(of: $0, inputs: $1) } }
     if configurationPath != nil {
       let server = configuration.server
@@ -142,7 +143,13 @@ package struct Workspace: Sendable {
   }
 
   /// Reads and checks a recipe, and shows its faults.
-  package func recipe(at path: String, show: (Diagnostics) -> Void) throws(RuntimeError) -> Recipe {
+  ///
+  /// - Parameter overridden: The connections that have other settings than in errand.yaml.
+  package func recipe(
+    at path: String, overriding overridden: Set<String> = [], show: (Diagnostics) -> Void
+  ) throws(RuntimeError) -> Recipe {
+    var environment = environment
+    environment.refusals = refusals(except: overridden)
     let source: Source
     do throws(FileError) {
       source = try environment.read(path)
@@ -266,19 +273,18 @@ package struct Workspace: Sendable {
 
   /// Asks plugins what their actions refuse on the connections here, or on any where no file configures them.
   ///
-  /// - Parameter recipe: The path of the recipe with the actions.
-  package func refusals(
-    in recipe: String, at time: any TimeSource
-  ) -> @Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal] {
-    var context = ActionContext(
-      run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
-    context.ownFiles = ownFiles(with: [recipe], from: nil)
-    let given = context
-    return { [catalog, configuration, isKnown = configurationPath != nil] action, input, connection in
+  /// - Parameter overridden: The connections that have other settings than in errand.yaml.
+  private func refusals(except overridden: Set<String> = []) -> RecipeEnvironment.Refusals {
+    { [self] action, input, connection, file in
       guard let plugin = catalog.plugin(action.plugin) else { return [] }
+      let time = SystemTime()
+      var context = ActionContext(
+        run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
+      context.ownFiles = ownFiles(with: [file], from: nil)
+      let isKnown = configurationPath != nil && !overridden.contains(connection)
       let settings = isKnown ? configuration.knownSettings(of: connection, plugin) : nil
       let name = String(action.id.dropFirst(action.plugin.utf8.count + 1))
-      return plugin.refusals(of: name, input, settings: settings, in: given)
+      return plugin.refusals(of: name, input, settings: settings, in: context)
     }
   }
 

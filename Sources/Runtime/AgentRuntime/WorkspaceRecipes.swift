@@ -17,7 +17,10 @@ extension Workspace {
   ) -> (recipe: Recipe?, fault: String?) {
     let onDisk = environment.read
     var environment = self.environment
-    if let run { environment.zone = run.zone }
+    if let run {
+      environment.zone = run.zone
+      environment.refusals = nil
+    }
     environment.language = run?.language ?? language
     environment.read = { path throws(FileError) in
       if let text = texts[path]?.string { return Source(name: path, text: text) }

@@ -65,6 +65,9 @@ package struct RunError: Error, Sendable, Equatable {
         cause: cause?.shortened(to: RunError.mostCauses)))
   }
 
+  /// Whether a write was done whose answer can't be used.
+  package var isOfAnswer: Bool { content.kind == .validation && content.effect == .done }
+
   /// The longest chain of causes that is kept.
   private static let mostCauses = 8
 

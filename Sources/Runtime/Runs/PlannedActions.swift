@@ -155,6 +155,10 @@ extension Planner {
     of call: ActionCall, _ step: Step, _ input: Value, _ footprint: Footprint, at path: StepPath
   ) async throws(StepInterruption) -> Plan.Preview {
     let action = call.action
+    if action.previewReads {
+      if let reason = reasonToWait(before: footprint.reads) { return .opaque(reason) }
+      fork.rely(on: footprint.reads, isDoubted: false, in: strand)
+    }
     let found: [Change]?
     do throws(StepInterruption) {
       found = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in

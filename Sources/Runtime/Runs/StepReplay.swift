@@ -3,6 +3,7 @@
 // Neither is in a step's record. Both follow from the records, as in resuming (`StepRunner`): this walks to the step
 // through the records, computes the names that `let` gave it, and calls nothing. What a record lacks (a blob, a secret)
 // makes the values unknown, never wrong.
+import ActionKit
 package import Basics
 package import Recipes
 package import RunState
@@ -50,6 +51,11 @@ package struct StepReplay {
 
   /// The template of the output that a person gives to resolve a step's action as done; nil where none is needed.
   package func outputTemplate(ofStepAt path: StepPath) -> String? { recipe.outputTemplate(ofStepAt: path) }
+
+  /// Whether a step is a write that must not be done twice.
+  package func isPlainWrite(stepAt path: StepPath) -> Bool {
+    if case .action(let call)? = recipe.step(at: path)?.kind { call.action.effect == .write } else { false }
+  }
 
   /// Why a waiting step doesn't take an event: its data doesn't fit, or `match` can't be computed for it; nil if
   /// neither is so, or if that is unknown.

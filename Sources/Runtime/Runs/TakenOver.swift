@@ -10,7 +10,7 @@
 //               attempt, and that of its round with what the round was given and what the rounds before it gathered;
 //               its time limit begins anew, and what is inside is judged in turn
 //     answered  its action was done, and the answer didn't fit its `shape`: kept with the answer, which is looked at
-//               again
+//               again; if the answer of a plain write can't even be kept, such as one that isn't JSON, with the failure
 //     handled   its handler didn't end: kept with the failure that led there, and what is inside the handler is judged
 //               in turn; so the step itself isn't tried again (unless there are no handling steps, and only the value of
 //               `onError` failed)
@@ -168,7 +168,7 @@ private struct TakingOver: ~Copyable {
     if asksForAnother(step, record) { return }
     let inner = record.attempts > 1 ? "\(prefix)~\(record.attempts)" : prefix
     switch step.kind {
-    case .action: takeAnswered(record)
+    case .action(let call): takeAnswered(record, call.action)
     case .block(let block, _):
       takeOpen(record)
       adopt(block, "\(inner)/")
@@ -196,9 +196,11 @@ private struct TakingOver: ~Copyable {
       && step.schedule(after: error, standard: nil) != nil
   }
 
-  /// Keeps an answer that didn't fit.
-  private mutating func takeAnswered(_ record: StepRecord) {
-    guard let last = record.lastAttempt, let answer = last.answer else { return }
+  /// Keeps an answer that didn't fit, or that a plain write was done whose answer can't be used.
+  private mutating func takeAnswered(_ record: StepRecord, _ action: ActionDescriptor) {
+    guard let last = record.lastAttempt else { return }
+    let error = last.answer == nil && action.effect == .write ? last.error ?? record.error : nil
+    guard last.answer != nil || error?.isOfAnswer == true else { return }
     events.append(
       .stepBegan(
         StepBegan(
@@ -208,7 +210,7 @@ private struct TakingOver: ~Copyable {
       .attemptEnded(
         AttemptEnded(
           run: run, at: last.endedAt ?? last.startedAt, step: record.path, number: last.number,
-          exchanges: last.exchanges, answer: answer)))
+          error: error, exchanges: last.exchanges, answer: last.answer)))
   }
 
   /// The failure of a step itself, where its record holds the failure of its handler.

@@ -201,7 +201,7 @@ import Testing
     (
       "misfit", .map(ValueMap()),
       "the answer of the tool 'misfit' doesn't match plugins/tried.lock.json: 'n' must be an int, but found 'many'; run "
-        + "'errand plugin update tried'", .plugin, .done
+        + "'errand plugin update tried'", .validation, .done
     ),
     (
       "question", .map(ValueMap()), "the tool 'question' asks a person for an answer, which a run can't give", .plugin,

@@ -275,7 +275,7 @@ import Testing
       #expect(read.effect == ActionError.Effect.none)
       let write = try await shop.failure("createItem", #"{"body": {"name": "Pen"}}"#)
       #expect(write.effect == .done)
-      #expect(write.kind == .plugin)
+      #expect(write.kind == .validation)
     }
     try await withPeer(lock("shop.yaml")) { _ in
       json(#"{"name": "Pen"}"#)

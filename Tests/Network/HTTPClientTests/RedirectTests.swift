@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (301, "GET", "GET"), (302, "HEAD", "HEAD"), (302, "PUT", "PUT"), (303, "PUT", "GET"),
+    (301, "GET", "GET"), (302, "HEAD", "HEAD"), (307, "PUT", "PUT"), (303, "PUT", "GET"),
     (303, "POST", "GET"), (303, "HEAD", "HEAD"), (307, "POST", "POST"), (308, "POST", "POST"), (308, "PUT", "PUT"),
   ])
   func `changes the method as everybody does`(_ status: Int, _ method: String, _ next: String) async {
@@ -77,20 +77,18 @@ import Testing
     #expect((requests.last?.headers["Content-Type"] == nil) == (next == "GET" && method != "GET"))
   }
 
-  @Test(arguments: [301, 302], [HTTPRedirects.sameOrigin, .secure])
-  func `refuses to lose the body of a POST, and names the address to use`(
-    _ status: Int, _ rule: HTTPRedirects
-  ) async {
-    let (requests, error) = await follow("/z", status: status, "POST", body: "body", by: rule)
+  @Test(arguments: [301, 302], ["POST", "PUT", "PATCH", "DELETE"])
+  func `sends no write on to another address, and names it`(_ status: Int, _ method: String) async {
+    let (requests, error) = await follow("/z", status: status, method, body: "body", by: .sameOrigin)
     #expect(requests.count == 1)
     #expect(error?.kind == .redirect && error?.sent == .maybe)
     #expect(
       error?.message
-        == "POST https://a.example/x/y?k=•••: https://a.example answered with HTTP status \(status), which "
-        + "redirects to https://a.example/z, where the POST would arrive as a GET without its body; send it to that "
-        + "address instead.")
-    let signed = await follow("/z?sig=hunter2", status: status, "POST", body: "body", by: rule).error
-    #expect(signed?.message.contains("redirects to https://a.example/z?•••, where") == true, "\(signed?.message ?? "")")
+        == "\(method) https://a.example/x/y?k=•••: https://a.example answered with HTTP status \(status), which "
+        + "redirects to https://a.example/z. The \(method) isn't sent there as well: that may be only the page to look "
+        + "at after it. If the service has moved, change the URL.")
+    let signed = await follow("/z?sig=hunter2", status: status, method, body: "body", by: .secure).error
+    #expect(signed?.message.contains("redirects to https://a.example/z?•••. The") == true, "\(signed?.message ?? "")")
   }
 
   @Test(arguments: [("/z", 3), ("https://b.example/", 1), ("https://a.example:444/", 1)])

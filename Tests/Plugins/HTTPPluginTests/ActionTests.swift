@@ -205,7 +205,7 @@ import Testing
     }
     #expect(
       try await preview("post", #"{"url":"/","json":[1]}"#)
-        == [Change("POST https://a.example/?k=•••", from: nil, to: "application/json, 3 bytes")])
+        == [Change("POST https://a.example/?k=•••", from: nil, to: "[1]")])
     #expect(
       try await preview("put", #"{"url":"/"}"#) == [Change("PUT https://a.example/?k=•••", from: nil, to: "nothing")])
     #expect(
@@ -221,7 +221,7 @@ import Testing
   }
 
   @Test
-  func `what a step makes with a secret is masked in the address, stays behind at other hosts, and has no length`()
+  func `what a step makes with a secret is masked in the address and the body, and stays behind at other hosts`()
     async throws
   {
     let service = try service(#"{"baseURL":"https://a.example"}"#)
@@ -236,7 +236,7 @@ import Testing
     #expect(
       try await action("post").preview(
         try JSON.parse(#"{"url":"/","json":{"a":"hush"},"query":{"k":"hush"}}"#), on: service, in: context)
-        == [Change("POST https://a.example/?k=•••", from: nil, to: "application/json")])
+        == [Change("POST https://a.example/?k=•••", from: nil, to: #"{"a":"•••"}"#)])
   }
 
   @Test func `sends a key where the service honours it, and refuses one where nobody says so`() async throws {

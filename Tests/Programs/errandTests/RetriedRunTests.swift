@@ -263,7 +263,7 @@ import Testing
     let misfit = try await program.call("runs", "retry", second, "--output", output.replacing("7", with: "\"7\""))
     #expect(misfit.error.contains("the output doesn't fit 'shape'"), "\(misfit.error)")
     let other = try await program.call("runs", "retry", second, "#1/other", "--output", output)
-    #expect(other.error.contains("isn't one that didn't fit its shape; these are: '#1/order'"), "\(other.error)")
+    #expect(other.error.contains("isn't one that can't be used; these are: '#1/order'"), "\(other.error)")
     let mended = try await program.call("runs", "retry", second, "--output", output)
     #expect(mended.code == 0, "\(mended.error)")
     #expect(service.done.withLock { $0 } == ["/before": 1, "/order": 1, "/after7": 1])
