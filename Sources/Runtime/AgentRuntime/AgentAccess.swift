@@ -293,7 +293,7 @@ package struct AgentAccess: Sendable {
     let secret: SecretBook.Source = { name, isFresh in
       await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : factory().secrets)
     }
-    store.secrets.ask(secret)
+    store.secrets.ask(renewed: { factory().workspace.isRenewed($0) }, secret)
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(sandboxes?.folder ?? workspace.root)

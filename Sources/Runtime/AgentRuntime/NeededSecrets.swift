@@ -95,10 +95,19 @@ extension Workspace {
     return plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: connection.name))
   }
 
+  /// Whether a secret, or one that a setting of a connection holds, is printed anew by its command.
+  package func isRenewed(_ name: String) -> Bool {
+    let commands = configuration.secrets.commands
+    guard let connection = RunNeed.connection(ofSetting: name) else { return commands[name]?.renew != nil }
+    return configuration.connections.contains {
+      $0.name == connection && $0.secrets.contains { commands[$0.name]?.renew != nil }
+    }
+  }
+
   /// A book of the secrets that are available without running a command, for examining a state.
   package func secretBook(_ sources: SecretSources) async -> SecretBook {
     let book = SecretBook()
-    book.ask { name, _ in await secret(named: name, from: sources, runsCommands: false) }
+    book.ask(renewed: isRenewed) { name, _ in await secret(named: name, from: sources, runsCommands: false) }
     book.learn(await knownSecrets(sources))
     return book
   }
@@ -107,7 +116,7 @@ extension Workspace {
   /// those that cannot be read.
   package func tellEverySecret(to book: SecretBook) async -> [String] {
     let sources = secretSources()
-    book.ask { name, _ in await secret(named: name, from: sources) }
+    book.ask(renewed: isRenewed) { name, _ in await secret(named: name, from: sources) }
     book.learn(await sources.inFiles())
     var names = configuration.connections.flatMap { $0.secrets.map(\.name) } + databaseSecrets.map(\.name)
     for path in (try? recipeFiles()) ?? [] {

@@ -16,7 +16,7 @@ package enum RunNeed {
   }
 
   /// The connection of a secret setting, as the state names those: `connections.desk #1`; nil for any other secret.
-  static func connection(ofSetting name: String) -> String? {
+  package static func connection(ofSetting name: String) -> String? {
     guard name.hasPrefix("connections."), let mark = name.firstIndex(of: " ") else { return nil }
     return String(name[..<mark].dropFirst("connections.".count))
   }

@@ -4,7 +4,8 @@
 // contains a secret is kept by reference (`MaskedText`): the text around the secret, and in place of the secret its
 // name, eight bits of its text (`print`), the form that was found (`plain`, `hex`, `base64 from 1`, …) and how the
 // form's characters are escaped (`SecretSpelling`). When the value is used again, it is restored with the secret's
-// current text; if no secret of that name has those eight bits, the secret has changed, and the value is unavailable.
+// current text; if no secret of that name has those eight bits, the secret has changed, and the value is unavailable,
+// unless the secret is of the kind that is renewed: then its newest text takes the place of one that is gone.
 //
 //     {"$masked": ["Bearer ", ["TOKEN", "a7"]]}
 //     {"$masked": ["id=", ["TOKEN", "a7", "base64", "percent"], "&x=1"]}
@@ -28,6 +29,7 @@ package final class SecretBook: Sendable {
     var needles: [Needle] = []
     var finder = SecretFinder([Needle]())
     var source: Source?
+    var isRenewed: @Sendable (_ name: String) -> Bool = { _ in false }
   }
 
   private let content = Mutex(Content())
@@ -35,7 +37,12 @@ package final class SecretBook: Sendable {
   package init() {}
 
   /// Sets the source of secrets that no run has needed yet.
-  package func ask(_ source: @escaping Source) { content.withLock { $0.source = source } }
+  ///
+  /// - Parameter isRenewed: Whether former texts of a secret are gone for good, because a fresh one takes their place.
+  package func ask(renewed isRenewed: @escaping @Sendable (String) -> Bool = { _ in false }, _ source: @escaping Source)
+  {
+    content.withLock { ($0.source, $0.isRenewed) = (source, isRenewed) }
+  }
 
   /// Keeps secrets out of the state from now on; earlier texts stay known, because they may occur again.
   package func learn(_ secrets: [(name: String, text: String)]) {
@@ -294,8 +301,13 @@ package final class SecretBook: Sendable {
   }
 
   private func text(of secret: MaskedText.Secret) throws(Change) -> [UInt8] {
-    for needle in content.withLock({ $0.needles }) where needle.name == secret.name && needle.print == secret.print {
+    let (needles, isRenewed) = content.withLock { ($0.needles, $0.isRenewed) }
+    let named = needles.lazy.filter { $0.name == secret.name }
+    for needle in named where needle.print == secret.print {
       if let bytes = needle.text(of: secret) { return bytes }
+    }
+    if isRenewed(secret.name) {
+      for needle in named { if let bytes = needle.text(of: secret) { return bytes } }
     }
     throw Change(name: secret.name)
   }

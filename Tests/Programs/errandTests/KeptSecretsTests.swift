@@ -242,6 +242,41 @@ import Testing
 
   // MARK: Another secret
 
+  @Test func `a run goes on with the newest text where a service repeated a secret that is renewed`() async throws {
+    let program = try await Program()
+    let asked = Mutex<[String]>([])
+    let server = try HTTPServer { request in
+      let token = request.headers["Authorization"] ?? "none"
+      asked.withLock { $0.append("\(request.target) \(token)") }
+      return .text("{\"token\":\"\(token)\"}", type: "application/json")
+    }
+    try program.write("tok1-sesame", to: "token")
+    try program.write(
+      """
+      secrets: { commands: { TOKEN: { run: [cat, token], renew: 10m } } }
+      connections: { http: { baseURL: "\(server.baseURL)", token: "${{ secrets.TOKEN }}" } }
+      """, to: "errand.yaml")
+    try program.write(
+      """
+      recipe: renewed
+      steps:
+        - { id: told, uses: http.get, with: { url: /token } }
+        - { wait: { event: go } }
+        - { uses: http.post, with: { url: /last, json: "${{ steps.told.body.token }}" } }
+      """, to: "renewed.yaml")
+    let first = try program.serve("run", "renewed.yaml")
+    #expect(await first.line(with: "waits for the event") != nil)
+    first.signal(SIGTERM)
+    _ = await first.end()
+    try program.write("tok2-another", to: "token")
+    _ = try await program.call("runs", "signal", "any", "go")
+    let resumed = try await program.call("runs", "resume", "last:renewed")
+    #expect(resumed.code == 0, "\(resumed.out)\(resumed.error)")
+    #expect(asked.withLock { $0 } == ["/token Bearer tok1-sesame", "/last Bearer tok2-another"])
+    await server.stop()
+    await program.remove()
+  }
+
   @Test func `a run whose secret has changed is paused with the reason, and continues when it is put back`()
     async throws
   {

@@ -139,6 +139,12 @@ import Testing
       the secret 'A' has changed since the list was kept, which holds its former text; set 'A' to that text
       """
     await #expect(throws: StateError(.secret, changed)) { try await other.restored(masked, as: "the list") }
+    // The former text of a secret that is renewed is gone for good.
+    other.ask(renewed: { $0 == "A" }) { _, _ in nil }
+    #expect(try await other.restored(masked, as: "the list") == .string("it is another text"))
+    let fresh = SecretBook()
+    fresh.ask(renewed: { $0 == "A" }) { _, _ in "a third text" }
+    #expect(try await fresh.restored(masked, as: "the list") == .string("it is a third text"))
     let setting = SecretBook()
     setting.learn([("connections.desk #1", "first text")])
     let nameless =
