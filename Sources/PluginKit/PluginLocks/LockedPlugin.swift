@@ -83,7 +83,6 @@ package struct LockedPlugin: PluginSource {
   }
 
   package func connect(_ settings: Value, in context: PluginContext) async throws -> any Sendable {
-    do { try lock.verify() } catch { throw ActionError(.configuration, "\(error.message).") }
     let faults = configuration.check(settings, as: "connections.\(context.connection)")
     guard faults.allSatisfy({ $0.severity != .error }) else {
       throw ActionError(.configuration, ValueError(faults).description)
