@@ -41,6 +41,7 @@ struct CallRunner: Sendable {
   /// Whether anything may have happened when no answer came.
   private let isWrite: Bool
   private let id: String
+  private let plugin: String
   /// What to do when the service isn't as the lock says.
   private let advice: String
   private static let mostShown = 2000
@@ -51,6 +52,7 @@ struct CallRunner: Sendable {
     output = action.output
     isWrite = !action.effect.runsInPlan
     id = "\(plugin).\(action.name)"
+    self.plugin = plugin
     advice = "if the service has changed, run 'errand plugin update \(plugin)'"
   }
 
@@ -104,6 +106,10 @@ struct CallRunner: Sendable {
 
   private func fitted(_ value: Value, answerTo request: HTTPRequest, status: Int?) throws(ActionError) -> Value {
     do throws(ValueError) { return try output.taking(value, as: "") } catch {
+      let fitsWithoutDates = (try? output.withDatesAsText.taking(value, as: "")) != nil
+      let advice =
+        fitsWithoutDates
+        ? "to read dates and times as texts, run 'errand plugin update \(plugin) --dates text'" : advice
       throw ActionError(
         .plugin,
         "The answer to \(request.method) \(request.redactedURL) isn't as the lock says: \(error.description); \(advice)."
