@@ -25,7 +25,9 @@ extension PluginCommand {
       return .done
     }
     for line in difference.lines { console.out(Style.ofDifference(line, console.colourOut)) }
-    if difference.isEmpty { console.say("only sentences and where it comes from are different") }
+    if difference.isEmpty {
+      console.say("recipes notice no difference: only descriptions, the source, or who says an effect are new")
+    }
     tellLeftOut(of: new)
     let faults = newFaults(in: workspace, with: LockFolder(root, kinds: everyLockKind, with: [name: new]))
     if !faults.isEmpty {

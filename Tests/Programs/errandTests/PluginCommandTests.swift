@@ -47,6 +47,13 @@ import Testing
   @Test func `an update shows what is different, and writes nothing that recipes don't fit`() async throws {
     let program = try await Self.shop()
     #expect(try await program.call("plugin", "update", "shop").error == "plugins/shop.lock.json is up to date\n")
+    let said = try await program.call("plugin", "update", "shop", "--effect", "addOrder=write", "--dry-run")
+    #expect(
+      said.error == """
+        recipes notice no difference: only descriptions, the source, or who says an effect are new
+        checked the recipes in recipes and this folder
+
+        """)
     try program.write(Self.document("string", server: "https://elsewhere.example"), to: "shop.json")
     let refused = try await program.call("plugin", "update", "shop")
     #expect(refused.code == 3)
