@@ -55,25 +55,8 @@ package struct FilePattern: Sendable, Hashable {
   /// Whether a name in a folder is one that a part of the pattern stands for.
   package static func part(_ part: String, matches name: String) -> Bool {
     if name == "." || name == ".." { return false }
-    let (part, name) = (Array(part.utf8), Array(name.utf8))
-    if name.first == 0x2E, part.first != 0x2E { return false }
-    var (at, of) = (0, 0)
-    // Where the last `*` is, and where what follows it was tried; a later one takes what an earlier one could.
-    var retry: (of: Int, at: Int)?
-    while at < name.count {
-      if of < part.count, part[of] == 0x2A {
-        retry = (of + 1, at)
-        of += 1
-      } else if of < part.count, part[of] == name[at] {
-        (at, of) = (at + 1, of + 1)
-      } else if let again = retry {
-        retry = (again.of, again.at + 1)
-        (at, of) = (again.at + 1, again.of)
-      } else {
-        return false
-      }
-    }
-    return part[of...].allSatisfy { $0 == 0x2A }
+    if name.utf8.first == ASCII.dot, part.utf8.first != ASCII.dot { return false }
+    return name.isOfForm(part)
   }
 
   package struct Fault: Error, Equatable {

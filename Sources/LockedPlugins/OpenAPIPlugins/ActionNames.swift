@@ -79,12 +79,11 @@ struct OperationFilter {
     patterns.firstIndex { pattern in
       if pattern.hasPrefix("tag:") {
         let pattern = String(pattern.dropFirst("tag:".count))
-        return operation.tags.contains { Self.matches(pattern, $0) }
+        return operation.tags.contains { $0.isOfForm(pattern) }
       }
-      if pattern.hasPrefix("/") { return Self.matches(pattern, operation.path) }
-      return Self.matches(pattern, name) || pattern == ActionNames.whole(name)
-        || operation.id.map { Self.matches(pattern, $0) } ?? false
-        || Self.matches(pattern, operation.name)
+      if pattern.hasPrefix("/") { return operation.path.isOfForm(pattern) }
+      return name.isOfForm(pattern) || pattern == ActionNames.whole(name)
+        || operation.id.map { $0.isOfForm(pattern) } ?? false || operation.name.isOfForm(pattern)
     }
   }
 
@@ -107,29 +106,5 @@ struct OperationFilter {
           + (guess ?? (isTag ? tags.isEmpty ? ", which has no tags" : "; its tags are \(list)" : "")))
     }
     return all.filter { index(of: $0.operation, named: $0.name) != nil }
-  }
-
-  /// Whether a text is as a pattern has it, where `*` stands for anything.
-  static func matches(_ pattern: String, _ text: String) -> Bool {
-    let (pattern, text) = (Array(pattern.utf8), Array(text.utf8))
-    var (at, read) = (0, 0)
-    /// Where the last star is, and up to where it reaches.
-    var star: (pattern: Int, text: Int)?
-    while read < text.count {
-      if at < pattern.count, pattern[at] == ASCII.asterisk {
-        star = (at, read)
-        at += 1
-      } else if at < pattern.count, pattern[at] == text[read] {
-        at += 1
-        read += 1
-      } else if let last = star {
-        star = (last.pattern, last.text + 1)
-        at = last.pattern + 1
-        read = last.text + 1
-      } else {
-        return false
-      }
-    }
-    return pattern[at...].allSatisfy { $0 == ASCII.asterisk }
   }
 }

@@ -41,6 +41,7 @@ struct CallRunner: Sendable {
   /// Whether anything may have happened when no answer came.
   private let isWrite: Bool
   private let id: String
+  private let plugin: String
   /// What to do when the service isn't as the lock says.
   private let advice: String
 
@@ -50,6 +51,7 @@ struct CallRunner: Sendable {
     output = action.output
     isWrite = !action.effect.runsInPlan
     id = "\(plugin).\(action.name)"
+    self.plugin = plugin
     advice = "if the service has changed, run 'errand plugin update \(plugin)'"
   }
 
@@ -109,6 +111,10 @@ struct CallRunner: Sendable {
 
   private func fitted(_ value: Value, answerTo request: HTTPRequest, status: Int?) throws(ActionError) -> Value {
     do throws(ValueError) { return try output.taking(value, as: "") } catch {
+      let fitsWithoutDates = (try? output.withDatesAsText.taking(value, as: "")) != nil
+      let advice =
+        fitsWithoutDates
+        ? "to read dates and times as texts, run 'errand plugin update \(plugin) --dates text'" : advice
       throw .unusable(
         "The answer to \(request.method) \(request.redactedURL) isn't as the lock says: \(error.description); \(advice)."
           + (isWrite ? " The write itself was done." : ""), status: status, isWrite: isWrite)

@@ -90,6 +90,7 @@ extension OperationCall.Body {
       return .list(items.map { shaped($0, as: element, at: "\(path)/*") })
     case (.map(let element), .map(let map)):
       return .map(map.mapValues { shaped($0, as: element, at: "\(path)/*") })
+    case (.optional(let wrapped), _): return value.isNull ? value : shaped(value, as: wrapped, at: path)
     default: return value
     }
   }

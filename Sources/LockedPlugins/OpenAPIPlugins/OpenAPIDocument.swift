@@ -104,8 +104,15 @@ struct OpenAPIDocument {
 
   /// The ways in which its service takes credentials.
   var schemes: [Scheme] {
+    namedSchemes.map(\.scheme).reduce(into: []) { schemes, scheme in
+      if !schemes.contains(scheme) { schemes.append(scheme) }
+    }
+  }
+
+  /// The same, with the names by which `security` knows them.
+  private var namedSchemes: [(name: String, scheme: Scheme)] {
     let declared = isSwagger ? root["securityDefinitions"] : root["components"]?["securitySchemes"]
-    var schemes: [Scheme] = []
+    var schemes: [(name: String, scheme: Scheme)] = []
     for member in (declared?.map?.members ?? []).prefix(50) {
       guard let scheme = resolved(member.value) else { continue }
       let found: Scheme? =
@@ -117,9 +124,24 @@ struct OpenAPIDocument {
         case ("apiKey", _, "query"): Scheme.key(scheme["name"]?.string, isHeader: false)
         default: nil
         }
-      if let found, !schemes.contains(found) { schemes.append(found) }
+      if let found, let name = member.name { schemes.append((name, found)) }
     }
     return schemes
+  }
+
+  /// What the first of some operations that asks for credentials asks for: the first alternative that can be met.
+  func security(of operations: [Operation]) -> [Scheme] {
+    let known = Dictionary(namedSchemes.map { ($0.name, $0.scheme) }) { first, _ in first }
+    for operation in operations {
+      for alternative in ((operation.value["security"] ?? root["security"])?.list ?? []).prefix(50) {
+        let names = (alternative.map?.members ?? []).compactMap(\.name)
+        let schemes = names.compactMap { known[$0] }
+        guard schemes.count == names.count else { continue }
+        if schemes.isEmpty { break }
+        return schemes
+      }
+    }
+    return []
   }
 
   enum Scheme: Hashable {
@@ -169,6 +191,11 @@ struct OpenAPIDocument {
     var parameters: [Value] { shared + (value["parameters"]?.list ?? []) }
     /// What messages call it.
     var name: String { "\(method) \(path.safe.shortened(to: 100))" }
+  }
+
+  /// The paths that refer to what isn't there.
+  var missingPaths: [String] {
+    (root["paths"]?.map?.members ?? []).filter { resolved($0.value) == nil }.compactMap(\.name)
   }
 
   static let methods = ["get", "head", "put", "post", "patch", "delete"]

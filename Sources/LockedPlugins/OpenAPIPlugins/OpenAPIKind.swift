@@ -17,10 +17,11 @@ package enum OpenAPIKind {
   ///   - only: The operations that become actions: the action's name, the operation's id, a path such as `/pets/*`, or a
   ///     tag such as `tag:pets`, where `*` stands for anything; none for all of them.
   ///   - effects: What actions do, where a person knows better.
+  ///   - readsDatesAsText: Whether dates and times are texts, because the service writes them otherwise than RFC 3339 does.
   ///   - file: What messages call the lock.
   package static func lock(
     name: String, document bytes: [UInt8], source description: String, only: [String], effects: [String: Effect],
-    file: String
+    readsDatesAsText: Bool = false, file: String
   ) throws(PluginLockError) -> PluginLock {
     let document = try OpenAPIDocument(bytes, called: description)
     let operations = try document.operations()
@@ -31,12 +32,17 @@ package enum OpenAPIKind {
     var reader = OperationReader(document)
     var taken = Set(names)
     var actions: [LockedAction] = []
-    var leftOut: [Value] = []
+    var leftOut: [(part: String, reason: String)] = []
+    if only.isEmpty { leftOut += document.missingPaths.map { ($0.safe, OperationReader.leadsNowhere) } }
     let readable = Set(operations.filter(document.looksUp).map(\.path))
     for (operation, name) in chosen {
       do throws(OperationReader.LeftOut) {
         var read = try reader.read(operation)
         read.call.hasGet = ["PUT", "DELETE"].contains(operation.method) && readable.contains(operation.path)
+        if readsDatesAsText {
+          read.input = read.input.map(\.withDatesAsText)
+          read.body = read.body?.withDatesAsText
+        }
         if let effect = effects[name] {
           read.effect = effect
           read.effectSource = .person
@@ -52,23 +58,23 @@ package enum OpenAPIKind {
         }
         actions.append(all)
       } catch {
-        leftOut.append(.object(["operation": .string(operation.name), "reason": .string(error.reason)]))
+        leftOut.append((operation.name, error.reason))
       }
     }
+    leftOut += reader.leftOut
     for name in effects.keys.sorted(by: { $0.precedesByScalars($1) })
     where !actions.contains(where: { $0.name.hasSameScalars(as: name) }) {
       let guess = name.nearest(among: actions.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
       throw PluginLockError("\(description) has no action '\(name.safe)' to give an effect\(guess)")
     }
     guard !actions.isEmpty else {
-      let first = leftOut.first
       throw PluginLockError(
-        "\(description) has no operation that can be an action: \(first?["operation"]?.string ?? ""): "
-          + "\(first?["reason"]?.string ?? "")")
+        "\(description) has no operation that can be an action\(leftOut.first.map { ": \($0.part): \($0.reason)" } ?? "")"
+      )
     }
 
     var encoder = LockEncoder()
-    for (name, type) in reader.named { encoder.name(type, name) }
+    for (name, type) in reader.named { encoder.name(readsDatesAsText ? type.withDatesAsText : type, name) }
     let entries = actions.map { (name: $0.name, entry: $0.entry(&encoder)) }
     var source = ValueMap([("document", .string(description))])
     if !document.title.isEmpty { source["title"] = .string(document.title) }
@@ -78,14 +84,18 @@ package enum OpenAPIKind {
       source["effects"] = .map(
         ValueMap(effects.sorted { $0.key.precedesByScalars($1.key) }.map { ($0.key, .string($0.value.written)) }))
     }
-    if !leftOut.isEmpty { source["leftOut"] = .list(leftOut) }
+    if readsDatesAsText { source["dates"] = .string("text") }
+    if !leftOut.isEmpty {
+      source["leftOut"] = .list(leftOut.map { .object(["part": .string($0.part), "reason": .string($0.reason)]) })
+    }
     let info = document.root["info"]
     let summary =
       info?["summary"]?.string.flatMap { SchemaReader.sentence(of: $0) }
       ?? (document.title.isEmpty ? "Calls \(name)." : "Calls \(document.title).")
     let lock = try PluginLock(
       name: name, kind: Self.name, summary: summary, source: source,
-      connection: ServiceNeeds(document, from: description).written, types: encoder.types, actions: entries, file: file)
+      connection: ServiceNeeds(document, from: description, for: chosen.map(\.operation)).written, types: encoder.types,
+      actions: entries, file: file)
     let size = try lock.written().count
     guard size <= PluginLock.mostBytes else {
       throw PluginLockError(
@@ -101,9 +111,11 @@ package enum OpenAPIKind {
   ///
   /// - Parameters:
   ///   - only: What is chosen in place of what was; nil to leave it.
+  ///   - readsDatesAsText: In place of what was; nil to leave it.
   ///   - given: Effects that count before those that were given earlier.
   package static func updated(
-    _ lock: PluginLock, document bytes: [UInt8], only: [String]? = nil, giving given: [String: Effect] = [:]
+    _ lock: PluginLock, document bytes: [UInt8], only: [String]? = nil, readsDatesAsText: Bool? = nil,
+    giving given: [String: Effect] = [:]
   ) throws(PluginLockError) -> PluginLock {
     let description = lock.source["document"]?.string ?? lock.file
     let names = ActionNames.of(try OpenAPIDocument(bytes, called: description).operations())
@@ -116,16 +128,20 @@ package enum OpenAPIKind {
     return try self.lock(
       name: lock.name, document: bytes, source: description,
       only: only ?? (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects.merging(given) { $1 },
-      file: lock.file)
+      readsDatesAsText: readsDatesAsText ?? (lock.source["dates"]?.string == "text"), file: lock.file)
   }
 
-  /// What of the document became no action: each operation, as `GET /path`, with the reason.
-  package static func leftOut(_ lock: PluginLock) -> [(operation: String, reason: String)] {
+  /// What of the document couldn't be read: operations, as `GET /path`, which are no actions, and parts, each with the
+  /// reason.
+  package static func leftOut(_ lock: PluginLock) -> [(part: String, reason: String)] {
     (lock.source["leftOut"]?.list ?? []).compactMap { entry in
-      guard let operation = entry["operation"]?.string, let reason = entry["reason"]?.string else { return nil }
-      return (operation, reason)
+      guard let part = entry["part"]?.string, let reason = entry["reason"]?.string else { return nil }
+      return (part, reason)
     }
   }
+
+  /// Whether the operations of the lock ask for credentials.
+  package static func asksForCredentials(_ lock: PluginLock) -> Bool { ServiceNeeds(lock).asksForCredentials }
 
   /// The lines to put under `connections:` in errand.yaml, with what the document says of the service.
   package static func connectionSketch(_ lock: PluginLock) -> String { ServiceNeeds(lock).sketch(lock.name) }

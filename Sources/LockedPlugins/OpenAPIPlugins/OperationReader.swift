@@ -17,7 +17,10 @@ struct OperationReader {
   private var given: SchemaReader
   private var got: SchemaReader
   private let schemes: [OpenAPIDocument.Scheme]
+  /// What was read as if it weren't there, and why.
+  private var ignored: [(part: String, reason: String)] = []
   private static let mostParameters = 200
+  static let leadsNowhere = "it refers to what isn't in the document"
   /// What the client, the connection or the body says.
   private static let ownHeaders: Set = [
     "accept", "authorization", "connection", "content-length", "content-type", "cookie", "expect", "host",
@@ -33,6 +36,13 @@ struct OperationReader {
 
   /// The objects that have a name in the document.
   var named: [(name: String, type: FieldType)] { given.named + got.named }
+
+  /// What of the operations so far counts for nothing, or for anything, and why.
+  var leftOut: [(part: String, reason: String)] {
+    var missing = given.missing
+    for reference in got.missing where !missing.contains(reference) { missing.append(reference) }
+    return ignored + missing.map { ($0, "it leads to nothing in the document, and is taken as anything") }
+  }
 
   /// Why an operation is no action.
   struct LeftOut: Error {
@@ -112,7 +122,7 @@ struct OperationReader {
       }
     }
 
-    let answer = self.answer(of: operation)
+    let answer = answer(of: operation)
     call.answer = answer.form
     call.accept = answer.accept
     call.alsoDone = answer.alsoDone
@@ -178,6 +188,10 @@ struct OperationReader {
   private static func names(inPath path: String) throws(LeftOut) -> [String] {
     guard !path.utf8.contains(where: { $0 == ASCII.question || $0 == ASCII.hash }) else {
       throw LeftOut(reason: "its path has a query")
+    }
+    let steps = path.lowercased().replacing("%2e", with: ".").split(separator: "/")
+    guard !steps.contains(where: { $0 == "." || $0 == ".." }) else {
+      throw LeftOut(reason: "its path leads to another one, by '.' or '..'")
     }
     var names: [String] = []
     var rest = path.utf8[...]
@@ -266,7 +280,13 @@ struct OperationReader {
       throw LeftOut(reason: "its body refers to what isn't in the document")
     }
     let content = (request["content"]?.map?.members ?? []).filter { $0.name != nil }
-    guard let (form, type, index) = MediaForm.preferred(content.map { $0.name ?? "" }) else { return nil }
+    guard let (form, type, index) = MediaForm.preferred(content.map { $0.name ?? "" }) else {
+      let types = content.prefix(5).map { "'\(($0.name ?? "").safe.shortened(to: 40))'" }.joined(separator: ", ")
+      let reason = types.isEmpty ? "it has no media type" : "\(types) can't be sent"
+      if request["required"]?.bool == true { throw LeftOut(reason: "its body must be given, but \(reason)") }
+      ignored.append(("the body of \(operation.name)", reason))
+      return nil
+    }
     return body(
       form, type, content[index].value["schema"] ?? .map(ValueMap()), encoding: content[index].value["encoding"],
       summary: request["description"]?.string, isRequired: request["required"]?.bool ?? false)
@@ -411,7 +431,11 @@ struct OperationReader {
     var saysOther = false
     // The name of a status is a number in YAML.
     for member in (operation.value["responses"]?.map?.members ?? []).prefix(100) {
-      guard let name = member.key.csvField, let value = document.resolved(member.value) else { continue }
+      guard let name = member.key.csvField else { continue }
+      guard let value = document.resolved(member.value) else {
+        ignored.append(("the answer \(name.safe.shortened(to: 10)) of \(operation.name)", Self.leadsNowhere))
+        continue
+      }
       if name.hasPrefix("2") {
         answers.append(value)
       } else if name == "default" {

@@ -1,8 +1,8 @@
 // What a document says of its service: where it is, and which credentials it takes. A lock has it under `connection`:
 //
-//     {"baseURL": "https://pets.example/v2", "schemes": ["bearer", {"header": "X-API-Key"}]}
+//     {"baseURL": "https://pets.example/v2", "schemes": ["bearer", {"header": "X-API-Key"}], "security": ["bearer"]}
 //
-// `baseURL` is left out where the document doesn't say the host; `path` is what an address has to end with, then.
+// `schemes` are all that it knows, and `security` is what its operations ask for. `baseURL` is left out where the document doesn't say the host; `path` is what an address has to end with, then.
 // A connection has the settings of `http`, with the document's address as the standard, and `apiKey` where the document
 // has such a key.
 
@@ -16,10 +16,16 @@ struct ServiceNeeds {
   private var baseURL: String?
   private var path: String?
   private var schemes: [OpenAPIDocument.Scheme] = []
+  private var security: [OpenAPIDocument.Scheme] = []
 
-  init(_ document: OpenAPIDocument, from source: String) {
+  /// - Parameters:
+  ///   - source: Where the document is from, which a server without a host counts from.
+  ///   - operations: Those that become actions.
+  init(_ document: OpenAPIDocument, from source: String, for operations: [OpenAPIDocument.Operation]) {
     schemes = document.schemes
-    guard let server = document.server else { return }
+    security = document.security(of: operations)
+    // Without a server it is where the document is (OpenAPI 3.1, "OpenAPI Object"; 2.0, `host`).
+    guard let server = document.server ?? (HTTPURL(source) == nil ? nil : "/") else { return }
     var address = server
     if HTTPURL(address) == nil, let from = HTTPURL(source), let whole = from.resolving(server) { address = whole.text }
     address = address.withoutSlashesAtEnd
@@ -35,42 +41,24 @@ struct ServiceNeeds {
   init(_ lock: PluginLock) {
     baseURL = lock.connection["baseURL"]?.string
     path = lock.connection["path"]?.string
-    schemes = (lock.connection["schemes"]?.list ?? []).compactMap { value in
-      switch value.string {
-      case "bearer": .bearer
-      case "basic": .basic
-      default: value["header"]?.string.map { .header($0) } ?? value["query"]?.string.map { .query($0) }
-      }
-    }
+    schemes = (lock.connection["schemes"]?.list ?? []).compactMap(OpenAPIDocument.Scheme.init(written:))
+    security = (lock.connection["security"]?.list ?? []).compactMap(OpenAPIDocument.Scheme.init(written:))
   }
 
   var written: ValueMap {
     var map = ValueMap()
     if let baseURL { map["baseURL"] = .string(baseURL) }
     if let path { map["path"] = .string(path) }
-    if !schemes.isEmpty {
-      map["schemes"] = .list(
-        schemes.map { scheme in
-          switch scheme {
-          case .bearer: .string("bearer")
-          case .basic: .string("basic")
-          case .header(let name): .object(["header": .string(name)])
-          case .query(let name): .object(["query": .string(name)])
-          }
-        })
-    }
+    if !schemes.isEmpty { map["schemes"] = .list(schemes.map(\.written)) }
+    if !security.isEmpty { map["security"] = .list(security.map(\.written)) }
     return map
   }
 
+  /// Whether its operations ask for credentials.
+  var asksForCredentials: Bool { !security.isEmpty }
+
   /// The key that `apiKey` is.
-  private var key: OpenAPIDocument.Scheme? {
-    schemes.first { scheme in
-      switch scheme {
-      case .header, .query: true
-      case .bearer, .basic: false
-      }
-    }
-  }
+  private var key: OpenAPIDocument.Scheme? { (security + schemes).first(where: \.isKey) }
 
   // MARK: Settings
 
@@ -122,11 +110,12 @@ struct ServiceNeeds {
   /// Which settings have the credentials that the document speaks of, as `'token', or 'username' and 'password'`; nil if
   /// it speaks of none.
   var credentials: String? {
+    let schemes = security.isEmpty ? schemes : security
     var words: [String] = []
     if schemes.contains(.bearer) { words.append("'token'") }
     if schemes.contains(.basic) { words.append("'username' and 'password'") }
-    if key != nil { words.append("'apiKey'") }
-    return words.isEmpty ? nil : words.joined(separator: ", or ")
+    if schemes.contains(where: \.isKey) { words.append("'apiKey'") }
+    return words.isEmpty ? nil : words.joined(separator: security.isEmpty ? ", or " : ", and ")
   }
 
   // MARK: A sketch
@@ -143,12 +132,9 @@ struct ServiceNeeds {
         ? byte & 0xDF : ASCII.digits.contains(byte) || ASCII.uppercase.contains(byte) ? byte : ASCII.underscore
     }
     let secret = String(decoding: stem, as: UTF8.self)
-    // One way is enough, mostly.
-    if schemes.contains(.bearer) {
-      lines.append("    token: ${{ secrets.\(secret)_TOKEN }}")
-    } else if key != nil {
-      lines.append("    apiKey: ${{ secrets.\(secret)_KEY }}")
-    } else if schemes.contains(.basic) {
+    if security.contains(.bearer) { lines.append("    token: ${{ secrets.\(secret)_TOKEN }}") }
+    if security.contains(where: \.isKey) { lines.append("    apiKey: ${{ secrets.\(secret)_KEY }}") }
+    if security.contains(.basic) {
       lines.append("    username: NAME")
       lines.append("    password: ${{ secrets.\(secret)_PASSWORD }}")
     }
@@ -157,6 +143,32 @@ struct ServiceNeeds {
 }
 
 extension OpenAPIDocument.Scheme {
+  fileprivate var isKey: Bool {
+    switch self {
+    case .header, .query: true
+    case .bearer, .basic: false
+    }
+  }
+
+  fileprivate var written: Value {
+    switch self {
+    case .bearer: .string("bearer")
+    case .basic: .string("basic")
+    case .header(let name): .object(["header": .string(name)])
+    case .query(let name): .object(["query": .string(name)])
+    }
+  }
+
+  fileprivate init?(written value: Value) {
+    switch (value.string, value["header"]?.string, value["query"]?.string) {
+    case ("bearer", _, _): self = .bearer
+    case ("basic", _, _): self = .basic
+    case (_, let name?, _): self = .header(name)
+    case (_, _, let name?): self = .query(name)
+    default: return nil
+    }
+  }
+
   fileprivate var words: String {
     switch self {
     case .bearer: "`Authorization: Bearer`"

@@ -26,6 +26,8 @@ public struct ActionContext: Sendable {
   public var secrets: [String] = []
   /// The folder that every path leads into, full ones too, in a run that touches nothing outside.
   package var confinement: String?
+  /// What sits between the action and the files that it reads, in a run that is recorded or replayed.
+  package var fileInterceptor: (any FileInterceptor)?
   /// What belongs to the program itself, which no path leads to.
   package var ownFiles = OwnFiles()
   private let onReport: @Sendable (Report) -> Void
@@ -121,6 +123,14 @@ public struct ActionContext: Sendable {
     guard let confinement else { return path }
     return "\(confinement)/\(path.split(separator: "/").filter { $0 != ".." }.joined(separator: "/"))"
   }
+}
+
+/// Sits between actions that make HTTP requests and the files that they read, as a recording does.
+package protocol FileInterceptor: Sendable {
+  /// What is in the file of that full path.
+  func read(
+    _ path: String, _ perform: () async throws(ActionError) -> [UInt8]
+  ) async throws(ActionError) -> [UInt8]
 }
 
 /// Where a program prints.

@@ -67,7 +67,8 @@ extension PluginDescriptor {
   public func markdown() -> String {
     let actions = actions
     var page =
-      "# \(name)\n\n\(summary)\n\n## Connection\n\nUnder `connections` in `errand.yaml`, with `plugin: \(name)`.\n\n"
+      "# \(name)\n\n\(summary)\n\n## Connection\n\nUnder `connections` in `errand.yaml`, with `plugin: \(name)` "
+      + "if the connection has another name.\n\n"
     page += configuration.table(isGiven: true)
     page += "\n## Actions\n\n| Action | Effect | |\n| --- | --- | --- |\n"
     for action in actions {

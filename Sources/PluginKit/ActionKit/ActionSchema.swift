@@ -56,8 +56,12 @@ extension FieldType {
   fileprivate func jsonSchema(_ limits: [Limit], allowsExpressions: Bool) -> ValueMap {
     var schema = ValueMap()
     switch self {
-    case .optional(let wrapped), .secret(let wrapped):
-      return wrapped.jsonSchema(limits, allowsExpressions: allowsExpressions)
+    case .secret(let wrapped): return wrapped.jsonSchema(limits, allowsExpressions: allowsExpressions)
+    case .optional(let wrapped):
+      schema["anyOf"] = .list([
+        .map(wrapped.jsonSchema(limits, allowsExpressions: allowsExpressions)), .object(["type": .string("null")]),
+      ])
+      return schema
     case .dyn: return schema
     case .bool: schema["type"] = .string("boolean")
     case .int: schema["type"] = .string("integer")

@@ -28,7 +28,7 @@ public indirect enum FieldType: Sendable {
   case map(FieldType)
   /// A nested set of fields.
   case object(ObjectSchema)
-  /// A value that may be left out; a field is so as a whole, and lists and maps do not hold such.
+  /// A value that may be null; a field is so as a whole, and only lists of plugins from outside hold such.
   case optional(FieldType)
   /// A value that is not shown.
   case secret(FieldType)
@@ -43,7 +43,7 @@ extension FieldType {
     case .list(let element): "list(\(element.name))"
     case .map(let value): "map(string, \(value.name))"
     case .object: "object"
-    case .optional(let wrapped): wrapped.name
+    case .optional(let wrapped): "\(wrapped.name) or null"
     case .secret(let wrapped): "secret(\(wrapped.name))"
     }
   }

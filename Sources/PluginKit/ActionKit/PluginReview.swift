@@ -112,7 +112,9 @@ package struct PluginReview {
 
   private mutating func reviewType(_ type: FieldType, _ name: String, isOutput: Bool) {
     switch type {
-    case .optional: faults.append("\(name): a list or map cannot hold optionals")
+    case .optional(let wrapped):
+      guard isFromOutside else { return faults.append("\(name): a list or map cannot hold optionals") }
+      reviewType(wrapped, name, isOutput: isOutput)
     case .secret(let wrapped):
       if isOutput { faults.append("\(name): an output, which is kept in the state, cannot hold a secret") }
       reviewType(wrapped, name, isOutput: false)

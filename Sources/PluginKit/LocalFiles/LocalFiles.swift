@@ -44,6 +44,8 @@ public struct LocalFiles: Sendable {
     var allowsRecipes = false
     /// What is out of bounds in the run.
     var own = OwnFiles()
+    /// What sits between the run and what it reads.
+    var interceptor: (any FileInterceptor)?
     /// Whether the connection has `others` and `hidden` beside `folder`.
     var hasOthers = false
     /// The setting that bounds what is read, if there is one.
@@ -95,6 +97,7 @@ public struct LocalFiles: Sendable {
     }
     var rules = rules
     rules.own = context.ownFiles
+    rules.interceptor = context.fileInterceptor
     return LocatedFile(root: start, names: names, rules: rules)
   }
 

@@ -55,6 +55,11 @@ package struct LocatedFile: Sendable {
 
   /// The bytes of the file.
   package func read(limit: Int) async throws(ActionError) -> [UInt8] {
+    guard let interceptor = rules.interceptor else { return try await readFromDisk(limit: limit) }
+    return try await interceptor.read(path) { () async throws(ActionError) in try await readFromDisk(limit: limit) }
+  }
+
+  private func readFromDisk(limit: Int) async throws(ActionError) -> [UInt8] {
     let follower = Transfers.follower
     return try await call { () throws(ActionError) in
       let folder = try folder(.read)

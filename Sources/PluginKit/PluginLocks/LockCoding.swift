@@ -3,11 +3,13 @@
 // A type is a word for what has no parts (`string`, `int`, `double`, `bool`, `bytes`, `timestamp`, `duration`, `date`,
 // `dyn`), or a map with one member:
 //
-//     {"list": T}  {"map": T}  {"secret": T}  {"choice": ["a", "b"]}  {"fields": {"name": F, …}}  {"named": "Dag"}
+//     {"list": T}  {"map": T}  {"optional": T}  {"secret": T}
+//     {"choice": ["a", "b"]}  {"fields": {"name": F, …}}  {"named": "Dag"}
 //
-// `named` is a type of the lock's `types`, where what several actions have is written once. A field F is a map with its
-// `type` and, where they are other than empty and false, `summary`, `optional`, `default`, `deprecated`, `secret` (it may
-// be made with secrets) and `limits` (`min`, `max`, `minLength`, `maxLength`, and `each` with those of items).
+// `optional` is what items are that may be null. `named` is a type of the lock's `types`, where what several actions have
+// is written once. A field F is a map with its `type` and, where they are other than empty and false, `summary`,
+// `optional`, `default`, `deprecated`, `secret` (it may be made with secrets) and `limits` (`min`, `max`, `minLength`,
+// `maxLength`, and `each` with those of items).
 
 package import ActionKit
 package import Basics
@@ -57,8 +59,7 @@ package struct LockEncoder {
     case .list(let element): return .object(["list": self.type(element)])
     case .map(let element): return .object(["map": self.type(element)])
     case .secret(let wrapped): return .object(["secret": self.type(wrapped)])
-    // Where no field says that it is optional, nothing but `dyn` tells the truth.
-    case .optional: return .string(FieldType.dyn.name)
+    case .optional(let wrapped): return .object(["optional": self.type(wrapped)])
     case .object(let schema):
       let written = Value.object(["fields": fields(schema)])
       guard let name = names[JSON.shown(written)] else { return written }
@@ -145,6 +146,7 @@ struct LockDecoder {
     switch name {
     case "list": return .list(try type(member.value, depth: depth + 1))
     case "map": return .map(try type(member.value, depth: depth + 1))
+    case "optional": return .optional(try type(member.value, depth: depth + 1))
     case "secret": return .secret(try type(member.value, depth: depth + 1))
     case "choice": return .choice((member.value.list ?? []).compactMap(\.string))
     case "fields": return .object(try fields(member.value, depth: depth + 1))

@@ -63,7 +63,7 @@ package struct LockedPlugin: PluginSource {
     guard let action = locked(name) else { return nil }
     return ActionDescriptor(
       plugin: lock.name, name: action.name, summary: action.summary, effect: action.effect, input: action.input,
-      output: action.output, baseline: action.baseline, examples: [action.input.example], acceptsKey: action.acceptsKey,
+      output: action.output, baseline: action.baseline, examples: [action.input.sample], acceptsKey: action.acceptsKey,
       timeout: action.timeout, calls: kind.calls(of: action, in: lock))
   }
 
@@ -83,61 +83,10 @@ package struct LockedPlugin: PluginSource {
   }
 
   package func connect(_ settings: Value, in context: PluginContext) async throws -> any Sendable {
-    do { try lock.verify() } catch { throw ActionError(.configuration, "\(error.message).") }
     let faults = configuration.check(settings, as: "connections.\(context.connection)")
     guard faults.allSatisfy({ $0.severity != .error }) else {
       throw ActionError(.configuration, ValueError(faults).description)
     }
     return try await kind.connect(lock, settings, in: context)
-  }
-}
-
-extension ObjectSchema {
-  /// An input with what must be given.
-  fileprivate var example: Example {
-    Example(
-      "What must be given",
-      fields.filter(\.isRequired).map { field in
-        let name = field.name.isPlainKey ? field.name : JSON.quoted(field.name)
-        return "\(name): \(field.type.sample(depth: 0))"
-      }.joined(separator: "\n"))
-  }
-}
-
-extension FieldType {
-  /// A value of the type in YAML's flow style.
-  fileprivate func sample(depth: Int) -> String {
-    switch self {
-    case .bool: "true"
-    case .int: "1"
-    case .double: "1.5"
-    case .string: "text"
-    case .date: "2026-11-20"
-    case .bytes: "dGV4dA=="
-    case .timestamp: "2026-11-20T09:30:00Z"
-    case .duration: "1h"
-    case .dyn: "{}"
-    case .choice(let options): options.first.map { $0.isPlainKey ? $0 : JSON.quoted($0) } ?? "text"
-    case .list(let element): depth < 4 ? "[\(element.sample(depth: depth + 1))]" : "[]"
-    case .map: "{}"
-    case .object(let schema):
-      depth < 4
-        ? "{\(schema.fields.filter(\.isRequired).map { " \($0.name.isPlainKey ? $0.name : JSON.quoted($0.name)): \($0.type.sample(depth: depth + 1))" }.joined(separator: ",")) }"
-        : "{}"
-    case .optional(let wrapped): wrapped.sample(depth: depth)
-    case .secret: "${{ secrets.TOKEN }}"
-    }
-  }
-}
-
-extension String {
-  /// Whether YAML takes the text as a string without quotes.
-  fileprivate var isPlainKey: Bool {
-    guard let first = utf8.first, first | 0x20 >= 0x61, first | 0x20 <= 0x7A else { return false }
-    let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
-    return !words.contains(lowercased())
-      && utf8.allSatisfy {
-        ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == ASCII.underscore
-      }
   }
 }

@@ -34,10 +34,13 @@ package struct SchemaReader {
   private var known: [String: (type: FieldType, isNullable: Bool, size: Int)] = [:]
   /// The objects that have a name in the document, in the order in which they were met.
   package private(set) var named: [(name: String, type: FieldType)] = []
+  /// The references that lead to nothing in the document, each once.
+  package private(set) var missing: [String] = []
 
   private static let largest = 4000
   private static let deepest = 24
   private static let mostOptions = 1000
+  private static let mostMissing = 100
 
   /// - Parameter document: What references of the schemas start from.
   package init(_ document: Value, for side: Side) {
@@ -70,6 +73,9 @@ package struct SchemaReader {
     if case .dyn = type { isOptional = !isRequired }
     var deprecation: String?
     if side == .given {
+      if case .int = type, let numbers = resolved.map.flatMap(Self.options)?.compactMap(\.int), !numbers.isEmpty {
+        sentences.append("One of \(numbers.prefix(20).map(\.description).joined(separator: ", ")).")
+      }
       if let standard = resolved["default"] ?? schema["default"], !standard.isNull {
         sentences.append("Left out: \(JSON.shown(standard).safe.shortened(to: 60)).")
       }
@@ -99,8 +105,7 @@ package struct SchemaReader {
       }
     }
     var isNullable = map["nullable"]?.bool == true || map["x-nullable"]?.bool == true
-    if let constant = map["const"], let text = constant.string { return (.choice([text]), isNullable) }
-    if let options = map["enum"]?.list, let choice = Self.choice(options) {
+    if let options = Self.options(map), let choice = Self.choice(options) {
       return (choice, isNullable || options.contains(where: \.isNull))
     }
     var word = map["type"]?.string
@@ -130,9 +135,10 @@ package struct SchemaReader {
     case "string": return Self.text(map)
     case "array":
       guard let items = map["items"], items.map != nil else { return .list(.dyn) }
-      // Recipes can do without the null among what they give; what is got may be it.
       let (element, isNullable) = type(items, depth: depth + 1)
-      return .list(isNullable && side == .got ? .dyn : element)
+      if !isNullable { return .list(element) }
+      // Expressions know no list of what may be null.
+      return .list(side == .given ? .optional(element) : .dyn)
     case "object": return object(map, depth: depth)
     default: return .dyn
     }
@@ -163,7 +169,9 @@ package struct SchemaReader {
       size += known.size
       return size < Self.largest ? (known.type, known.isNullable) : (.dyn, false)
     }
-    guard !open.contains(reference), open.count < Self.deepest, let schema = target(of: reference) else {
+    guard !open.contains(reference), open.count < Self.deepest else { return (.dyn, false) }
+    guard let schema = target(of: reference) else {
+      if missing.count < Self.mostMissing, !missing.contains(reference) { missing.append(reference) }
       return (.dyn, false)
     }
     open.append(reference)
@@ -301,6 +309,9 @@ package struct SchemaReader {
     }
   }
 
+  /// The values of an enumeration, or the only one.
+  private static func options(_ map: ValueMap) -> [Value]? { map["enum"]?.list ?? map["const"].map { [$0] } }
+
   /// The type of an enumeration; nil if its options say less than its `type` does.
   private static func choice(_ options: [Value]) -> FieldType? {
     let values = options.filter { !$0.isNull }
@@ -378,8 +389,9 @@ package struct SchemaReader {
         let whole = value.int ?? value.number.flatMap { Int(exactly: $0) }
         return schema[exclusive]?.bool == true ? whole.map { $0.addingReportingOverflow(step).partialValue } : whole
       }
-      let least = bound("minimum", "exclusiveMinimum", 1)
-      let most = bound("maximum", "exclusiveMaximum", -1)
+      let numbers = schema.map.flatMap(options)?.compactMap(\.int) ?? []
+      let least = numbers.min() ?? bound("minimum", "exclusiveMinimum", 1)
+      let most = numbers.max() ?? bound("maximum", "exclusiveMaximum", -1)
       if let least, let most, least > most { return [] }
       return (least.map { [.atLeast(.int($0))] } ?? []) + (most.map { [.atMost(.int($0))] } ?? [])
     case .double:
@@ -426,7 +438,7 @@ package struct SchemaReader {
 
 extension Value {
   /// The number as a double.
-  fileprivate var number: Double? {
+  var number: Double? {
     switch content {
     case .int(let number): Double(number)
     case .uint(let number): Double(number)

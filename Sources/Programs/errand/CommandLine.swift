@@ -253,6 +253,11 @@ private let effectOption = Command.Option.option(
   "What an action or tool does: pure, read, consume, idempotentWrite, idempotentWrite:1d or write; kept in the lock.",
   .text, repeats: true)
 
+private let datesOption = Command.Option.option(
+  "dates", "HOW",
+  "For openapi: 'text' reads dates and times as texts, for services that leave out the zone; 'typed' ends that.",
+  .choice(["text", "typed"]))
+
 private let pluginCommand = Command(
   "plugin", "Adds services from OpenAPI documents, and MCP servers, as plugins.",
   subcommands: [
@@ -273,7 +278,7 @@ private let pluginCommand = Command(
           "only", "WHAT",
           "For openapi: an operation, a path such as /pets/*, or a tag such as tag:pets; may be repeated.", .text,
           repeats: true),
-        effectOption,
+        datesOption, effectOption,
         .flag("trust-hints", "For mcp: takes the server's word on which tools only read and which can be repeated."),
         .option(
           "env", "NAME", "For mcp: a secret that the command gets as the environment variable of that name.", .text,
@@ -291,7 +296,7 @@ private let pluginCommand = Command(
       arguments: [.required("name", "The plugin.", .name(.lockedPlugin))],
       options: [
         .option("only", "WHAT", "For openapi: replaces what was chosen before.", .text, repeats: true),
-        effectOption,
+        datesOption, effectOption,
         .flag("trust-hints", "For mcp: takes the server's word from now on."),
         .flag("dry-run", "Writes nothing."),
         .flag("force", "Writes though recipes have faults with it."),

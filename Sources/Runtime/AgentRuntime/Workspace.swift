@@ -197,19 +197,10 @@ package struct Workspace: Sendable {
         settings = standIn.map ?? settings
       } else if let declared {
         renewal = self.renewal(of: declared, plugin, overrides: overrides, from: sources)
-        var values = ValueMap()
-        for secret in declared.secrets {
-          values[secret.name] = secrets[secret.name].map { .string($0) }
-          known += secrets[secret.name].map { [(secret.name, $0)] } ?? []
-        }
-        do throws(LocatedEvaluationError) {
-          settings = try declared.settings.evaluate(in: [.map(values)]).map ?? settings
-        } catch {
-          throw RuntimeError(.configuration, Redactor(named: known).redact(error.message))
-        }
-        // The secrets written in errand.yaml, and those computed from other secrets.
-        let hidden = plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: name))
-        known = Workspace.adding(hidden, to: known)
+        let own = declared.secrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
+        let found = try Workspace.settings(of: declared, plugin, with: own)
+        settings = found.settings
+        known = Workspace.adding(found.secrets, to: known)
       }
       Workspace.override(&settings, of: name, by: overrides)
       if declared != nil || !settings.isEmpty {
@@ -238,29 +229,38 @@ package struct Workspace: Sendable {
     let names = connection.secrets.map(\.name)
     guard let sources, sources.growOld(names) else { return nil }
     return { () async throws(ActionError) in
-      var values = ValueMap()
       var known: [(name: String, text: String)] = []
       do throws(SecretError) {
         for name in names {
-          guard let text = try await sources.find(name)?.value else { continue }
-          values[name] = .string(text)
-          known.append((name, text))
+          if let text = try await sources.find(name)?.value { known.append((name, text)) }
         }
       } catch {
         throw ActionError(.configuration, error.message, effect: ActionError.Effect.none)
       }
-      var settings: ValueMap
-      do throws(LocatedEvaluationError) {
-        settings = try connection.settings.evaluate(in: [.map(values)]).map ?? ValueMap()
-      } catch {
-        throw ActionError(.configuration, Redactor(named: known).redact(error.message))
+      var found: (settings: ValueMap, secrets: [(name: String, text: String)])
+      do throws(RuntimeError) { found = try Workspace.settings(of: connection, plugin, with: known) } catch {
+        throw ActionError(.configuration, error.message)
       }
-      Workspace.override(&settings, of: connection.name, by: overrides)
-      let hidden = plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: connection.name))
+      Workspace.override(&found.settings, of: connection.name, by: overrides)
       return Services.Renewed(
-        settings: .map(settings), secrets: Workspace.adding(hidden, to: known),
-        due: await sources.due(of: names) ?? .zero)
+        settings: .map(found.settings), secrets: found.secrets, due: await sources.due(of: names) ?? .zero)
     }
+  }
+
+  /// The settings of a connection with its secrets in them, and these with the other secrets that are in the settings:
+  /// those written in errand.yaml, and those computed from others.
+  package static func settings(
+    of connection: Configuration.Connection, _ plugin: PluginDescriptor, with secrets: [(name: String, text: String)]
+  ) throws(RuntimeError) -> (settings: ValueMap, secrets: [(name: String, text: String)]) {
+    let values = ValueMap(secrets.map { ($0.name, .string($0.text)) })
+    let settings: ValueMap
+    do throws(LocatedEvaluationError) {
+      settings = try connection.settings.evaluate(in: [.map(values)]).map ?? ValueMap()
+    } catch {
+      throw RuntimeError(.configuration, Redactor(named: secrets).redact(error.message))
+    }
+    let hidden = plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: connection.name))
+    return (settings, adding(hidden, to: secrets))
   }
 
   /// Sets what `--set` says of a connection.

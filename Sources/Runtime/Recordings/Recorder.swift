@@ -16,6 +16,8 @@ package final class Recorder: CallInterceptor {
 
   private struct Content {
     var entries: [Entry] = []
+    /// What was read from files, nil for what wasn't there, and how often in a row.
+    var files: [(path: String, bytes: [UInt8]?, reads: Int)] = []
     var calls: [(call: ServiceCall, result: Result<Value, ActionError>)] = []
     var connections: [String: Value] = [:]
     var secrets: Set<String> = []
@@ -49,6 +51,32 @@ package final class Recorder: CallInterceptor {
     let result = await perform()
     content.withLock { $0.calls.append((call, result)) }
     return result
+  }
+
+  package func read(
+    _ path: String, _ perform: () async throws(ActionError) -> [UInt8]
+  ) async throws(ActionError) -> [UInt8] {
+    do throws(ActionError) {
+      let bytes = try await perform()
+      note(bytes, at: path)
+      return bytes
+    } catch {
+      if error.kind == .notFound { note(nil, at: path) }
+      throw error
+    }
+  }
+
+  private func note(_ bytes: [UInt8]?, at path: String) {
+    let path = Recording.place(of: path)
+    content.withLock { content in
+      if let index = content.files.lastIndex(where: { $0.path.hasSameScalars(as: path) }),
+        content.files[index].bytes == bytes
+      {
+        content.files[index].reads += 1
+      } else {
+        content.files.append((path, bytes, 1))
+      }
+    }
   }
 
   /// Records the settings of a connection, and which of them are secret.
@@ -135,6 +163,11 @@ package final class Recorder: CallInterceptor {
           }
         return Recording.Exchange(
           connection: entry.connection, request: Scrubbing.request(entry.request, redactor), outcome: outcome)
+      },
+      files: content.files.map { file in
+        Recording.ReadFile(
+          path: file.path,
+          body: file.bytes.map { Recording.Body($0, redact: redactor.redact) ?? .text("") }, reads: file.reads)
       }, calls: content.calls.map { Recording.call($0.call, $0.result, redactor) })
   }
 }

@@ -29,6 +29,11 @@
 // `baseline` before it, or its `outcome`. An output is `omitted` under the same conditions as a body. A recording of
 // form 1 has no calls, because replays repeated them when it was made.
 //
+// `"files"` are the files that actions over HTTP read, such as those that they send, in the order in which they were read:
+// `{"path": "/srv/site/in.csv", "text": "…"}` with a body as above, `"absent": true` for what wasn't there, and
+// `"reads": 3` where that was read so often in a row. A replay finds there what the run found, unless it has written the
+// file.
+//
 // A recording holds no secret. By type it omits the values of parameters and header fields that a request declares
 // secret, in URLs and forms, and the settings of connections and inputs of calls that are declared so. By value it
 // omits every secret that is kept out of the state, and every value found in such a place in any request, wherever it
@@ -71,6 +76,20 @@ package struct Recording: Sendable {
     case omitted
   }
 
+  /// What was read from a file, once or several times in a row.
+  struct ReadFile: Sendable {
+    /// As `place(of:)` has it.
+    var path: String
+    /// nil if the file wasn't there.
+    var body: Body?
+    var reads: Int
+  }
+
+  /// A full path without what says nothing, and as it is inside of a replay's folder.
+  static func place(of path: String) -> String {
+    "/" + path.split(separator: "/").filter { $0 != "." && $0 != ".." }.joined(separator: "/")
+  }
+
   package var recipe: String
   /// The id of the run; nil if it wasn't recorded.
   package var run: String?
@@ -91,6 +110,8 @@ package struct Recording: Sendable {
   /// The settings of the connections, with placeholders for secrets.
   package var connections: [String: Value]
   var exchanges: [Exchange]
+  /// What actions over HTTP read from files, in that order.
+  var files: [ReadFile] = []
   /// The calls as the file has them; nil if it has none because of its form.
   var calls: [Value]?
 
@@ -187,6 +208,7 @@ extension Recording {
     if !acts.isEmpty { document["acts"] = .list(acts.map { $0.value { $0 } }) }
     document["connections"] = .map(connections)
     document["exchanges"] = .list(exchanges.map(\.value))
+    if !files.isEmpty { document["files"] = .list(files.map(\.value)) }
     document["calls"] = calls.map { .list($0) }
     return JSON.shown(.map(document), .pretty) + "\n"
   }
@@ -238,6 +260,12 @@ extension Recording {
       }
       self.exchanges.append(exchange)
     }
+    for value in root["files"]?.list ?? [] {
+      guard let file = ReadFile(reading: value) else {
+        throw fault("a file needs 'path', and what was in it or 'absent'", at: value)
+      }
+      files.append(file)
+    }
     if form == 1 { return }
     calls = []
     for call in root["calls"]?.list ?? [] {
@@ -248,6 +276,24 @@ extension Recording {
       }
       calls?.append(call)
     }
+  }
+}
+
+extension Recording.ReadFile {
+  fileprivate var value: Value {
+    var map = ValueMap([("path", .string(path))])
+    if reads > 1 { map["reads"] = .int(reads) }
+    let member = body?.member ?? ("absent", .bool(true))
+    map[member.name] = member.value
+    return .map(map)
+  }
+
+  fileprivate init?(reading value: Value) {
+    guard let map = value.map, let path = map["path"]?.string else { return nil }
+    self.path = path
+    body = Recording.Body(reading: map)
+    reads = map["reads"]?.int ?? 1
+    guard body != nil || map["absent"]?.bool == true, (1...1_000_000_000).contains(reads) else { return nil }
   }
 }
 

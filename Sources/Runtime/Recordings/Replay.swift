@@ -19,6 +19,8 @@ package final class Replay: CallInterceptor {
   private let redactors: [Redactor]
   private let isPlayed: Mutex<[Bool]>
   private let isCallPlayed: Mutex<[Bool]>
+  /// How often each file was read that isn't in the folder.
+  private let reads = Mutex<[String: Int]>([:])
   /// The first request or call that isn't recorded.
   private let stray = Mutex<ActionError?>(nil)
 
@@ -99,6 +101,36 @@ package final class Replay: CallInterceptor {
       Recording.result(of: $0)
         ?? .failure(keep("The recording left the output of this call out, because of its size or a secret."))
     }
+  }
+
+  package func read(
+    _ path: String, _ perform: () async throws(ActionError) -> [UInt8]
+  ) async throws(ActionError) -> [UInt8] {
+    let missing: ActionError
+    do throws(ActionError) { return try await perform() } catch {
+      guard error.kind == .notFound else { throw error }
+      missing = error
+    }
+    let inside = confinement.map { path.hasPrefix($0) ? String(path.dropFirst($0.count)) : path } ?? path
+    guard let body = recorded(Recording.place(of: inside))?.body else { throw missing }
+    guard let bytes = body.bytes else {
+      throw keep("The recording left the file '\(inside)' out, because of its size or a secret.")
+    }
+    return bytes
+  }
+
+  /// What the run found when it read the file as often as the replay has; the last that it found, if it read it less often.
+  private func recorded(_ path: String) -> Recording.ReadFile? {
+    let files = recording.files.filter { $0.path.hasSameScalars(as: path) }
+    var earlier = reads.withLock { reads in
+      defer { reads[path, default: 0] += 1 }
+      return reads[path, default: 0]
+    }
+    for file in files {
+      if earlier < file.reads { return file }
+      earlier -= file.reads
+    }
+    return files.last
   }
 
   private func fewest(_ differences: [[String]]) -> [String] { differences.min { $0.count < $1.count } ?? [] }
@@ -189,7 +221,9 @@ struct RequestMeaning {
       } else if text.utf8.contains(ASCII.equals), !text.utf8.contains(where: { $0 <= 0x20 }) {
         body = .list(RequestMeaning.items(text).map { .string($0) })
       } else {
-        body = .string(text)
+        // The boundary of a form follows from all that is in it, secrets included.
+        let boundary = text.hasPrefix("--") ? String(text.prefix { $0 != "\r\n" }) : ""
+        body = .string(boundary.utf8.count > 2 ? text.replacing(boundary, with: "--") : text)
       }
     case .base64(let text): body = .string(text)
     case .omitted: body = .string("(left out)")

@@ -462,6 +462,7 @@ struct ActionRunner {
     context.baseline = attempt.baseline
     context.secrets = work.secrets
     context.confinement = run.services.confinement
+    context.fileInterceptor = run.services.fileInterceptor(of: action.plugin)
     context.ownFiles = run.services.ownFiles
     return context
   }

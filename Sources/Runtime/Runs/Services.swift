@@ -106,6 +106,9 @@ package actor Services {
   /// The folder that all paths of actions lead into; nil for no confinement.
   nonisolated var confinement: String? { calls?.confinement }
 
+  /// What sits between a plugin and the files that it reads; nil where its calls are recorded as a whole.
+  nonisolated func fileInterceptor(of plugin: String) -> (any FileInterceptor)? { isWeb(plugin) ? calls : nil }
+
   /// The result of a call, from the action or from the interceptor.
   nonisolated func carried(
     _ call: ActionCall, _ part: ServiceCall.Part, _ input: Value,
@@ -120,7 +123,12 @@ package actor Services {
       let result = await perform()
       if let mismatch = calls.mismatch { return .failure(mismatch) }
       // Shown with the path as the recipe gives it, as the reader expects.
-      return confinement.map { folder in result.map { $0.replacing(folder, with: "") } } ?? result
+      guard let confinement else { return result }
+      return result.map { $0.replacing(confinement, with: "") }.mapError { error in
+        var error = error
+        error.message = error.message.replacing(confinement, with: "")
+        return error
+      }
     }
     let call = ServiceCall(
       connection: call.connection, action: action.id, part: part, input: .map(input.map ?? ValueMap()),

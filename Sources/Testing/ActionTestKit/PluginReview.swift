@@ -11,9 +11,14 @@ public func expectWellFormed(_ plugin: any Plugin.Type, sourceLocation: SourceLo
 }
 
 /// What is wrong with a plugin's declarations, in their order.
-package func faults(of plugin: any Plugin.Type) -> [String] {
-  var review = PluginReview(isFromOutside: false, examiner: Examiner())
-  review.review(PluginDescriptor(plugin))
+package func faults(of plugin: any Plugin.Type) -> [String] { faults(of: PluginDescriptor(plugin)) }
+
+/// What is wrong with a plugin's declarations, its examples included.
+///
+/// - Parameter isFromOutside: Whether others wrote its names and sentences.
+package func faults(of plugin: PluginDescriptor, isFromOutside: Bool = false) -> [String] {
+  var review = PluginReview(isFromOutside: isFromOutside, examiner: Examiner())
+  review.review(plugin)
   return review.faults
 }
 
@@ -35,7 +40,7 @@ private struct Examiner: PluginExaminer {
     faults += found.map { "\(name): \($0.message)" }
     guard found.isEmpty, !value.holdsExpression else { return faults }
     do {
-      let written = try action.input.rewritten(value)
+      let written = try action.input.rewritten(action.input.restored(value))
       let back = try action.input.rewritten(action.input.restored(JSON.parse(JSON.write(written))))
       if written != back { faults.append("\(name): is not the same after being written and read") }
     } catch {

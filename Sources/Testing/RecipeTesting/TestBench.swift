@@ -30,8 +30,10 @@ actor TestBench {
   private let recording: Recording?
   /// A folder that is removed with the case.
   private let folder: String
-  /// Where paths of recipes start, and sandboxes keep files.
+  /// Where sandboxes keep files, and every path of a replay leads.
   private var files: String { "\(folder)/files" }
+  /// Where relative paths of recipes start: a replay's start where those of the recorded run did, inside of that folder.
+  private var root: String { recording?.folder.map { "\(files)/\($0)" } ?? files }
   private var sandboxes: [String: any RunningSandbox] = [:]
   private var connections: [String: Services.Connection] = [:]
   /// The unused part of the recording, which outlives the agent.
@@ -174,7 +176,7 @@ actor TestBench {
     } stamp: {
       RecipeFiles.disk.stamp($0)
     }
-    served.watched = .disk(files)
+    served.watched = .disk(root)
     served.newID = { [ids] in ids.next(at: $0) }
     let status = AgentStatus(pid: 0, version: "test", isServing: true, since: time.now(), folder: folder)
     let local = LocalAgent(
@@ -329,10 +331,10 @@ actor TestBench {
 
   /// Writes a file in the folder, or removes it.
   func file(_ path: String, _ text: String?) async throws(TestError) {
-    let place = "\(files)/\(path)"
+    let place = "\(root)/\(path)"
     do throws(FileError) {
       if let text {
-        try Files.makeFolder(([files] + path.split(separator: "/").dropLast().map(String.init)).joined(separator: "/"))
+        try Files.makeFolder(([root] + path.split(separator: "/").dropLast().map(String.init)).joined(separator: "/"))
         try Files.write(Array(text.utf8), to: place)
       } else {
         try Files.remove(place)

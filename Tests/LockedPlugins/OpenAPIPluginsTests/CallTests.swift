@@ -86,6 +86,58 @@ import Testing
     }
   }
 
+  @Test func `a time without a zone says how to read it as a text`() async throws {
+    let lock = try lock(
+      of: """
+        openapi: 3.1.0
+        paths:
+          /a: { post: { responses: { '200': { content: { application/json: { schema:
+            { properties: { at: { type: string, format: date-time }, n: { type: integer } } } } } } } } }
+        """)
+    for (answer, advice) in [
+      (
+        #"{"at": "2026-01-01T00:00:00"}"#,
+        "to read dates and times as texts, run 'errand plugin update made --dates text'."
+      ),
+      (#"{"at": "2026-01-01T00:00:00", "n": "x"}"#, "if the service has changed, run 'errand plugin update made'."),
+    ] {
+      try await withPeer(lock) { _ in
+        json(answer)
+      } _: { (made) async throws in
+        let error = try await made.failure("postA", "{}")
+        #expect(error.message.hasSuffix("\(advice) The write itself was done."), "\(error.message)")
+      }
+    }
+    let texts = try OpenAPIKind.lock(
+      name: "made",
+      document: Array(
+        "openapi: 3.1.0\npaths: { /a: { get: { responses: { '200': { content: { application/json: { schema: { properties: { at: { type: string, format: date-time } } } } } } } } } }"
+          .utf8), source: "made.yaml", only: [], effects: [:], readsDatesAsText: true, file: "x")
+    try await withPeer(texts) { _ in
+      json(#"{"at": "2026-01-01T00:00:00"}"#)
+    } _: { (made) async throws in
+      #expect(text(try await made.run("getA", "{}")) == #"{"body":{"at":"2026-01-01T00:00:00"},"status":200}"#)
+    }
+  }
+
+  @Test func `a list holds null where the document says so`() async throws {
+    let lock = try lock(
+      of: """
+        openapi: 3.1.0
+        paths:
+          /a: { post: { requestBody: { content: { application/json: { schema:
+            { properties: { l: { type: array, items: { type: [integer, 'null'] } } } } } } } } }
+        """)
+    try await withPeer(lock) { _ in
+      json("{}")
+    } _: { (made) async throws in
+      let input = try JSON.parse(#"{"body": {"l": [1, null]}}"#)
+      #expect(made.plugin.action("postA")?.input.check(input, as: "with").map(\.message) == [])
+      _ = try await made.run("postA", JSON.text(input))
+      #expect(made.peer.bodies == [#"{"l":[1,null]}"#])
+    }
+  }
+
   @Test func `files of the connection's folder are sent`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "openapi-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -197,7 +249,7 @@ import Testing
     } _: { (shop) async throws in
       #expect(
         try await shop.failure("getItem", #"{"id": "1"}"#).message
-          == "GET S/items/1 was answered with HTTP status 401. Set 'token', or 'apiKey' in connections.shop.")
+          == "GET S/items/1 was answered with HTTP status 401. Set 'token' in connections.shop.")
     }
     try await withPeer(lock("pets.json")) { _ in
       json("", status: 401)

@@ -59,6 +59,57 @@ enum RealDocument: String, CaseIterable {
       #expect(action.summary.count > 3, "\(action.id)")
       #expect(action.input.check(.map(ValueMap()), as: "with").allSatisfy { $0.message.hasPrefix("'with' needs") })
     }
+    #expect(faults(of: plugin, isFromOutside: true) == [])
+  }
+
+  @Test(arguments: ["shop.yaml", "pets.json"]) func `what must be given is shown by an example that checks`(
+    _ fixture: String
+  ) throws {
+    #expect(faults(of: PluginDescriptor(LockedPlugin(try lock(fixture), OpenAPIKind.self)), isFromOutside: true) == [])
+  }
+
+  @Test func `an example keeps to the limits of its fields`() throws {
+    let lock = try lock(
+      of: """
+        openapi: 3.1.0
+        paths:
+          /a:
+            post:
+              parameters:
+                - { name: x, in: query, required: true, schema: { type: integer, minimum: 3 } }
+                - { name: w, in: query, required: true, schema: { type: number, maximum: -2 } }
+                - { name: z, in: query, required: true, schema: { type: integer, maximum: 0 } }
+                - { name: e, in: query, required: true, schema: { enum: [7, 8] } }
+                - { name: s, in: query, required: true, schema: { type: string, minLength: 9 } }
+                - { name: t, in: query, required: true, schema: { type: string, maxLength: 2 } }
+                - { name: 'n o', in: query, required: true, schema: { enum: ['no', 'a b'] } }
+              requestBody:
+                required: true
+                content:
+                  application/json:
+                    schema:
+                      required: [l, m, o]
+                      properties:
+                        l: { type: array, minItems: 2, items: { type: integer } }
+                        m: { additionalProperties: { type: string }, minProperties: 1 }
+                        o: { required: [o], properties: { o: { required: [o], properties: { o: { required: [o], properties: {
+                          o: { required: [o], properties: { o: { type: boolean } } } } } } } } }
+        """)
+    let plugin = PluginDescriptor(LockedPlugin(lock, OpenAPIKind.self))
+    #expect(faults(of: plugin, isFromOutside: true) == [])
+    #expect(
+      plugin.action("postA")?.examples.map(\.input) == [
+        """
+        body: { l: [1, 1], m: { name1: text }, o: { o: { o: { o: { o: true } } } } }
+        x: 3
+        w: -2.0
+        z: 0
+        e: 7
+        s: texttextt
+        t: te
+        "n o": "no"
+        """
+      ])
   }
 }
 

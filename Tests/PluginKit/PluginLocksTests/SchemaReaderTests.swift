@@ -20,7 +20,7 @@ struct SchemaReaderTests {
     (#"{"oneOf": [{"type": "integer"}, {"type": "number"}]}"#, "double"),
     (#"{"anyOf": [{"type": "integer"}, {"type": "string"}]}"#, "dyn"),
     (#"{"enum": ["a", "b", "a", null]}"#, "choice(a, b)?"),
-    (#"{"enum": [1, 2]}"#, "int"),
+    (#"{"enum": [1, 2]}"#, "int"), (#"{"const": 3}"#, "int"),
     (#"{"const": "x"}"#, "choice(x)"),
     (#"{"type": "array", "items": {"type": "boolean"}}"#, "list(bool)"),
     (#"{"type": "array", "items": {"type": ["boolean", "null"]}}"#, "list(dyn)"),
@@ -49,27 +49,39 @@ struct SchemaReaderTests {
     #expect(try Self.type(schema) == expected)
   }
 
-  @Test func `null among what is given is left out, and among what is got anything`() throws {
+  @Test func `a list that may hold null may be given it`() throws {
     let schema = #"{"type": "array", "items": {"type": ["string", "null"]}}"#
-    #expect(try Self.type(schema, .given) == "list(string)")
+    #expect(try Self.type(schema, .given) == "list(string|null)")
     #expect(try Self.type(schema, .got) == "list(dyn)")
+  }
+
+  @Test func `references that lead nowhere are told`() throws {
+    let schema = try JSON.parse(
+      ##"{"properties": {"a": {"$ref": "#/d/Tpyo"}, "b": {"$ref": "other.json"}, "c": {"$ref": "#/d/Tpyo"}, "d": {"$ref": "#"}}}"##
+    )
+    var reader = SchemaReader(schema, for: .got)
+    _ = reader.field("x", schema, isRequired: true)
+    #expect(reader.missing == ["#/d/Tpyo", "other.json"])
   }
 
   @Test func `what a service may be given has its limits, and no field that only it writes`() throws {
     let schema = try JSON.parse(
       #"""
       {"properties": {"n": {"type": "integer", "minimum": 1.0, "exclusiveMaximum": 10, "default": 5, "description": "How many. Or not."},
-      "r": {"type": "string", "readOnly": true}, "t": {"type": "string", "minLength": 1, "maxLength": 3}}}
+      "r": {"type": "string", "readOnly": true}, "t": {"type": "string", "minLength": 1, "maxLength": 3},
+      "e": {"enum": [3, 2, null]}}}
       """#)
     var reader = SchemaReader(schema, for: .given)
     let read = reader.fields(schema)
     let fields = try #require(read)
-    #expect(fields.map(\.name) == ["n", "t"])
+    #expect(fields.map(\.name) == ["n", "t", "e"])
+    #expect(fields[2].summary == "One of 3, 2.")
     #expect(fields[0].summary == "How many. Left out: 5.")
-    let faults = ObjectSchema(fields: fields).check(try JSON.parse(#"{"n": 10, "t": "long"}"#), as: "with")
+    let faults = ObjectSchema(fields: fields).check(try JSON.parse(#"{"n": 10, "t": "long", "e": 1}"#), as: "with")
     #expect(
       faults.map(\.message) == [
         "'with.n' must be at most 9, but is 10", "'with.t' must have at most 3 characters, but has 4",
+        "'with.e' must be at least 2, but is 1",
       ])
   }
 
@@ -94,7 +106,8 @@ extension FieldType {
     case .list(let element): "list(\(element.described))"
     case .map(let element): "map(\(element.described))"
     case .choice(let options): "choice(\(options.joined(separator: ", ")))"
-    case .optional(let wrapped), .secret(let wrapped): wrapped.described
+    case .optional(let wrapped): "\(wrapped.described)|null"
+    case .secret(let wrapped): wrapped.described
     default: name
     }
   }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPServer
 import Testing
 
 @testable import errand
@@ -46,6 +47,13 @@ import Testing
   @Test func `an update shows what is different, and writes nothing that recipes don't fit`() async throws {
     let program = try await Self.shop()
     #expect(try await program.call("plugin", "update", "shop").error == "plugins/shop.lock.json is up to date\n")
+    let said = try await program.call("plugin", "update", "shop", "--effect", "addOrder=write", "--dry-run")
+    #expect(
+      said.error == """
+        recipes notice no difference: only descriptions, the source, or who says an effect are new
+        checked the recipes in recipes and this folder
+
+        """)
     try program.write(Self.document("string", server: "https://elsewhere.example"), to: "shop.json")
     let refused = try await program.call("plugin", "update", "shop")
     #expect(refused.code == 3)
@@ -73,9 +81,74 @@ import Testing
     let program = try await Self.shop()
     let refused = try await program.call("plugin", "remove", "shop")
     #expect(refused.code == 3)
-    #expect(refused.error.contains("'shop' is in use, and was left"), "\(refused.error)")
+    #expect(
+      refused.error == """
+        recipes/orders.yaml:2 uses shop.listOrders
+        error: 'shop' is in use, and was left; change these, or remove it nonetheless with --force
+
+        """)
     #expect(try await program.call("plugin", "remove", "shop", "--force").error == "removed plugins/shop.lock.json\n")
     #expect(try await program.call("plugin", "list").out == "")
+    await program.remove()
+  }
+
+  @Test func `recipes beside errand.yaml and connections are uses, and it is said where was looked`() async throws {
+    let program = try await Self.shop()
+    let recipe = try program.read("recipes/orders.yaml")
+    try FileManager.default.removeItem(at: program.folder.appending(path: "recipes"))
+    try program.write(recipe, to: "use.yaml")
+    let old = try program.read("errand.yaml")
+    try program.write(old + "\n  shop: { baseURL: https://a.example }\n", to: "errand.yaml")
+    let line = try program.read("errand.yaml").split(separator: "\n", omittingEmptySubsequences: false).count - 1
+    let refused = try await program.call("plugin", "remove", "shop")
+    #expect(refused.code == 3)
+    #expect(
+      refused.error.hasPrefix("errand.yaml:\(line) uses shop\nuse.yaml:2 uses shop.listOrders\n"), "\(refused.error)")
+    try program.write(Self.document("string"), to: "shop.json")
+    let update = try await program.call("plugin", "update", "shop")
+    #expect(update.code == 3 && update.error.contains("use.yaml:2:"), "\(update.error)")
+    try FileManager.default.removeItem(at: program.folder.appending(path: "use.yaml"))
+    try program.write(old, to: "errand.yaml")
+    let updated = try await program.call("plugin", "update", "shop")
+    #expect(updated.error.contains("checked the recipes in this folder\n"), "\(updated.error)")
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    #expect(
+      try await program.call("plugin", "remove", "shop").error
+        == "removed plugins/shop.lock.json; no recipe in recipes or this folder uses it\n")
+    await program.remove()
+  }
+
+  @Test func `a document at an address may be as large as a file`() async throws {
+    let program = try await Program()
+    let server = try HTTPServer { _ in .text(String(repeating: " ", count: 33 << 20)) }
+    let added = try await program.call("plugin", "add", "openapi", "shop", "\(server.baseURL)/x")
+    #expect(
+      added.error == "error: \(server.baseURL)/x is larger than 33554432 bytes, which is the most that can be read\n")
+    await server.stop()
+    await program.remove()
+  }
+
+  @Test func `dates become texts, and what couldn't be read is told`() async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      openapi: 3.1.0
+      components: { securitySchemes: { b: { type: http, scheme: bearer } } }
+      paths:
+        /a: { get: { responses: { '200': { content: { application/json: { schema: { $ref: '#/Tpyo' } } } } } } }
+        /b: { get: { parameters: [{ name: at, in: query, schema: { type: string, format: date } }] } }
+      """, to: "made.yaml")
+    let added = try await program.call("plugin", "add", "openapi", "made", "made.yaml")
+    #expect(
+      added.error.contains("left out: #/Tpyo: it leads to nothing in the document, and is taken as anything\n"),
+      "\(added.error)")
+    #expect(!added.error.contains("secrets."), "\(added.error)")
+    let update = try await program.call("plugin", "update", "made", "--dates", "text")
+    #expect(update.out == "~ getB\n    input.at: date, optional → string, optional\n")
+    #expect(try await program.call("plugin", "update", "made").error == "plugins/made.lock.json is up to date\n")
+    #expect(
+      try await program.call("plugin", "update", "made", "--dates", "typed").out.contains("string, optional → date"))
     await program.remove()
   }
 
@@ -115,6 +188,10 @@ import Testing
       "'shop.json' is a source, and the plugin's name comes before it: errand plugin add openapi NAME shop.json"
     ),
     (
+      ["openapi", "none.yaml", "shop"],
+      "'none.yaml' is a source, and the plugin's name comes before it: errand plugin add openapi NAME none.yaml"
+    ),
+    (
       ["openapi", "shop", "http://ann:pass@127.0.0.1:9/x"],
       "the address has a user or a password in it, which the lock would keep"
     ),
@@ -122,7 +199,24 @@ import Testing
     (["openapi", "shop", "shop.json", "--trust-hints"], "--trust-hints is for mcp"),
     (["openapi", "shop", "shop.json", "--effect", "addOrder=reed"], "did you mean 'read'?"),
     (["openapi", "shop", "shop.json", "--effect", "addOrdr=read"], "did you mean 'addOrder'?"),
+    (
+      ["openapi", "shop", "shop.json", "--effect", "addOrder=idempotentWrite:1x"],
+      "'1x' isn't a length of time for --effect addOrder=idempotentWrite:1x; write it like idempotentWrite:1d"
+    ),
+    (
+      ["openapi", "shop", "shop.json", "--effect", "addOrder=read", "--effect", "addOrder=write"],
+      "--effect gives 'addOrder' two effects; give it one"
+    ),
+    (
+      ["openapi", "shop", "ftp://a.example/x"],
+      "'ftp://a.example/x' can't be read; an address begins with https:// or http://"
+    ),
     (["mcp", "clock", "--only", "x", "--", "true"], "--only is for openapi"),
+    (["mcp", "clock", "--dates", "text", "--", "true"], "--dates is for openapi"),
+    (
+      ["mcp", "clock", "ftp://a.example"], "'ftp://a.example' can't be read; an address begins with https:// or http://"
+    ),
+    (["mcp", "clock", "--", "./"], "'./' is a folder; name a program in it"),
     (["mcp", "clock", "--", "no-such-program"], "no program is named 'no-such-program'"),
     (["mcp", "clock", "http://127.0.0.1:9/mcp", "more"], "unexpected argument 'more' after the address"),
   ])

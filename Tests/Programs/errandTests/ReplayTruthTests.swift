@@ -79,6 +79,50 @@ import Testing
     }
   }
 
+  private static let document = """
+    {"openapi": "3.1.0", "servers": [{"url": "S"}], "paths": {
+      "/form": {"post": {"operationId": "send_form", "requestBody": {"required": true, "content": {
+        "multipart/form-data": {"schema": {"properties": {"f": {"type": "string", "format": "binary"}}}}}}}},
+      "/raw": {"post": {"operationId": "send_raw", "requestBody": {"required": true, "content": {
+        "application/octet-stream": {}}}}}}}
+    """
+
+  /// Steps that send a file, which is there or which the run makes.
+  static let uploads = [
+    "{ uses: shop.sendForm, with: { body: { f: in.txt } } }", "{ uses: shop.sendRaw, with: { body: in.txt } }",
+    "{ uses: http.post, with: { url: /form, multipart: { files: [{ field: f, path: in.txt }] } } }",
+    "{ uses: file.write, with: { path: in.txt, text: made } }\n  - { uses: shop.sendRaw, with: { body: in.txt } }\n"
+      + "  - { uses: file.write, with: { path: in.txt, text: again } }\n  - { uses: shop.sendRaw, with: { body: in.txt } }",
+  ]
+
+  @Test(arguments: uploads) func `a run that sends a file is replayed with what was in it`(step: String) async throws {
+    try await Self.withService { program in
+      let settings = try program.read("errand.yaml")
+      let url = try #require(settings.split(separator: "\"").dropFirst().first)
+      try program.write(Self.document.replacingOccurrences(of: "\"S\"", with: "\"\(url)\""), to: "shop.json")
+      let added = try await program.call("plugin", "add", "openapi", "shop", "shop.json")
+      #expect(added.code == 0, "\(added.error)")
+      try program.write("hello\n", to: "in.txt")
+      try program.write("recipe: some\nsteps:\n  - \(step)\n", to: "some.yaml")
+      let run = try await program.call("run", "some.yaml", "--record", "some.json")
+      #expect(run.code == 0, "\(run.error)")
+      // What is in the file by now doesn't matter.
+      try FileManager.default.removeItem(at: program.folder.appending(path: "in.txt"))
+      let replay = try await program.call("run", "some.yaml", "--replay", "some.json")
+      #expect(replay.code == 0, "\(replay.error)")
+      try program.write(Self.test, to: "some.test.yaml")
+      let test = try await program.call("test", "some.test.yaml")
+      #expect(test.code == 0, "\(test.out)\(test.error)")
+      guard !step.contains("file.write") else { return }
+      // A test's own files count before those of the recording.
+      for (text, code) in [("hello\\n", 0), ("other", 1)] {
+        try program.write(Self.test + "files: { in.txt: \"\(text)\" }\n", to: "some.test.yaml")
+        let test = try await program.call("test", "some.test.yaml")
+        #expect(test.code == Int32(code), "\(test.out)\(test.error)")
+      }
+    }
+  }
+
   @Test func `a test fails by unused exchanges of its recording`() async throws {
     try await Self.withService { program in
       let steps = ["one", "two"].map { "  - { uses: http.get, with: { url: /\($0) } }\n" }

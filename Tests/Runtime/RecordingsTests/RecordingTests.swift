@@ -52,6 +52,49 @@ import Testing
     #expect(try await replay.transport(of: "site").send(played, into: nil).status == 403)
   }
 
+  @Test func `a form with a secret is the same with another one, whose boundary differs`() async throws {
+    func form(_ secret: String, _ boundary: String) -> HTTPRequest {
+      let lines = ["--\(boundary)", "Content-Disposition: form-data; name=\"a\"", "", secret, "--\(boundary)--", ""]
+      return HTTPRequest("POST", "https://a.example/f", body: Array(lines.joined(separator: "\r\n").utf8))
+    }
+    let recording = await Self.recorded(
+      [form("hunter22", "errand-1")], [.on("POST", "https://a.example/f", "{}")], secrets: ["hunter22"])
+    let replay = Replay(recording, secrets: ["made-up"], folder: "/tmp")
+    #expect(try await replay.transport(of: "site").send(form("made-up", "errand-2"), into: nil).status == 200)
+  }
+
+  @Test func `each read of a file finds what it found in the run, and the folder's own files come first`() async throws
+  {
+    let recorder = Recorder()
+    recorder.begin(at: Self.at)
+    let missing = ActionError(.notFound, "There is no such file.")
+    func read(
+      _ path: String, from interceptor: any FileInterceptor, _ result: Result<[UInt8], ActionError>
+    ) async -> String {
+      do throws(ActionError) {
+        let bytes = try await interceptor.read(path) { () async throws(ActionError) in try result.get() }
+        return String(decoding: bytes, as: UTF8.self)
+      } catch {
+        return "\(error.kind)"
+      }
+    }
+    let found: [Result<[UInt8], ActionError>] = [
+      .failure(missing), .success(Array("a".utf8)), .success(Array("a".utf8)), .success([]), .success([0xFF]),
+    ]
+    for result in found { _ = await read("/srv/./site/in.txt", from: recorder, result) }
+    let text = recorder.recording(of: "r").text
+    #expect(text.contains(#""reads": 2"#))
+    let recording = try Recording(reading: Source(name: "r.json", text: text))
+    let replay = Replay(recording, secrets: [], folder: "/tmp/replay")
+    var replayed: [String] = []
+    for _ in 0...found.count {
+      replayed.append(await read("/tmp/replay/srv/site/in.txt", from: replay, .failure(missing)))
+    }
+    #expect(replayed == ["notFound", "a", "a", "", "\u{FFFD}", "\u{FFFD}"])
+    #expect(await read("/tmp/replay/srv/site/in.txt", from: replay, .success(Array("own".utf8))) == "own")
+    #expect(await read("/tmp/replay/srv/site/other", from: replay, .failure(missing)) == "notFound")
+  }
+
   @Test func `a recording can be read by people and by programs`() async throws {
     let recording = await Self.recorded(
       [

@@ -1,0 +1,23 @@
+extension String {
+  /// Whether the text has the form of a pattern, in which `*` stands for any text and nothing else is special.
+  package func isOfForm(_ pattern: String) -> Bool {
+    let (pattern, text) = (Array(pattern.utf8), Array(utf8))
+    var (at, read) = (0, 0)
+    /// What follows the last star, and where that was tried; a later star takes what an earlier one could.
+    var retry: (at: Int, read: Int)?
+    while read < text.count {
+      if at < pattern.count, pattern[at] == ASCII.asterisk {
+        at += 1
+        retry = (at, read)
+      } else if at < pattern.count, pattern[at] == text[read] {
+        (at, read) = (at + 1, read + 1)
+      } else if let again = retry {
+        retry = (again.at, again.read + 1)
+        (at, read) = (again.at, again.read + 1)
+      } else {
+        return false
+      }
+    }
+    return pattern[at...].allSatisfy { $0 == ASCII.asterisk }
+  }
+}

@@ -1,0 +1,32 @@
+// Types in which dates and times are texts.
+//
+// A date-time of a document is one of RFC 3339, with its zone, and an instant here. Some services leave out the zone. What
+// they mean can't be guessed, so a person may say that the texts are to be taken as they are.
+
+import ActionKit
+
+extension ObjectSchema {
+  var withDatesAsText: ObjectSchema { ObjectSchema(fields: fields.map(\.withDatesAsText)) }
+}
+
+extension FieldSchema {
+  var withDatesAsText: FieldSchema {
+    var field = self
+    field.type = type.withDatesAsText
+    return field
+  }
+}
+
+extension FieldType {
+  var withDatesAsText: FieldType {
+    switch self {
+    case .timestamp, .date: .string
+    case .list(let element): .list(element.withDatesAsText)
+    case .map(let element): .map(element.withDatesAsText)
+    case .optional(let wrapped): .optional(wrapped.withDatesAsText)
+    case .secret(let wrapped): .secret(wrapped.withDatesAsText)
+    case .object(let schema): .object(schema.withDatesAsText)
+    case .bool, .int, .double, .string, .bytes, .duration, .dyn, .choice: self
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import ActionKit
+import AgentRuntime
+import Basics
+import ChildProcesses
+import CommandLineParser
+import MCPPlugins
+import OpenAPIPlugins
+import PluginLocks
+import Recipes
+import SecretSources
+
+// `errand plugin add`: a lock from a source, and what a person should know of it.
+
+extension PluginCommand {
+  func add() async throws(RuntimeError) -> ExitCode {
+    let name = parsed["name"].text ?? ""
+    if let fault = Names.fault(in: name) {
+      let isSource =
+        name.contains("/") || [".json", ".yaml", ".yml"].contains { name.hasSuffix($0) } || Files.exists(name)
+      throw RuntimeError(
+        .usage,
+        isSource
+          ? "'\(name)' is a source, and the plugin's name comes before it: errand plugin add \(parsed["kind"].text ?? "") "
+            + "NAME \(name.shellQuoted)" : "the plugin's name '\(name)' \(fault.text)")
+    }
+    if dispatch.catalog.isCompiled(name) {
+      throw RuntimeError(.usage, "errand has a plugin '\(name)' of its own; choose another name")
+    }
+    if Files.exists(path(of: name)) {
+      throw RuntimeError(
+        .cannotCreate, "\(file(of: name)) is there already; 'errand plugin update \(name)' reads its source again")
+    }
+    let lock: PluginLock
+    let sketch: String
+    let given = parsed["source"].texts
+    if parsed["kind"].text == "mcp" {
+      try refuse(["only", "dates"], "is for openapi")
+      let source = MCPSource(try server(given), trustsHints: parsed["trust-hints"].isGiven, effects: try effects())
+      let (settings, lines) = try await startingSettings(of: source)
+      lock = try await RuntimeError.ofLock { () async throws(PluginLockError) in
+        try await MCPKind.lock(name: name, source: source, settings: settings, in: context(of: name))
+      }
+      sketch = MCPKind.connectionSketch(lock) + lines
+    } else {
+      try refuse(["trust-hints", "env", "token"], "is for mcp")
+      guard given.count == 1, let document = given.first else {
+        throw RuntimeError(.usage, "'plugin add openapi' takes one document, and \(given.count) are given")
+      }
+      try refuseOtherAddress(document)
+      let source = isAddress(document) ? document : shown(document)
+      let bytes = try await contents(of: source)
+      let effects = try effects()
+      lock = try RuntimeError.ofLock { () throws(PluginLockError) in
+        try OpenAPIKind.lock(
+          name: name, document: bytes, source: source, only: parsed["only"].texts, effects: effects,
+          readsDatesAsText: parsed["dates"].text == "text", file: file(of: name))
+      }
+      sketch = OpenAPIKind.connectionSketch(lock)
+    }
+    try write(lock)
+    console.out(try actionTable(of: lock))
+    tellLeftOut(of: lock)
+    tellHints(of: lock)
+    console.say("\nwrote \(file(of: name)); keep it with your recipes")
+    let isReady =
+      !OpenAPIKind.asksForCredentials(lock)
+      && dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
+    console.say(
+      """
+
+      \(isReady ? "No connection is needed. Optional settings go" : "Its connection goes") under 'connections:' in \
+      errand.yaml:
+      \(sketch.hasSuffix("\n") ? String(sketch.dropLast()) : sketch)
+
+      'errand actions \(name)' shows what each action takes and gives.
+      """)
+    return .done
+  }
+
+  /// A path as the lock has it: from the folder of errand.yaml on, if it is in there.
+  private func shown(_ path: String) -> String {
+    let whole = Recipe.path(Workspace.absolute(path, in: Workspace.workingFolder), besides: "")
+    return whole.hasPrefix(root + "/") ? String(whole.dropFirst(root.utf8.count + 1)) : whole
+  }
+
+  private func server(_ words: [String]) throws(RuntimeError) -> MCPSource.Server {
+    guard let first = words.first else { throw RuntimeError(.usage, "'plugin add mcp' needs an address or a command") }
+    guard isAddress(first) else {
+      try refuseOtherAddress(first)
+      if first.contains("/"), Workspace.isFolder(Workspace.absolute(first, in: root)) {
+        throw RuntimeError(.usage, "'\(first)' is a folder; name a program in it")
+      }
+      return .command(words)
+    }
+    if words.count > 1 {
+      throw RuntimeError(.usage, "unexpected argument '\(words[1])' after the address \(first)")
+    }
+    return .url(first)
+  }
+
+  /// What a server is started or asked with when it is added, and the lines of errand.yaml that say the same.
+  private func startingSettings(of source: MCPSource) async throws(RuntimeError) -> (Value, lines: String) {
+    var settings = ValueMap()
+    var lines = ""
+    let secrets = SecretSources(SecretSettings(), folder: root, environment: Workspace.environmentVariables)
+    func text(_ name: String) async throws(RuntimeError) -> String {
+      guard let found = try? await secrets.find(name)?.value else {
+        throw RuntimeError(.configuration, "there is no environment variable '\(name)' to give to the server")
+      }
+      return found
+    }
+    let names = parsed["env"].texts
+    switch source.server {
+    case .url: try refuse(["env"], "is for servers that are started by a command")
+    case .command(let words):
+      try refuse(["token"], "is for servers at an address; a command gets secrets by --env")
+      if let path = searchPath(for: words.first ?? "") {
+        settings["path"] = .string(path)
+        lines += "    path: \(path)\n"
+      }
+    }
+    if !names.isEmpty {
+      var environment = ValueMap()
+      for name in names { environment[name] = .string(try await text(name)) }
+      settings["secretEnvironment"] = .map(environment)
+      lines += "    secretEnvironment:\n" + names.map { "      \($0): ${{ secrets.\($0) }}\n" }.joined()
+    }
+    if let name = parsed["token"].text {
+      settings["token"] = .string(try await text(name))
+      lines += "    token: ${{ secrets.\(name) }}\n"
+    }
+    return (.map(settings), lines)
+  }
+
+  /// Where a program is looked for that the shell finds and a connection as it is doesn't; nil for any other.
+  private func searchPath(for program: String) -> String? {
+    let usual = MCPKind.searchPath
+    guard !program.contains("/"), ChildProcess.file(of: program, in: usual, from: root) == nil,
+      let path = Workspace.environmentVariables["PATH"],
+      let file = ChildProcess.file(of: program, in: path, from: root), file.hasPrefix("/")
+    else { return nil }
+    return "\(Workspace.folder(of: file)):\(usual)"
+  }
+
+  private func actionTable(of lock: PluginLock) throws(RuntimeError) -> String {
+    var rows: [[String]] = []
+    for name in lock.actionNames {
+      guard let action = try RuntimeError.ofLock({ () throws(PluginLockError) in try lock.action(name) }) else {
+        continue
+      }
+      rows.append([
+        "\(lock.name).\(name)", action.effect.written, action.effectSource.words,
+        MarkdownText.plain(action.summary).safe,
+      ])
+    }
+    return console.table(["ACTION", "EFFECT", "SAID BY", "WHAT IT DOES"], rows, cutFirst: ["WHAT IT DOES"])
+  }
+
+  /// What a server says of its tools' effects, where that isn't trusted.
+  private func tellHints(of lock: PluginLock) {
+    guard lock.kind == MCPKind.name, lock.source["trustHints"]?.bool != true else { return }
+    func tools(_ hint: String) -> String {
+      lock.actionNames.filter { lock.document["actions"]?[$0]?["call"]?["hints"]?[hint]?.bool == true }
+        .joined(separator: ", ")
+    }
+    for (hint, claim) in [("readOnlyHint", "only reads"), ("idempotentHint", "can be repeated")] {
+      let names = tools(hint)
+      if !names.isEmpty { console.say("the server says that it \(claim): \(names)") }
+    }
+    if !tools("readOnlyHint").isEmpty || !tools("idempotentHint").isEmpty {
+      console.say(
+        "hints of a server aren't trusted by default; if you trust them, run 'errand plugin update \(lock.name) "
+          + "--trust-hints', or give one tool its effect with '--effect NAME=read'")
+    }
+  }
+
+  func tellLeftOut(of lock: PluginLock) {
+    guard lock.kind == OpenAPIKind.name else { return }
+    for (part, reason) in OpenAPIKind.leftOut(lock) { console.say("left out: \(part.safe): \(reason.safe)") }
+  }
+}
+
+extension LockedAction.EffectSource {
+  /// Who says it, in a table.
+  fileprivate var words: String {
+    switch self {
+    case .method: "its HTTP method"
+    case .document: "the document"
+    case .hint: "the server's hints"
+    case .program: "the program"
+    case .person: "you"
+    case .standard: "default"
+    }
+  }
+}

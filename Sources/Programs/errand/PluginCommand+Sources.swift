@@ -1,0 +1,86 @@
+import ActionKit
+import AgentRuntime
+import Basics
+import CommandLineParser
+import HTTPClient
+import PluginLocks
+
+// Where plugins come from, and what the command line says of them, for `errand plugin add` and `update`.
+
+extension PluginCommand {
+  func refuse(_ options: [String], _ reason: String) throws(RuntimeError) {
+    for option in options where parsed[option].isGiven { throw RuntimeError(.usage, "--\(option) \(reason)") }
+  }
+
+  /// The effects of the command line, by the names of actions.
+  func effects() throws(RuntimeError) -> [String: Effect] {
+    var effects: [String: Effect] = [:]
+    for text in parsed["effect"].texts {
+      let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+      guard parts.count == 2, let effect = Effect(written: parts[1]) else {
+        throw RuntimeError(.usage, Self.fault(ofEffect: text, parts.count == 2 ? parts[1] : nil))
+      }
+      guard effects.updateValue(effect, forKey: parts[0]) == nil else {
+        throw RuntimeError(.usage, "--effect gives '\(parts[0])' two effects; give it one")
+      }
+    }
+    return effects
+  }
+
+  private static func fault(ofEffect text: String, _ effect: String?) -> String {
+    if let effect, effect.hasPrefix("idempotentWrite:") {
+      let span = effect.dropFirst("idempotentWrite:".count)
+      return "'\(span)' isn't a length of time for --effect \(text); write it like idempotentWrite:1d"
+    }
+    let words = ["pure", "read", "consume", "idempotentWrite", "write"]
+    let guess = effect?.nearest(among: words).map { "; did you mean '\($0)'?" } ?? ""
+    return
+      "--effect takes NAME=EFFECT, with one of \(words.joined(separator: ", ")), or idempotentWrite:1d and the like, "
+      + "but found '\(text)'\(guess)"
+  }
+
+  func isAddress(_ text: String) -> Bool { text.hasPrefix("https://") || text.hasPrefix("http://") }
+
+  func refuseOtherAddress(_ text: String) throws(RuntimeError) {
+    if text.contains("://"), !isAddress(text) {
+      throw RuntimeError(.usage, "'\(text)' can't be read; an address begins with https:// or http://")
+    }
+  }
+
+  func context(of name: String) -> PluginContext {
+    var context = PluginContext(connection: name, time: SystemTime())
+    context.folder = root
+    return context
+  }
+
+  /// What is in a document: a file, from the folder of errand.yaml on, or what is at an address.
+  func contents(of document: String) async throws(RuntimeError) -> [UInt8] {
+    if isAddress(document) {
+      // The lock keeps the address, and belongs in version control.
+      if HTTPURL(document)?.userInfo != nil {
+        throw RuntimeError(
+          .usage,
+          "the address has a user or a password in it, which the lock would keep; download the document, and name "
+            + "the file")
+      }
+      var request = HTTPRequest("GET", document, headers: ["Accept": "application/json, application/yaml, */*;q=0.5"])
+      request.limits.maxBodyBytes = PluginLock.mostBytes
+      let response: HTTPResponse
+      do throws(HTTPError) { response = try await HTTPClient().send(request) } catch {
+        guard error.kind == .tooLarge else { throw RuntimeError(.unavailable, error.message) }
+        throw RuntimeError(
+          .invalid,
+          "\(request.redactedURL) is larger than \(PluginLock.mostBytes) bytes, which is the most that can be read")
+      }
+      guard response.isSuccess else {
+        throw RuntimeError(.unavailable, "GET \(request.redactedURL) was answered with HTTP status \(response.status)")
+      }
+      return response.body
+    }
+    do throws(FileError) {
+      return try Files.read(Workspace.absolute(document, in: root), limit: PluginLock.mostBytes)
+    } catch {
+      throw RuntimeError(.noInput, error.description)
+    }
+  }
+}

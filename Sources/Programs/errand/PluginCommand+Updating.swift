@@ -1,0 +1,142 @@
+import ActionKit
+import AgentRuntime
+import Basics
+import CommandLineParser
+import MCPPlugins
+import OpenAPIPlugins
+import PluginList
+import PluginLocks
+import Recipes
+import SecretSources
+
+// `errand plugin update`: what is different, and which recipes don't fit it.
+
+extension PluginCommand {
+  func update() async throws(RuntimeError) -> ExitCode {
+    let name = parsed["name"].text ?? ""
+    let old = try known(name)
+    let workspace = try dispatch.workspace()
+    let new = try await renewed(old, in: workspace)
+    let difference = try RuntimeError.ofLock { () throws(PluginLockError) in try LockDifference(from: old, to: new) }
+    let isSame =
+      try RuntimeError.ofLock { () throws(PluginLockError) in try new.written() } == (try? Files.read(path(of: name)))
+    if isSame {
+      console.say("\(file(of: name)) is up to date")
+      return .done
+    }
+    for line in difference.lines { console.out(Style.ofDifference(line, console.colourOut)) }
+    if difference.isEmpty {
+      console.say("recipes notice no difference: only descriptions, the source, or who says an effect are new")
+    }
+    tellLeftOut(of: new)
+    let faults = newFaults(in: workspace, with: LockFolder(root, kinds: everyLockKind, with: [name: new]))
+    if !faults.isEmpty {
+      console.show(Diagnostics(faults))
+      guard parsed["force"].isGiven || parsed["dry-run"].isGiven else {
+        throw RuntimeError(
+          .invalid,
+          "\(file(of: name)) was left as it is: recipes don't fit what the service offers now; change them, "
+            + "or write it nonetheless with --force")
+      }
+    }
+    console.say("checked the recipes in \(recipes(in: workspace).folders.joined(separator: " and "))")
+    if parsed["dry-run"].isGiven { return .hasChanges }
+    try write(new)
+    console.say("wrote \(file(of: name)); a running 'errand serve' reads it after SIGHUP")
+    return .done
+  }
+
+  /// The lock as its source gives it now.
+  private func renewed(_ old: PluginLock, in workspace: Workspace) async throws(RuntimeError) -> PluginLock {
+    let given = try effects()
+    if old.kind == MCPKind.name {
+      try refuse(["only", "dates"], "is for openapi")
+      var source = try RuntimeError.ofLock { () throws(PluginLockError) in try MCPSource(of: old) }
+      source.trustsHints = source.trustsHints || parsed["trust-hints"].isGiven
+      source.effects.merge(given) { $1 }
+      let settings = try await settings(of: old.name, in: workspace)
+      let changed = source
+      return try await RuntimeError.ofLock { () async throws(PluginLockError) in
+        try await MCPKind.lock(name: old.name, source: changed, settings: settings, in: context(of: old.name))
+      }
+    }
+    try refuse(["trust-hints"], "is for mcp")
+    guard let document = old.source["document"]?.string else {
+      throw RuntimeError(.invalid, "\(old.file): its source names no document; remove it, and add it again")
+    }
+    let bytes = try await contents(of: document)
+    let only = parsed["only"].isGiven ? parsed["only"].texts : nil
+    let readsDatesAsText = parsed["dates"].text.map { $0 == "text" }
+    return try RuntimeError.ofLock { () throws(PluginLockError) in
+      try OpenAPIKind.updated(old, document: bytes, only: only, readsDatesAsText: readsDatesAsText, giving: given)
+    }
+  }
+
+  /// The settings of the plugin's connection, with their secrets.
+  private func settings(of plugin: String, in workspace: Workspace) async throws(RuntimeError) -> Value {
+    let own = workspace.configuration.connections.filter { $0.plugin == plugin }
+    guard let connection = own.first(where: { $0.name == plugin }) ?? own.first else { return .map(ValueMap()) }
+    let sources = workspace.secretSources()
+    var secrets: [(name: String, text: String)] = []
+    for secret in connection.secrets {
+      let found: SecretSources.Found?
+      do throws(SecretError) { found = try await sources.find(secret.name) } catch {
+        throw RuntimeError(.configuration, error.message)
+      }
+      guard let text = found?.value else {
+        throw RuntimeError(
+          .configuration, "missing secret: \(secret.name), of connection '\(connection.name)' in errand.yaml")
+      }
+      secrets.append((secret.name, text))
+    }
+    guard let plugin = workspace.catalog.plugin(plugin) else { return .map(ValueMap()) }
+    return .map(try Workspace.settings(of: connection, plugin, with: secrets).settings)
+  }
+
+  /// The recipes that may use a plugin, which are those of the folders of recipes and those beside errand.yaml, and the
+  /// folders that were looked in, for people.
+  func recipes(in workspace: Workspace) -> (files: [String], folders: [String]) {
+    var folders: [String] = []
+    for folder in workspace.recipeFolders + [root] where Workspace.isFolder(folder) && !folders.contains(folder) {
+      folders.append(folder)
+    }
+    return (
+      (try? workspace.recipeFiles(of: folders)) ?? [],
+      folders.map { $0 == Workspace.workingFolder ? "this folder" : Workspace.shown($0) }
+    )
+  }
+
+  /// The errors in recipes, tests and errand.yaml that other plugins would bring.
+  func newFaults(in workspace: Workspace, with plugins: LockFolder) -> [Diagnostic] {
+    func faults(_ workspace: Workspace) -> [Diagnostic] {
+      var found =
+        workspace.configuration.source.map {
+          Configuration.read($0, catalog: workspace.catalog).diagnostics
+        } ?? []
+      for path in recipes(in: workspace).files {
+        guard let source = try? workspace.environment.read(path) else { continue }
+        found += Recipe.check(source, in: workspace.environmentOfChecks()).diagnostics
+      }
+      return found.filter { $0.severity == .error }
+    }
+    let known = Set(faults(workspace).map(\.rendered))
+    return faults(workspace.with(plugins)).filter { !known.contains($0.rendered) }
+  }
+}
+
+extension Diagnostic {
+  /// The whole text, by which a fault is known again.
+  fileprivate var rendered: String { Diagnostics([self]).rendered() }
+}
+
+extension Style {
+  /// A line of a difference in its colour.
+  fileprivate static func ofDifference(_ line: String, _ colour: Bool) -> String {
+    let text = line.safe
+    return switch text.first {
+    case "+": Style.green.applied(to: text, colour)
+    case "-": Style.red.applied(to: text, colour)
+    default: text
+    }
+  }
+}
