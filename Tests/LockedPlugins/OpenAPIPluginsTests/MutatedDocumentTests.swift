@@ -14,6 +14,13 @@ import Testing
 ///
 /// `ERRAND_DOCUMENTS=3600 swift test --filter MutatedDocumentTests` takes that many seconds; `ERRAND_SEED` plays one again.
 @Suite(.timeLimit(.minutes(240))) struct MutatedDocumentTests {
+  private static let words = [
+    "$ref", "allOf", "anyOf", "oneOf", "type", "properties", "items", "required", "nullable", "enum", "const", "format",
+    "in", "name", "schema", "content", "style", "explode", "operationId", "parameters", "requestBody", "responses",
+    "x-errand-effect", "additionalProperties", "minimum", "maximum", "default", "servers", "url", "tags", "summary",
+    "application/json", "multipart/form-data", "headers", "Link", "page", "cursor", "next", "binary", "path", "query",
+  ]
+
   @Test func `mutated documents trap nothing`() async throws {
     let environment = ProcessInfo.processInfo.environment
     let seconds = environment["ERRAND_DOCUMENTS"].flatMap { Double($0) }
@@ -38,7 +45,7 @@ import Testing
       var document = documents[Int.random(in: 0..<documents.count, using: &random)]
       // Few parts of a large document are enough, and quick.
       document = document.keepingPaths(8, &random)
-      var mutation = Mutation(document, random)
+      var mutation = Mutation(document, words: Self.words, random)
       for _ in 0..<Int.random(in: 1...12, using: &random) { document = mutation.mutated(document) }
       guard let text = try? JSON.write(document) else { continue }
       calls += try await Self.use(text, &random, plugins: &plugins)
@@ -73,8 +80,8 @@ import Testing
     #expect(plugin.actions.count == plugin.actionNames.count)
     for action in plugin.actions {
       calls += 1
-      let input = Sample.value(.object(action.input), &random)
-      var output = try JSON.text(Sample.value(action.output.field(named: "body")?.type ?? .dyn, &random))
+      let input = FieldType.object(action.input).sample(&random)
+      var output = try JSON.text((action.output.field(named: "body")?.type ?? .dyn).sample(&random))
       if Int.random(in: 0..<4, using: &random) == 0 { output = String(output.dropLast()) }
       answers.next = (Int.random(in: 0..<5, using: &random) == 0 ? 404 : 200, output)
       let name = String(action.id.dropFirst("made.".count))
@@ -100,134 +107,6 @@ private final class Answers: HTTPTransport {
     return HTTPResponse(
       status: status, headers: ["Content-Type": "application/json", "Link": "<?page=\(body.utf8.count)>; rel=next"],
       body: Array(body.utf8), url: request.url)
-  }
-}
-
-/// Values of types.
-private enum Sample {
-  static func value(_ type: FieldType, _ random: inout SeededGenerator, depth: Int = 0) -> Value {
-    switch type {
-    case .bool: return .bool(Bool.random(using: &random))
-    case .int: return .int([0, 1, -1, Int.max, Int.min, 7].randomElement(using: &random) ?? 0)
-    case .double: return .double([0, -1.5, 1e300, 3].randomElement(using: &random) ?? 0)
-    case .string: return .string(text(&random))
-    case .date: return .string("2026-11-20")
-    case .bytes: return .bytes([0, 255])
-    case .timestamp: return Timestamp("2026-11-20T09:30:00Z").map(Value.timestamp) ?? .null
-    case .duration: return .duration(.seconds(90))
-    case .dyn:
-      return depth > 3
-        ? .null
-        : [.null, .int(3), .string(text(&random)), .list([.list([])]), .object(["a/b": .null, "c": .list([.int(1)])])]
-          .randomElement(using: &random) ?? .null
-    case .choice(let options): return .string(options.randomElement(using: &random) ?? "")
-    case .list(let element):
-      return .list((0..<Int.random(in: 0...2, using: &random)).map { _ in value(element, &random, depth: depth + 1) })
-    case .map(let element): return .object([text(&random): value(element, &random, depth: depth + 1)])
-    case .object(let schema):
-      var map = ValueMap()
-      for field in schema.fields where depth < 6 || field.isRequired {
-        if !field.isRequired, Bool.random(using: &random) { continue }
-        map[field.name] =
-          field.isOptional && Int.random(in: 0..<5, using: &random) == 0
-          ? .null : value(field.type, &random, depth: depth + 1)
-      }
-      return .map(map)
-    case .optional(let wrapped), .secret(let wrapped): return value(wrapped, &random, depth: depth)
-    }
-  }
-
-  private static func text(_ random: inout SeededGenerator) -> String {
-    ["", "a", "..", "a/b", "ä\u{1F600}", "x\r\ny", "{}", "%2E", "a?b#c&d=e", "\u{0}"].randomElement(using: &random)
-      ?? ""
-  }
-}
-
-/// Changes documents.
-private struct Mutation {
-  private var random: SeededGenerator
-  /// Parts of the document, to be put elsewhere.
-  private var parts: [Value] = []
-  private var pointers: [String] = []
-
-  init(_ document: Value, _ random: SeededGenerator) {
-    self.random = random
-    collect(document, at: "#", depth: 0)
-  }
-
-  private mutating func collect(_ value: Value, at pointer: String, depth: Int) {
-    guard depth < 12, parts.count < 5000 else { return }
-    parts.append(value)
-    pointers.append(pointer)
-    for member in value.map?.members ?? [] {
-      let name = (member.name ?? "").replacing("~", with: "~0").replacing("/", with: "~1")
-      collect(member.value, at: "\(pointer)/\(name)", depth: depth + 1)
-    }
-    for (index, item) in (value.list ?? []).enumerated() { collect(item, at: "\(pointer)/\(index)", depth: depth + 1) }
-  }
-
-  private static let words = [
-    "$ref", "allOf", "anyOf", "oneOf", "type", "properties", "items", "required", "nullable", "enum", "const", "format",
-    "in", "name", "schema", "content", "style", "explode", "operationId", "parameters", "requestBody", "responses",
-    "x-errand-effect", "additionalProperties", "minimum", "maximum", "default", "servers", "url", "tags", "summary",
-    "application/json", "multipart/form-data", "headers", "Link", "page", "cursor", "next", "binary", "path", "query",
-  ]
-  private static let scalars: [Value] = [
-    .null, .bool(true), .bool(false), .int(0), .int(-1), .int(.max), .int(.min), .double(1e308), .double(-0.5),
-    .string(""), .string("object"), .string("array"), .string("string"), .string("null"), .string("file"), .string("{"),
-    .string("a{b}{c}d}"), .string("/x/{id}/../{id}"), .string("\u{202E}\n\t"), .string("deepObject"), .string("matrix"),
-    .string("write"), .string(String(repeating: "é", count: 3000)), .list([]), .map(ValueMap()),
-  ]
-
-  private mutating func part() -> Value {
-    switch Int.random(in: 0..<10, using: &random) {
-    case 0..<4: return Self.scalars.randomElement(using: &random) ?? .null
-    case 4..<6: return parts.randomElement(using: &random) ?? .null
-    case 6..<8: return .object(["$ref": .string(pointers.randomElement(using: &random) ?? "#")])
-    case 8: return .string(Self.words.randomElement(using: &random) ?? "")
-    default:
-      // A few levels that double, or many that don't.
-      let isDouble = Bool.random(using: &random)
-      var deep = Value.object(["type": .string("string")])
-      for _ in 0..<Int.random(in: 1...(isDouble ? 6 : 60), using: &random) {
-        deep =
-          Bool.random(using: &random)
-          ? .object(["type": .string("object"), "properties": .object(["a": deep])])
-          : .object([
-            ["items", "anyOf", "allOf"].randomElement(using: &random) ?? "": .list(isDouble ? [deep, deep] : [deep])
-          ])
-      }
-      return deep
-    }
-  }
-
-  /// The document with one of its parts changed.
-  mutating func mutated(_ value: Value, depth: Int = 0) -> Value {
-    let count = value.map?.count ?? value.list?.count ?? 0
-    // Near the root hardly anything would be left.
-    let isKept = Int.random(in: 0..<(depth < 4 ? 200 : 10), using: &random) > 0
-    guard count > 0, depth < 14, isKept else { return part() }
-    let index = Int.random(in: 0..<count, using: &random)
-    if var list = value.list {
-      switch Int.random(in: 0..<20, using: &random) {
-      case 0: list.remove(at: index)
-      case 1: list.append(part())
-      default: list[index] = mutated(list[index], depth: depth + 1)
-      }
-      return .list(list)
-    }
-    guard var map = value.map else { return value }
-    let key = map.members[index].key
-    switch Int.random(in: 0..<(depth < 3 ? 100 : 15), using: &random) {
-    case 0: map[key] = nil
-    case 1: map[Self.words.randomElement(using: &random) ?? ""] = part()
-    case 2:
-      let moved = map[key]
-      map[key] = nil
-      map[Self.words.randomElement(using: &random) ?? ""] = moved
-    default: map[key] = map[key].map { mutated($0, depth: depth + 1) }
-    }
-    return .map(map)
   }
 }
 
