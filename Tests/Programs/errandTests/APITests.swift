@@ -509,9 +509,9 @@ import Testing
       ("/inputs/a~1b", "recipe 'greet' has no input 'a/b'; it takes who, times, pin"),
       (
         "/inputs/who",
-        #"input 'who' (string) is missing: Whom to greet; send "inputs": {"who": …}"#
+        "input 'who' (string) is missing: Whom to greet"
       ),
-      ("/inputs/pin", #"input 'pin' (secret) is missing; send "inputs": {"pin": "@secret:NAME"}"#),
+      ("/inputs/pin", "input 'pin' (secret) is missing; give the name of a secret, as @secret:NAME"),
     ]
     #expect(
       wrong.json["faults"]
