@@ -80,7 +80,8 @@ package final class ChildProcess: Sendable {
   ///   - isConversing: Whether it reads on, until `finish`; what it writes isn't collected then.
   ///   - maxOutputBytes: The most that it may write to each of its outputs, if that is collected.
   ///   - grace: How long it has to end when it is asked to, before it is killed.
-  ///   - onRead: Receives what it writes as it is read, on a thread that may block; meanwhile nothing more is read.
+  ///   - onRead: Receives what it writes as it is read, on a thread that may block; meanwhile nothing more is read. In a
+  ///     conversation, nothing stands for the end of an output.
   package init(
     path: String, arguments: [String], environment: [String: String], folder: String, place: FilePlace? = nil,
     input: [UInt8] = [], isConversing: Bool = false, maxOutputBytes: Int = .max, grace: TimeSpan,
@@ -411,7 +412,9 @@ package final class ChildProcess: Sendable {
         onRead?(Array(chunk[..<count]), isErrors)
         if bytes.count > maxOutputBytes { isTooMuch = true }
       } else if count == 0 {
-        return shut(&end)
+        shut(&end)
+        if isConversing { onRead?([], isErrors) }
+        return
       } else if errno == EAGAIN {
         return
       } else if errno != EINTR {

@@ -35,7 +35,7 @@ extension Recipe {
   /// What is wrong with what was given, by the names of the inputs, in the words of programs that send JSON.
   package func inputFaults(of given: [(name: String, input: GivenInput)]) -> [(name: String, fault: Diagnostic)] {
     Recipe.Input.read(given, for: inputs, of: "recipe '\(name)'") { input in
-      "\(input.isMissing); send \"inputs\": {\"\(input.name)\": \(input.isSecret ? "\"@secret:NAME\"" : "…")}"
+      input.isMissing + (input.isSecret ? "; give the name of a secret, as @secret:NAME" : "")
     }.faults
   }
 
@@ -96,6 +96,8 @@ extension Recipe.Input {
   /// The value of the input's type, or what is wrong with it.
   func checked(_ given: GivenInput) -> Result<Value, Diagnostics> {
     func refusal(_ message: String) -> Result<Value, Diagnostics> { .failure(Diagnostics([Diagnostic(message)])) }
+    var given = given
+    if isSecret, case .value(let value, let source) = given { given = GivenInput(value, from: source) }
     switch given {
     case .secret(let secret) where isSecret: return .success(.object(["secret": .string(secret)]))
     case .secret:

@@ -64,6 +64,9 @@ final class MCPService: Sendable {
         .plugin, "the tool '\(tool)' asks a person for an answer, which a run can't give", retryable: false,
         effect: ActionError.Effect.none)
     }
+    if let fault = ToolResult.fault(in: result) {
+      throw .unusable("the answer of the tool '\(tool)' isn't a result of MCP: \(fault)", isWrite: isWrite)
+    }
     return answer
   }
 

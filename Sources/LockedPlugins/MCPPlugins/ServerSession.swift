@@ -129,7 +129,7 @@ struct ServerSession: Sendable {
       let result = try await answer(
         to: ServerRequest(method: "tools/list", params: params, version: version), from: link, within: limit, time: time
       )
-      tools += (result["tools"]?.list ?? []).compactMap(Tool.init(reading:))
+      tools += try listed(result["tools"], by: link)
       guard tools.count <= mostTools else { break }
       guard let next = result["nextCursor"]?.string, next != cursor else { return tools }
       cursor = next
@@ -137,6 +137,18 @@ struct ServerSession: Sendable {
     throw ServerFailure(
       reason: .refused(.plugin, status: nil, retryAfter: nil),
       message: "'\(link.name)' lists more than \(mostTools) tools, or more than \(mostPages) pages of them")
+  }
+
+  /// The tools of a page; one without a schema of its arguments can't be called, and is left out.
+  private static func listed(_ tools: Value?, by link: any ServerLink) throws(ServerFailure) -> [Tool] {
+    func fault(_ what: String) -> ServerFailure {
+      ServerFailure(reason: .refused(.plugin, status: nil, retryAfter: nil), message: "'\(link.name)' \(what)")
+    }
+    guard let list = tools?.list else { throw fault("answered 'tools/list' without a list 'tools'") }
+    if let index = list.firstIndex(where: { $0["name"]?.string == nil }) {
+      throw fault("lists a tool whose name isn't a string ('tools[\(index)].name')")
+    }
+    return list.compactMap(Tool.init(reading:))
   }
 
   /// The result of a request that isn't a call, within a time limit.

@@ -53,6 +53,8 @@ final class StdioServer: ServerLink {
   /// How long it has to end when it is asked to, and to answer what is cancelled.
   private static let grace = TimeSpan.seconds(2)
   private static let mostPrinted = 8192
+  /// How long its exit may come behind the end of its standard output.
+  private static let farewell = TimeSpan.milliseconds(500)
 
   /// Starts it; that it can't be started is told by the first request.
   static func start(
@@ -176,6 +178,7 @@ final class StdioServer: ServerLink {
   // MARK: Hearing
 
   private func receive(_ bytes: [UInt8], isErrors: Bool) {
+    if bytes.isEmpty, !isErrors { return outputEnded() }
     if isErrors {
       let contexts = state.withLock { state in
         state.printed = Array((state.printed + bytes).suffix(Self.mostPrinted))
@@ -220,6 +223,16 @@ final class StdioServer: ServerLink {
   }
 
   // MARK: Ending
+
+  /// It closed its standard output: mostly because it exits, which says more.
+  private func outputEnded() {
+    // Ends after the moment in which a process that exits has exited.
+    Task { [time, self] in
+      try? await time.sleep(for: Self.farewell)
+      let isUsed = state.withLock { $0.fault == nil && !($0.isRetired && $0.calls.isEmpty) }
+      if isUsed { fail("'\(name)' closed its standard output, and was ended") }
+    }
+  }
 
   /// Gives up on it because of something it wrote.
   private func fail(_ message: String, quoting bytes: [UInt8]? = nil) {

@@ -14,6 +14,8 @@
 //     errand/timeout     how long all attempts together may take: `30s`
 //     errand/secrets     the arguments that are secrets
 //
+// Any other `errand/…` is refused, because it is misspelt.
+//
 // A tool that only serves another as one of the first three isn't an action, unless it has an `errand/effect` of its own.
 //
 // An entry's `call` has `tool`, the tool's own name; `nulls`, the arguments that are sent as null when they are left out,
@@ -83,11 +85,40 @@ struct ToolLocks {
     var given: [String] { self == .reconcile ? ["key", "baseline", "started_at"] : ["key"] }
   }
 
+  private static let metaKeys =
+    Helper.allCases.map(\.key) + ["errand/effect", "errand/key", "errand/timeout", "errand/secrets"]
+
+  /// The shortest limit of an argument that holds every idempotency key: a run's id and the path of a step.
+  private static let leastKeyLength = 200
+
+  /// Why an argument can't hold an idempotency key; nil if it can.
+  private static func objection(toKeyIn field: FieldSchema, _ schema: Value?) -> String? {
+    guard case .string = field.type, schema?["format"] == nil, schema?["pattern"] == nil, schema?["const"] == nil else {
+      return "isn't any string"
+    }
+    for limit in field.limits {
+      switch limit {
+      case .minLength(...36), .notNull: continue
+      case .maxLength(leastKeyLength...): continue
+      case .maxLength(let most): return "has at most \(most) characters"
+      default: return "isn't any string"
+      }
+    }
+    return nil
+  }
+
   private func action(
     _ name: String, of tool: Tool, among tools: [String: Tool], _ encoder: inout LockEncoder
   ) throws(PluginLockError) -> LockedAction {
     func fault(_ what: String) -> PluginLockError { PluginLockError("the tool '\(tool.name.safe)' \(what)") }
     var call = ValueMap([("tool", .string(tool.name))])
+    for key in tool.meta.members.compactMap(\.name)
+    where key.utf8.starts(with: "errand/".utf8) && !Self.metaKeys.contains(where: key.hasSameScalars) {
+      let guess = key.nearest(among: Self.metaKeys).map { "did you mean '\($0)'?" }
+      throw fault(
+        "has '\(key.safe)' in its '_meta', which doesn't exist; \(guess ?? "there are \(Self.metaKeys.joined(separator: ", "))")"
+      )
+    }
 
     let inputSchema = Self.untitled(tool.inputSchema)
     var reader = SchemaReader(inputSchema, for: .given)
@@ -96,8 +127,13 @@ struct ToolLocks {
     let required = Set((tool.inputSchema["required"]?.list ?? []).compactMap(\.string))
     let nulls = input.filter { $0.isOptional && required.contains($0.name) }.map(\.name)
     if let key = try text("errand/key", of: tool) {
-      guard input.contains(where: { $0.name.hasSameScalars(as: key) }) else {
+      guard let field = input.first(where: { $0.name.hasSameScalars(as: key) }) else {
         throw fault("has no argument '\(key.safe)', which its 'errand/key' names")
+      }
+      if let objection = Self.objection(toKeyIn: field, tool.inputSchema["properties"]?[key]) {
+        throw fault(
+          "has the argument '\(key.safe)', which its 'errand/key' names and which \(objection); an idempotency key is a "
+            + "string of up to \(Self.leastKeyLength) characters")
       }
       input.removeAll { $0.name.hasSameScalars(as: key) }
       call["key"] = .string(key)

@@ -46,6 +46,13 @@ package enum ModelContextMessage: Sendable {
     do throws(JSONError) { value = try JSON.parse(bytes, limits: limits, replacesHalfPairs: true) } catch {
       throw Fault(error: ModelContextError(.parseError, "the message isn't valid JSON: \(error.description)"))
     }
+    // An id that was mended is another one, which its sender wouldn't know.
+    if value["id"]?.string?.unicodeScalars.contains("\u{FFFD}") == true, (try? JSON.parse(bytes, limits: limits)) == nil
+    {
+      throw Fault(
+        error: ModelContextError(
+          .invalidRequest, "the id holds half of a surrogate pair, which isn't valid Unicode"))
+    }
     try self.init(value)
   }
 
@@ -62,6 +69,8 @@ package enum ModelContextMessage: Sendable {
       switch members["params"]?.content {
       case nil, .null: params = ValueMap()
       case .map(let map): params = map
+      // A notification is never answered, also if it isn't valid.
+      case _ where members["id"] == nil: params = ValueMap()
       default: throw fault("'params' must be an object")
       }
       switch (id, members["id"]) {

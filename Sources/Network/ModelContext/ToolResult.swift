@@ -25,6 +25,23 @@ package struct ToolResult: Sendable {
     isError = result["isError"]?.bool ?? false
   }
 
+  /// What of the result of `tools/call` has the wrong type, with its place; nil if it is a result.
+  package static func fault(in result: ValueMap) -> String? {
+    func fault(_ place: String, _ type: String, _ value: Value?) -> String {
+      "'\(place)' must be \(type), but is \(value?.kindName ?? "missing")"
+    }
+    if let flag = result["isError"], !flag.isNull, flag.bool == nil { return fault("isError", "a bool", flag) }
+    guard let content = result["content"], !content.isNull else { return nil }
+    guard let parts = content.list else { return fault("content", "a list", content) }
+    for (index, part) in parts.enumerated() {
+      guard let type = part["type"]?.string else { return fault("content[\(index)].type", "a string", part["type"]) }
+      if type == "text", part["text"]?.string == nil {
+        return fault("content[\(index)].text", "a string", part["text"])
+      }
+    }
+    return nil
+  }
+
   package var members: ValueMap {
     var members = ValueMap([("content", .list(content))])
     if let structured { members["structuredContent"] = structured }

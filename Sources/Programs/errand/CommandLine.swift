@@ -236,9 +236,9 @@ private let newCommand = Command(
         .init("new shape -", "Reads what a program such as curl pipes into it."),
       ]),
     Command(
-      "plugin", "Writes a plugin in another language, of one file, and a test of it.",
+      "plugin", "Creates a plugin in another language: one file, and a test of it.",
       arguments: [
-        .required("language", "The language.", .choice(["python"])),
+        .required("language", "The plugin's language: python.", .choice(["python"])),
         .required("name", "The plugin's name, which recipes use before those of its actions.", .text),
       ],
       examples: [.init("new plugin python notes", "Writes plugins/notes.py and plugins/test_notes.py.")]),
@@ -250,7 +250,7 @@ private let newCommand = Command(
 
 private let effectOption = Command.Option.option(
   "effect", "NAME=EFFECT",
-  "What an action or tool does: pure, read, consume, idempotentWrite, idempotentWrite:1d or write; kept in the lock.",
+  "Sets the effect of an action or tool: pure, read, consume, idempotentWrite, idempotentWrite:1d or write.",
   .text, repeats: true)
 
 private let datesOption = Command.Option.option(
@@ -259,10 +259,10 @@ private let datesOption = Command.Option.option(
   .choice(["text", "typed"]))
 
 private let pluginCommand = Command(
-  "plugin", "Adds services from OpenAPI documents, and MCP servers, as plugins.",
+  "plugin", "Manages plugins that are made of OpenAPI documents and MCP servers.",
   subcommands: [
     Command(
-      "list", "Lists the folder's plugins, where each is from, and whether it can be used.",
+      "list", "Lists the folder's plugins, with the source of each and whether it can be used.",
       options: [.flag("json", "Prints JSON.")]),
     Command(
       "add", "Adds a plugin: writes plugins/NAME.lock.json beside errand.yaml.",
@@ -270,7 +270,7 @@ private let pluginCommand = Command(
         .required("kind", "Where the actions come from.", .choice(["openapi", "mcp"])),
         .required("name", "The plugin's name, which recipes use before an action's."),
         .repeated(
-          "source", "For openapi the document, a file or an address; for mcp an address, or -- and a command.",
+          "source", "For openapi: a document, as a file or a URL. For mcp: a URL, or -- and a command.",
           .file, atLeast: 1),
       ],
       options: [
@@ -279,11 +279,11 @@ private let pluginCommand = Command(
           "For openapi: an operation, a path such as /pets/*, or a tag such as tag:pets; may be repeated.", .text,
           repeats: true),
         datesOption, effectOption,
-        .flag("trust-hints", "For mcp: takes the server's word on which tools only read and which can be repeated."),
+        .flag("trust-hints", "For mcp: trusts the server's hints on which tools only read and which can be repeated."),
         .option(
-          "env", "NAME", "For mcp: a secret that the command gets as the environment variable of that name.", .text,
+          "env", "NAME", "For mcp: passes a secret to the command as an environment variable of the same name.", .text,
           repeats: true),
-        .option("token", "NAME", "For mcp at an address: the secret that is sent as a bearer token.", .text),
+        .option("token", "NAME", "For mcp at a URL: sends a secret as a bearer token.", .text),
       ],
       examples: [
         .init("plugin add openapi jupyter http://127.0.0.1:8888/api/spec.yaml", "Reads a service's own document."),
@@ -292,20 +292,20 @@ private let pluginCommand = Command(
           "plugin add mcp clock -- mcp-server-time --local-timezone UTC", "Starts a server and asks for its tools."),
       ]),
     Command(
-      "update", "Reads a plugin's source again, shows what is different, and checks all recipes before it writes.",
+      "update", "Reads a plugin's source again, shows the differences, and checks all recipes before it writes.",
       arguments: [.required("name", "The plugin.", .name(.lockedPlugin))],
       options: [
-        .option("only", "WHAT", "For openapi: replaces what was chosen before.", .text, repeats: true),
+        .option("only", "WHAT", "For openapi: replaces the earlier choice of operations.", .text, repeats: true),
         datesOption, effectOption,
-        .flag("trust-hints", "For mcp: takes the server's word from now on."),
+        .flag("trust-hints", "For mcp: trusts the server's hints from now on."),
         .flag("dry-run", "Writes nothing."),
-        .flag("force", "Writes though recipes have faults with it."),
+        .flag("force", "Writes the lock even if recipes no longer check."),
       ],
       examples: [.init("plugin update shop --dry-run", "Exits with 2 if something would change.")]),
     Command(
       "remove", "Removes a plugin that no recipe uses.",
       arguments: [.required("name", "The plugin.", .name(.lockedPlugin))],
-      options: [.flag("force", "Removes it though recipes use it.")]),
+      options: [.flag("force", "Removes it even if recipes use it.")]),
   ], defaultSubcommand: "list")
 
 private let schemaCommand = Command(
@@ -331,10 +331,10 @@ private let lspCommand = Command(
 
 private let mcpCommand = Command(
   "mcp",
-  "Serves an assistant over standard input and output: recipes as typed tools, whose writes the user confirms (MCP).",
-  options: [.flag("sandbox", "Runs against made-up services in this process, with a state that is thrown away.")],
+  "Offers recipes to an assistant as tools, over standard input and output (MCP). The user confirms what they write.",
+  options: [.flag("sandbox", "Runs recipes against made-up services, with a state that is thrown away.")],
   examples: [
-    .init("mcp", "Is what an assistant starts; docs/assistants.md has the settings."),
+    .init("mcp", "Serves an assistant that starts this command; docs/assistants.md has its settings."),
     .init("mcp --sandbox", "Lets an assistant try the tools without the real services."),
   ])
 

@@ -65,7 +65,7 @@ package struct RunWait: Record, Equatable {
   /// The address of the page of a decision that it waits for, if the recipe asks for it.
   package var url: String?
 
-  init(of run: RunRecord) {
+  package init(of run: RunRecord) {
     until = run.wakeAt
     status = run.status
     reason = run.reason

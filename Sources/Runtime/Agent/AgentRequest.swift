@@ -111,13 +111,14 @@ package struct RunListQuery: Sendable {
   package var needsPerson: Bool?
 
   package init(
-    limit: Int = 20, recipe: String? = nil, statuses: [RunStatus] = [], since: Timestamp? = nil,
+    limit: Int = 20, recipe: String? = nil, seen: [String] = [], statuses: [RunStatus] = [], since: Timestamp? = nil,
     until: Timestamp? = nil, after: String? = nil, isPaged: Bool = false, needsPerson: Bool? = nil
   ) {
     self.isPaged = isPaged
     self.needsPerson = needsPerson
     self.limit = limit
     self.recipe = recipe
+    self.seen = seen
     self.statuses = statuses
     self.since = since
     self.until = until

@@ -174,13 +174,16 @@ extension AgentRequest {
       throw RequestRefusedError(.request, "unknown request '\(word)'")
     }
     members["ask"] = nil
-    var reader = RecordReader(members)
-    do throws(RecordError) {
-      self = try verb.read(&reader)
-      try reader.finish()
-    } catch {
+    do throws(RecordError) { try self.init(verb, members) } catch {
       throw RequestRefusedError(.request, "the request '\(word)' isn't valid: \(error.message)")
     }
+  }
+
+  /// Reads the members of a request of a verb.
+  package init(_ verb: AgentVerb, _ members: ValueMap) throws(RecordError) {
+    var reader = RecordReader(members)
+    self = try verb.read(&reader)
+    try reader.finish()
   }
 
   /// The object that a client sends, and the verb's name.
@@ -378,16 +381,18 @@ extension AgentVerb {
         "paged", or: false, "Whether to list the open runs in pages, too. Otherwise the first page has all of them."),
       Member<Bool?>.optional(
         "needsPerson", "Only open runs that need a person (true), or only the other open ones (false)."),
+      Member<[String]>.optional("recipes", or: [], "Only runs of these recipes."),
       make: {
         .runs(
           RunListQuery(
-            limit: $0, recipe: $1, statuses: $2, since: $3, until: $4, after: $5, isPaged: $6, needsPerson: $7))
+            limit: $0, recipe: $1, seen: $8, statuses: $2, since: $3, until: $4, after: $5, isPaged: $6,
+            needsPerson: $7))
       },
       values: {
         guard case .runs(let query) = $0 else { return nil }
         return (
           query.limit, query.recipe, query.statuses, query.since, query.until, query.after, query.isPaged,
-          query.needsPerson
+          query.needsPerson, query.seen
         )
       }),
     AgentVerb(
@@ -417,7 +422,9 @@ extension AgentVerb {
       "explain", "Says why a run is in its state.", .token(.data),
       at: .get("/runs/{run}/why", ExplanationAnswer.self), by: "why", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous], run,
-      make: { .explain(run: $0) }, values: { if case .explain(let run, _) = $0 { run } else { nil } }),
+      Member<Bool>.optional("alone", or: false, "Whether to leave out other runs."),
+      make: { .explain(run: $0, isAlone: $1) },
+      values: { if case .explain(let run, let isAlone) = $0 { (run, isAlone) } else { nil } }),
     AgentVerb(
       "recipes", "Lists the served recipes.", .token(.read), at: .get("/recipes", RecipeListAnswer.self),
       on: "/recipes",
@@ -438,7 +445,8 @@ extension AgentVerb {
       at: .post("/check", FindingListAnswer.self), by: "check",
       Member<String>.required("text", "The text, at most 256 KiB. It can call served recipes."),
       Member<String>.optional(
-        "file", or: "recipe.yaml", "The name of the recipe's file, which names a recipe without a name of its own."),
+        "file", or: "recipe.yaml",
+        "The name of the recipe's file, which names a recipe without a name of its own. Paths in the text start there."),
       make: { .check(text: $0, file: $1) },
       values: { if case .check(let text, let file) = $0 { (text, file) } else { nil } }),
     AgentVerb(

@@ -33,7 +33,15 @@ extension ScheduleHost {
     var texts = ValueMap()
     for item in registry.items { for member in item.texts.members { texts[member.name ?? ""] = member.value } }
     var environment = registry.environment
-    environment.read = Recipe.reader(of: .map(texts))
+    let (read, folders) = (Recipe.reader(of: .map(texts)), registry.folders)
+    let known = texts
+    environment.read = { path throws(FileError) in
+      // A text from elsewhere has no place; it names files from the folder of the recipes, or from the one around it.
+      let places = folders.flatMap { folder in
+        [path, "../\(path)"].map { Recipe.path($0, besides: "\(folder)/recipe.yaml") }
+      }
+      return try read(known[path] == nil ? places.first { known[$0] != nil } ?? path : path)
+    }
     environment.hasFolder = { _ in nil }
     return environment
   }

@@ -59,7 +59,7 @@ package struct RecipeRegistry {
     var isMissing = false
   }
 
-  private var folders: [String]
+  private(set) var folders: [String]
   private(set) var environment: RecipeEnvironment
   private let disk: RecipeFiles
   private var lastGood: [String: (texts: ValueMap, language: Int)] = [:]

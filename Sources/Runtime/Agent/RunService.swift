@@ -308,7 +308,8 @@ package struct RunService: Sendable {
   private func given(_ inputs: ValueMap, _ texts: [String: String]) -> [(name: String, input: GivenInput)] {
     let request = Source(name: "inputs", text: "")
     var given = inputs.members.compactMap { member in
-      member.name.map { (name: $0, input: GivenInput(member.value, from: request)) }
+      // A text that begins like the name of a secret is one only where a secret is wanted.
+      member.name.map { (name: $0, input: GivenInput.value(member.value, request)) }
     }
     for (name, text) in texts.sorted(by: { $0.key.precedesByScalars($1.key) }) {
       given.append((name, GivenInput(secretNamedBy: text) ?? .text(text)))

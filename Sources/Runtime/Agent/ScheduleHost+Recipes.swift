@@ -58,12 +58,13 @@ extension ScheduleHost {
     let (item, recipe) = try served(recipe: name)
     let inputs: ValueMap
     let given = given.isEmpty ? planned.map(recipe.given(byPlan:)) ?? [] : given
-    switch recipe.inputs(from: given) {
-    case .success(let values): inputs = values
-    case .failure(let faults):
-      throw RequestRefusedError(
-        recipe.inputFaults(of: given), in: given, saying: faults.list.map(\.message).joined(separator: "\n"))
+    let checked = withoutSecrets {
+      recipe.inputs(from: given).mapError { faults in
+        RequestRefusedError(
+          recipe.inputFaults(of: given), in: given, saying: faults.list.map(\.message).joined(separator: "\n"))
+      }
     }
+    inputs = try checked.get()
     if let reason = await refusal(recipe, .map(inputs)) { throw RequestRefusedError(.configuration, reason) }
     var run = RunCreated(
       run: id, at: time.now(), recipe: recipe.name, file: item.file, texts: .inline(.map(item.texts)),

@@ -576,10 +576,13 @@ package actor ScheduleHost {
   // MARK: What was decided
 
   /// Has the scheduler decide; what it says of values holds no secrets, however it shortens them.
-  func decide<Output>(_ body: (inout Scheduler) -> Output) -> Output {
+  func decide<Output>(_ body: (inout Scheduler) -> Output) -> Output { withoutSecrets { body(&scheduler) } }
+
+  /// Makes messages of values, without the secrets in these, however they are shortened.
+  func withoutSecrets<Output>(_ body: () -> Output) -> Output {
     let finder = store.secrets.finder
-    if finder.isEmpty { return body(&scheduler) }
-    return OutsideText.redactedAtOnce(by: { finder.redact($0, isCut: $1) }) { body(&scheduler) }
+    if finder.isEmpty { return body() }
+    return OutsideText.redactedAtOnce(by: { finder.redact($0, isCut: $1) }, body)
   }
 
   /// Records decisions, after all earlier ones, and carries out their effects; returns when they are recorded, or why

@@ -27,7 +27,12 @@ extension APIServer {
         caller.sees(recipe: plan.recipe)
       else { throw Problem(.refusal(.notFound), "there is no such plan") }
     case .runs(var query):
-      if let recipe = query.recipe { try check(recipe: recipe, "recipe") } else { query.seen = caller.recipes }
+      for recipe in query.seen { try check(recipe: recipe, "recipe") }
+      if let recipe = query.recipe {
+        try check(recipe: recipe, "recipe")
+      } else if query.seen.isEmpty {
+        query.seen = caller.recipes
+      }
       return .runs(query)
     case .slots(var query):
       if let schedule = query.schedule { try check(schedule: schedule) } else { query.recipes = caller.recipes }

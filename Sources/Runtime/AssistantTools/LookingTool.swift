@@ -2,10 +2,12 @@ import ActionKit
 import Agent
 import Basics
 import ModelContext
+import RunState
 
 /// A tool that only looks: at runs, at the text of a recipe, and at what recipes can use.
 ///
 /// Each is one of the agent's requests, by which its arguments are declared and read, with the answer that the API gives.
+/// Of runs it sees those of recipes that are tools for the caller; a run of another recipe is like one that isn't there.
 enum LookingTool: String, CaseIterable {
   case runs = "errand.runs"
   case run = "errand.run"
@@ -72,13 +74,19 @@ enum LookingTool: String, CaseIterable {
       annotations: .init(isReadOnly: true, isDestructive: false, isIdempotent: true, isOpenWorld: false))
   }
 
-  func result(of arguments: ValueMap, from caller: ToolCaller) async throws(RequestRefusedError) -> ToolResult {
-    var line = ValueMap([("ask", .string(verb))])
+  /// - Parameter recipes: The names of the recipes that are tools for the caller; asked for only where runs are looked at.
+  func result(
+    of arguments: ValueMap, from caller: ToolCaller, among recipes: () async throws(RequestRefusedError) -> [String]
+  ) async throws(RequestRefusedError) -> ToolResult {
+    var line = ValueMap()
     var action: String?
     for member in arguments.members {
       let name = member.name ?? ""
       if case .actions = self, name == LookingTool.action {
-        action = member.value.string
+        guard let text = member.value.string else {
+          throw RequestRefusedError(.request, "'action' must be a string, not \(member.value.kindName)")
+        }
+        action = text
       } else if names.contains(name) {
         // A model may write out what it leaves out.
         if !member.value.isNull { line[name] = member.value }
@@ -92,29 +100,103 @@ enum LookingTool: String, CaseIterable {
         throw RequestRefusedError(.request, "'limit' takes a number from 1 to 200")
       }
     }
-    let reply = try await caller.ask(try AgentRequest(reading: .map(line))) { $0 }
-    guard let answer = answer(reply, action, caller), let value = try? answer.encoded() else {
+    let reply: AgentReply
+    if let request = try await confined(try request(line), for: caller, among: recipes) {
+      reply = try await caller.ask(request) { $0 }
+    } else {
+      reply = .runs(RunList())
+    }
+    guard let answer = try answer(reply, action, caller), let value = try? answer.encoded() else {
       throw RequestRefusedError(.state, "the agent answered something else")
     }
     let plain = value.shownAsJSON
     return ToolResult(JSON.shown(plain, .pretty), structured: plain)
   }
 
-  private func answer(_ reply: AgentReply, _ action: String?, _ caller: ToolCaller) -> (any FieldSet)? {
+  private func request(_ members: ValueMap) throws(RequestRefusedError) -> AgentRequest {
+    guard let declared else { preconditionFailure("A tool's request is one of the agent's.") }
+    do throws(RecordError) { return try AgentRequest(declared, members) } catch {
+      throw RequestRefusedError(.request, "the arguments of \(rawValue) aren't valid: \(error.message)")
+    }
+  }
+
+  // MARK: Runs of tools
+
+  /// The request, about runs of tools only; nil if it can find none.
+  private func confined(
+    _ request: AgentRequest, for caller: ToolCaller, among recipes: () async throws(RequestRefusedError) -> [String]
+  ) async throws(RequestRefusedError) -> AgentRequest? {
+    switch request {
+    case .runs(var query):
+      let recipes = try await recipes()
+      if let recipe = query.recipe { return recipes.contains(where: recipe.hasSameScalars) ? request : nil }
+      query.seen = recipes
+      return recipes.isEmpty ? nil : .runs(query)
+    case .show(let run): return .show(run: try await found(run, for: caller, among: try await recipes()))
+    case .explain(let run, _):
+      guard caller.seesData else {
+        throw RequestRefusedError(.request, "the token lacks the scope 'data', which this needs")
+      }
+      return .explain(run: try await found(run, for: caller, among: try await recipes()), isAlone: true)
+    default: return request
+    }
+  }
+
+  /// The id of the run that a name stands for.
+  private func found(
+    _ run: String, for caller: ToolCaller, among recipes: [String]
+  ) async throws(RequestRefusedError) -> String {
+    var found: RunReference?
+    if run.hasSameScalars(as: "last"), !recipes.isEmpty {
+      // The last run of all may be of another recipe.
+      let list = try await caller.ask(.runs(RunListQuery(limit: 100, seen: recipes, isPaged: true))) {
+        if case .runs(let list) = $0 { list } else { nil }
+      }
+      let runs = list.open.map { RunReference($0) } + list.finished.map { RunReference($0) }
+      found = runs.max { $0.createdAt < $1.createdAt }
+    } else {
+      do throws(RequestRefusedError) {
+        found = try await caller.ask(.find(run: run)) { if case .found(let run, _) = $0 { run } else { nil } }
+      } catch  where error.kind != .notFound && error.kind != .ambiguous { throw error } catch {
+        // The message may name runs of other recipes.
+      }
+    }
+    guard let found, recipes.contains(where: found.recipe.hasSameScalars) else {
+      throw RequestRefusedError(
+        .notFound, "'\(run.excerpt(60))' doesn't name one run of a tool; errand.runs lists the runs of tools")
+    }
+    return found.id
+  }
+
+  // MARK: Answers
+
+  private func answer(
+    _ reply: AgentReply, _ action: String?, _ caller: ToolCaller
+  ) throws(RequestRefusedError) -> (any FieldSet)? {
     switch reply {
-    case .runs(let list): return RunListAnswer(list, withData: caller.seesData)
-    case .run(let record): return RunAnswer(record, withData: caller.seesData)
+    case .runs(var list):
+      list.open = list.open.map(\.alone)
+      return RunListAnswer(list, withData: caller.seesData)
+    case .run(let record): return RunAnswer(record.alone, withData: caller.seesData)
     case .explained(let run, let explanation): return ExplanationAnswer(explanation, ofRun: run)
     case .value(let value):
       if case .check = self { return FindingListAnswer(value) }
       var answer = ActionListAnswer()
-      answer.items = (value.shownAsJSON.list ?? []).compactMap { entry -> Value? in
-        if let action { return entry["id"]?.string?.hasSameScalars(as: action) == true ? entry : nil }
-        guard var brief = entry.map else { return nil }
-        (brief["input"], brief["output"]) = (nil, nil)
-        return .map(brief)
+      let entries = value.shownAsJSON.list ?? []
+      guard let action else {
+        answer.items = entries.compactMap(\.map).map { entry in
+          var brief = entry
+          (brief["input"], brief["output"]) = (nil, nil)
+          return .map(brief)
+        }
+        return answer
       }
-      return answer
+      answer.items = entries.filter { $0["id"]?.string?.hasSameScalars(as: action) == true }
+      guard answer.items.isEmpty else { return answer }
+      let guess = action.nearest(among: entries.compactMap { $0["id"]?.string }).map { "did you mean '\($0)'?" }
+      throw RequestRefusedError(
+        .notFound,
+        "no action is named '\(action.excerpt(60))'; \(guess ?? "errand.actions without 'action' lists them")")
     default: return nil
     }
   }

@@ -33,8 +33,8 @@ struct RecipeCall: Sendable {
   enum Outcome {
     case result(ToolResult)
     case question(InputRequired)
-    /// The state of the request isn't one.
-    case refused(Confirmations.Refusal)
+    /// What the client sent isn't valid.
+    case invalid(String)
   }
 
   /// The argument that confirms a plan, where no person is asked.
@@ -91,21 +91,27 @@ struct RecipeCall: Sendable {
     }
     if recipe.isReadOnly { return .result(try await run(arguments, plan: nil)) }
     var inputs = arguments
-    let takesToken = service.settings.confirmation == .token && !takesInputOfThatName
-    let token = takesToken ? arguments[RecipeCall.token] : nil
+    let takesToken = service.settings.confirmation == .token && !recipe.takesInputOfTokenName
+    let token = takesToken ? arguments[RecipeCall.token].flatMap { $0.isNull ? nil : $0 } : nil
     if takesToken { inputs[RecipeCall.token] = nil }
     let subject = Confirmations.Subject(principal: caller.principal, recipe: recipe.name, arguments: inputs)
     if let state = params["requestState"]?.string { return try await confirmed(state, inputs, subject) }
-    if let token, !token.isNull {
-      switch service.confirmations.redeem(token.string ?? "", of: subject, at: service.time.now()) {
+    if let token {
+      guard let text = token.string else {
+        return .invalid("'confirm' must be a string, the token of the plan, not \(token.kindName)")
+      }
+      switch service.confirmations.redeem(text, of: subject, at: service.time.now()) {
       case .failure(let refusal): return failure(refusal.message)
       case .success(let plan): return .result(try await run(inputs, plan: plan))
       }
     }
-    let asks = client.elicit != nil || client.version.isStateless && client.elicits
-    guard asks || takesToken else {
+    guard client.asksItsUser || takesToken else {
+      let otherwise =
+        service.settings.confirmation == .token
+        ? "give its input 'confirm' another name, so that 'confirm: token' counts for it"
+        : "set 'confirm: token' under 'server.mcp' in errand.yaml"
       return failure(
-        "'\(recipe.name)' may write, and this connection has no way to show the user its plan: that takes a program that declares elicitation, over HTTP with protocol version \(ProtocolVersion.latest.rawValue). Run it with errand run, or set 'confirm: token' under 'server.mcp' in errand.yaml. Nothing was started"
+        "'\(recipe.name)' may write, and this program can't ask its user to confirm the plan: it doesn't declare elicitation, or it speaks over HTTP a protocol version before \(ProtocolVersion.latest.rawValue). Run it with errand run, or \(otherwise). Nothing was started"
       )
     }
     let plan = try await caller.ask(.plan(recipe: recipe.name, inputs: inputs, texts: [:])) {
@@ -116,13 +122,14 @@ struct RecipeCall: Sendable {
     if let elicit = client.elicit {
       let answer = await elicit(elicitation(text))
       if Task.isCancelled { return failure("the call was cancelled; nothing was started") }
+      if let fault = RecipeCall.fault(of: answer) { return .invalid(fault) }
       guard RecipeCall.isYes(answer) else { return failure(RecipeCall.declined) }
       return .result(try await run(inputs, plan: plan.digest))
     }
     guard let state = service.confirmations.issue(plan.digest, of: subject, at: service.time.now()) else {
       throw RequestRefusedError(.state, "plans can't be confirmed here, because libcrypto is missing")
     }
-    if asks { return .question(InputRequired([(RecipeCall.question, elicitation(text))], state: state)) }
+    if client.asksItsUser { return .question(InputRequired([(RecipeCall.question, elicitation(text))], state: state)) }
     return .result(
       result(
         "planned", run: nil, ["confirm": .string(state)],
@@ -130,8 +137,6 @@ struct RecipeCall: Sendable {
           "\(text)\n\nNothing was started. If the user agrees, call the tool again with the same arguments and this 'confirm' within 10 minutes."
       ))
   }
-
-  private var takesInputOfThatName: Bool { recipe.inputs["properties"]?[RecipeCall.token] != nil }
 
   private func elicitation(_ text: String) -> Elicitation {
     Elicitation(
@@ -153,15 +158,26 @@ struct RecipeCall: Sendable {
     if case .accepted(let content) = answer { content["confirm"]?.bool == true } else { false }
   }
 
+  /// What isn't valid in an answer, which is neither a yes nor a no then.
+  private static func fault(of answer: Elicitation.Answer) -> String? {
+    guard case .accepted(let content) = answer, let given = content["confirm"], given.bool == nil else { return nil }
+    return "'confirm' must be true or false, not \(given.kindName); nothing was started"
+  }
+
   /// The second call, with the person's answer.
   private func confirmed(
     _ state: String, _ inputs: ValueMap, _ subject: Confirmations.Subject
   ) async throws(RequestRefusedError) -> Outcome {
+    // Checked first, so that an answer that isn't one can be given again.
+    let given = params["inputResponses"]?[RecipeCall.question]
+    guard let answer = given.flatMap(Elicitation.Answer.init(reading:)) else {
+      return .invalid("'inputResponses' must have the answer to 'plan', whose 'action' is accept, decline or cancel")
+    }
+    if let fault = RecipeCall.fault(of: answer) { return .invalid(fault) }
     switch service.confirmations.redeem(state, of: subject, at: service.time.now()) {
-    case .failure(let refusal): return .refused(refusal)
+    case .failure(let refusal): return .invalid(refusal.message)
     case .success(let plan):
-      let answer = (params["inputResponses"]?[RecipeCall.question]).flatMap(Elicitation.Answer.init(reading:))
-      guard let answer, RecipeCall.isYes(answer) else { return failure(RecipeCall.declined) }
+      guard RecipeCall.isYes(answer) else { return failure(RecipeCall.declined) }
       return .result(try await run(inputs, plan: plan))
     }
   }
@@ -178,7 +194,14 @@ struct RecipeCall: Sendable {
     // A start that is repeated because its answer was lost finds the run that it made.
     let key = "mcp-\([UInt8].random(16).hexadecimal)"
     let start = AgentRequest.start(recipe: recipe.name, inputs: inputs, texts: [:], key: key, plan: plan)
-    let run = try await caller.ask(start) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
+    let run: String
+    do throws(RequestRefusedError) {
+      run = try await caller.ask(start) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
+    } catch {
+      guard plan != nil, error.kind == .notFound else { throw error }
+      throw RequestRefusedError(
+        .moved, "the plan isn't kept any more; call the tool again to see a new one. Nothing was started")
+    }
     switch await end(of: run) {
     case .ended(let record): return try await result(of: record)
     case .waits(let wait): return waiting(run, wait.status, for: wait.reason, until: wait.until, at: wait.url)
@@ -229,6 +252,7 @@ struct RecipeCall: Sendable {
   private func end(of run: String) async -> End? {
     await withTaskGroup(of: End?.self) { [service] group in
       group.addTask { await followed(run) }
+      group.addTask { await waitsLong(run) }
       group.addTask {
         try? await service.time.sleep(for: RecipeCall.patience)
         return nil
@@ -237,6 +261,20 @@ struct RecipeCall: Sendable {
       group.cancelAll()
       return first ?? nil
     }
+  }
+
+  /// What a run waits for that isn't over within a moment, though the agent keeps it at hand.
+  ///
+  /// A run that waits for less than a minute isn't told of as waiting, and its wait may have begun before it was followed.
+  private func waitsLong(_ run: String) async -> End? {
+    var pause = TimeSpan.milliseconds(500)
+    while !Task.isCancelled {
+      try? await service.time.sleep(for: pause)
+      pause = .seconds(5)
+      let record = try? await caller.ask(.show(run: run)) { if case .run(let record) = $0 { record } else { nil } }
+      if let wait = record?.longWait(after: RecipeCall.moment, at: service.time.now()) { return .waits(wait) }
+    }
+    return nil
   }
 
   private func followed(_ run: String) async -> End? {
@@ -265,8 +303,32 @@ struct RecipeCall: Sendable {
   }
 }
 
+extension StepPath {
+  /// Whether it is the path of a step in the block of another.
+  fileprivate func isInside(_ outer: StepPath) -> Bool {
+    let rest = utf8.dropFirst(outer.utf8.count)
+    return utf8.starts(with: outer.utf8) && rest.first.map("/[!~".utf8.contains) == true
+  }
+}
+
 extension RunRecord {
   fileprivate var isOver: Bool { status.isEnded }
+  /// What it waits for, if each of its steps under way waits, for an instant that is further away than a span.
+  fileprivate func longWait(after span: TimeSpan, at now: Timestamp) -> RunWait? {
+    let open = stepsInOrder.filter { !$0.status.isEnded }
+    // A step that holds others is under way as long as these are.
+    let innermost = open.filter { step in !open.contains { $0.path.isInside(step.path) } }
+    let waits = innermost.compactMap { $0.status == .waiting ? $0.wait : nil }
+    let first = waits.compactMap(\.wakeAt).min()
+    guard !waits.isEmpty, waits.count == innermost.count, waits.allSatisfy({ $0.kind != .poll && $0.kind != .limit }),
+      let first, let left = first.span(since: now), left > span
+    else { return nil }
+    var run = self
+    (run.status, run.wakeAt) = (.waiting, first)
+    run.reason = "waits until \(Timestamp(seconds: first.seconds) ?? first)"
+    return RunWait(of: run)
+  }
+
   /// Whether an open run goes on without a person, as one does whose agent ended.
   fileprivate var goesOn: Bool { [.queued, .running].contains(status) || status == .waiting && wakeAt != nil }
 }

@@ -60,6 +60,9 @@ package struct ToolClient: Sendable {
   /// Sends a notification; nil where none is taken.
   package var notify: (@Sendable (ModelContextMessage) async -> Void)?
 
+  /// Whether its user can be shown a plan.
+  var asksItsUser: Bool { elicit != nil || version.isStateless && elicits }
+
   package init(
     version: ProtocolVersion, elicits: Bool, elicit: (@Sendable (Elicitation) async -> Elicitation.Answer)? = nil,
     notify: (@Sendable (ModelContextMessage) async -> Void)? = nil

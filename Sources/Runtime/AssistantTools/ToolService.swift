@@ -11,6 +11,7 @@ package import Basics
 package import ModelContext
 package import Recipes
 import RunState
+import Synchronization
 
 package struct ToolService: Sendable {
   let settings: ToolSettings
@@ -18,6 +19,7 @@ package struct ToolService: Sendable {
   /// The program's version.
   let version: String
   let confirmations = Confirmations()
+  private let remarks = Remarks()
 
   package init(_ settings: ToolSettings, version: String, time: any TimeSource) {
     self.settings = settings
@@ -36,8 +38,23 @@ package struct ToolService: Sendable {
     method != "tools/call" || LookingTool(rawValue: params["name"]?.string ?? "") != nil
   }
 
-  /// The result of a request.
+  /// The result of a request, in which no text is shortened before its secrets are taken out.
   package func answer(
+    _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller
+  ) async throws(ModelContextError) -> ValueMap {
+    let hide = caller.hide
+    let result = await OutsideText.redacted(by: { text, _ in hide(.string(text)).string ?? text }) {
+      () async -> Result<ValueMap, ModelContextError> in
+      do throws(ModelContextError) {
+        return .success(try await found(method, params, of: client, from: caller))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  private func found(
     _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller
   ) async throws(ModelContextError) -> ValueMap {
     var result: ValueMap
@@ -105,15 +122,31 @@ package struct ToolService: Sendable {
     do throws(RequestRefusedError) { recipes = try await self.recipes(for: caller) } catch {
       throw ModelContextError(.internalError, error.overHTTP ?? error.message)
     }
+    remark(on: recipes, to: caller)
     let takesToken = settings.confirmation == .token
     let tools =
       LookingTool.allCases.map(\.tool)
-      + recipes.filter(\.secrets.isEmpty).map { $0.tool(takesToken: takesToken && !$0.isReadOnly) }
+      + recipes.filter(\.secrets.isEmpty).map { recipe in
+        let takesToken = takesToken && !recipe.isReadOnly && !recipe.takesInputOfTokenName
+        return recipe.tool(takesToken: takesToken, canBeConfirmed: takesToken || client.asksItsUser)
+      }
     return tools.map { tool in
       var tool = tool
       if !client.version.knowsStructuredContent { tool.outputSchema = nil }
       return caller.hide(tool.value)
     }
+  }
+
+  /// Says once each why recipes may be missing among the tools, to the people who look after this process.
+  private func remark(on recipes: [ToolRecord], to caller: ToolCaller) {
+    var lines = settings.recipes.filter { pattern in
+      !recipes.contains { ToolSettings(recipes: [pattern]).names($0.name) }
+    }.map { "'\($0)' under 'server.mcp.recipes' in errand.yaml matches no recipe" }
+    if recipes.isEmpty {
+      lines.append(
+        "no recipe is a tool; write 'mcp: true' in one, or name it under 'server.mcp.recipes' in errand.yaml")
+    }
+    for line in lines where remarks.isNew(line) { caller.note(line) }
   }
 
   private func call(
@@ -122,28 +155,32 @@ package struct ToolService: Sendable {
     guard let name = params["name"]?.string else {
       throw ModelContextError(.invalidParams, "'name' must be the name of a tool")
     }
-    let arguments: ValueMap
+    var arguments: ValueMap
     switch params["arguments"]?.content {
     case nil, .null: arguments = ValueMap()
     case .map(let map): arguments = map
     default: throw ModelContextError(.invalidParams, "'arguments' must be an object")
     }
     var result = ToolResult("")
-    var refused: Confirmations.Refusal?
+    var invalid: String?
     do throws(RequestRefusedError) {
       if let tool = LookingTool(rawValue: name) {
-        result = try await tool.result(of: arguments, from: caller)
+        arguments = arguments.withInts(of: tool.tool.inputSchema)
+        result = try await tool.result(of: arguments, from: caller) { () async throws(RequestRefusedError) in
+          try await recipes(for: caller).filter(\.secrets.isEmpty).map(\.name)
+        }
       } else {
         let recipes = try await self.recipes(for: caller)
         guard let recipe = recipes.first(where: { $0.name.hasSameScalars(as: name) }) else {
           throw RequestRefusedError(.notFound, ToolService.unknown(name, among: recipes.map(\.name)))
         }
+        arguments = arguments.withInts(of: recipe.inputs)
         let call = RecipeCall(
           service: self, recipe: recipe, arguments: arguments, params: params, client: client, caller: caller)
         switch try await call.outcome() {
         case .result(let done): result = done
         case .question(let question): return question.members
-        case .refused(let refusal): refused = refusal
+        case .invalid(let message): invalid = message
         }
       }
     } catch {
@@ -153,7 +190,7 @@ package struct ToolService: Sendable {
       // The model reads why, and may do better.
       result = ToolResult(error.overHTTP ?? error.message, isError: true)
     }
-    if let refused { throw ModelContextError(.invalidParams, refused.message) }
+    if let invalid { throw ModelContextError(.invalidParams, invalid) }
     if !client.version.knowsStructuredContent { result.structured = nil }
     return caller.hide(.map(result.members)).map ?? ValueMap()
   }
@@ -165,13 +202,51 @@ package struct ToolService: Sendable {
   }
 }
 
+/// What was remarked, each once.
+private final class Remarks: Sendable {
+  private let lines = Mutex<Set<String>>([])
+
+  func isNew(_ line: String) -> Bool { lines.withLock { $0.insert(line).inserted } }
+}
+
+extension ValueMap {
+  /// The arguments with an int wherever the schema wants an integer and the client gave it as `3.0`, which JSON Schema
+  /// takes for one.
+  fileprivate func withInts(of schema: Value) -> ValueMap { Value.map(self).withInts(of: schema).map ?? self }
+}
+
+extension Value {
+  fileprivate func withInts(of schema: Value) -> Value {
+    switch content {
+    case .double(let number):
+      let types = schema["type"]?.list ?? [schema["type"] ?? .null]
+      guard types.contains(.string("integer")), !types.contains(.string("number")) else { return self }
+      return Int(exactly: number).map { .int($0) } ?? self
+    case .list(let items): return .list(items.map { $0.withInts(of: schema["items"] ?? .null) })
+    case .map(let map):
+      var changed = map
+      for member in map.members {
+        let schema = schema["properties"]?[member.name ?? ""] ?? schema["additionalProperties"] ?? .null
+        changed[member.key] = member.value.withInts(of: schema)
+      }
+      return .map(changed)
+    default: return self
+    }
+  }
+}
+
 extension ToolRecord {
+  /// Whether the argument that confirms a plan would be one of the recipe's own inputs.
+  var takesInputOfTokenName: Bool { inputs["properties"]?[RecipeCall.token] != nil }
+
   /// What clients are told of the recipe.
   ///
-  /// - Parameter takesToken: Whether a run may be confirmed by an argument.
-  fileprivate func tool(takesToken: Bool) -> Tool {
+  /// - Parameters:
+  ///   - takesToken: Whether a run may be confirmed by an argument.
+  ///   - canBeConfirmed: Whether the client has any way to confirm a plan.
+  fileprivate func tool(takesToken: Bool, canBeConfirmed: Bool) -> Tool {
     var schema = inputs.map ?? ValueMap()
-    if takesToken, var properties = schema["properties"]?.map, properties[RecipeCall.token] == nil {
+    if takesToken, var properties = schema["properties"]?.map {
       properties[RecipeCall.token] = .object([
         "type": .string("string"),
         "description": .string("The token of the plan that the answer before showed; without it, only a plan is made."),
@@ -180,7 +255,11 @@ extension ToolRecord {
     }
     var words = summary.isEmpty ? "Runs the recipe '\(name)'." : summary
     if !isReadOnly {
-      words += (words.hasSuffix(".") ? "" : ".") + " It is planned first, and runs once the plan is confirmed."
+      words += words.hasSuffix(".") ? "" : "."
+      words +=
+        canBeConfirmed
+        ? " It is planned first, and runs once the plan is confirmed."
+        : " It may write, and this program can't ask its user to confirm that, so it can't run it."
     }
     return Tool(
       name: name, description: words, inputSchema: .map(schema), outputSchema: RecipeCall.schema(outputs: outputs),

@@ -41,8 +41,8 @@ import Testing
       LockedServer.scripted("modern", "pages", trustsHints: true, effects: ["refuse": .read, "echoText": .pure]))
     #expect(
       lock.actionNames == [
-        "asks", "crash", "echoText", "environment", "fail", "garbage", "huge", "misfit", "number", "pair", "question",
-        "refuse", "steps", "wait",
+        "asks", "crash", "echoText", "environment", "fail", "garbage", "huge", "misfit", "mute", "number", "pair",
+        "question", "refuse", "steps", "strange", "wait",
       ])
     #expect(lock.summary == "A scripted server.")
     let document = try JSON.write(lock.document["actions"]?["echoText"] ?? .null, .prettySorted)
@@ -197,6 +197,12 @@ import Testing
       "refuse", .object(["code": .int(-32603)]), "'tried' refused the tool 'refuse': no (code -32603)", .plugin,
       .unknown
     ),
+    ("mute", .map(ValueMap()), "'tried' closed its standard output, and was ended", .server, .unknown),
+    (
+      "strange", .map(ValueMap()),
+      "the answer of the tool 'strange' isn't a result of MCP: 'content' must be a list, but is a string", .validation,
+      .done
+    ),
     ("fail", .map(ValueMap()), "the tool 'fail' failed: it is closed", .plugin, .done),
     (
       "misfit", .map(ValueMap()),
@@ -252,6 +258,43 @@ import Testing
     #expect(error?.message == message)
   }
 
+  @Test func `a server with a tool that has no name is refused`() async throws {
+    let error = await #expect(throws: PluginLockError.self) {
+      try await LockedServer.lock(LockedServer.scripted("modern", "nameless"))
+    }
+    #expect(error?.message == "'tried' lists a tool whose name isn't a string ('tools[16].name')")
+  }
+
+  @Test(arguments: Array(stride(from: 80, through: 120, by: 4)))
+  func `what isn't a message is cut after its secrets are taken out`(_ before: Int) async throws {
+    let secret = "tok-5Xw9QzLr7TnB2xWc9LmZ4kVb8HsJ3pGd6Ye"
+    let line = String(repeating: "x", count: before) + secret + String(repeating: "y", count: 50)
+    let server = try await LockedServer(LockedServer.lock(LockedServer.scripted("modern")))
+    let error = await OutsideText.redacted(by: { text, _ in text.replacing(secret, with: "•••") }) {
+      try? await server.failure("garbage", .object(["line": .string(line)]))
+    }
+    let message = try #require(error).message
+    #expect(message.contains("standard error only: xxxx"))
+    #expect(!message.contains("tok-"), "\(message)")
+  }
+
+  @Test func `a call is over when its step's time is, also while its server starts`() async throws {
+    let folder = try Files.makeTemporaryFolder("errand-mcp")
+    defer { Files.removeTree(folder) }
+    let settings = Value.object([
+      "arguments": .list([LockedServer.script, "deaf", "starts=\(folder)/file"].map(Value.string)),
+      "requestTimeout": .string("1h"),
+    ])
+    let server = try await LockedServer(LockedServer.lock(LockedServer.scripted("modern")), settings: settings)
+    let call = Task { try await server.run("steps") }
+    #expect(try await Self.content(of: "\(folder)/file") == "started")
+    call.cancel()
+    let result = await call.result
+    let error = #expect(throws: ActionError.self) { try result.get() }
+    #expect(error?.message == "the server was not asked")
+    #expect(error?.effect == ActionError.Effect.none)
+  }
+
   @Test func `a tool whose effect is given must be there`() async throws {
     let error = await #expect(throws: PluginLockError.self) {
       try await LockedServer.lock(LockedServer.scripted("modern", effects: ["crush": .read]))
@@ -259,7 +302,7 @@ import Testing
     #expect(
       error?.message
         == "'scripted' has no tool 'crush', whose effect is given; it has asks, crash, echo_text, environment, fail, "
-        + "garbage, huge, misfit, number, pair, question, refuse, steps, wait")
+        + "garbage, huge, misfit, mute, number, pair, question, refuse, steps, strange, wait")
   }
 
   /// What the file holds once it holds anything else than before.

@@ -20,9 +20,10 @@ struct ToolLocksTests {
   }
 
   private static func lock(
-    _ tools: [(name: String, meta: ValueMap)], _ source: MCPSource = MCPSource(.command(["tried"]))
+    _ tools: [(name: String, meta: ValueMap)], _ source: MCPSource = MCPSource(.command(["tried"])),
+    properties: ValueMap = ValueMap()
   ) throws -> PluginLock {
-    let schema = Value.object(["type": .string("object"), "properties": .map(ValueMap())])
+    let schema = Value.object(["type": .string("object"), "properties": .map(properties)])
     let session = ServerSession(
       link: NoServer(), version: .latest, serverName: "tried", serverVersion: "1",
       tools: tools.map { Tool(name: $0.name, inputSchema: schema, meta: $0.meta) })
@@ -47,6 +48,41 @@ struct ToolLocksTests {
     #expect(new.source["effects"] == nil)
     let error = #expect(throws: PluginLockError.self) { try Self.lock([("put", ValueMap())], given) }
     #expect(error?.message == "'tried' has no tool 'look', whose effect is given; it has put")
+  }
+
+  @Test(arguments: [
+    ("errand/recncile", "did you mean 'errand/reconcile'?"), ("errand/Effect", "did you mean 'errand/effect'?"),
+    (
+      "errand/colour",
+      "there are errand/reconcile, errand/baseline, errand/preview, errand/effect, errand/key, errand/timeout, errand/secrets"
+    ),
+  ])
+  func `a misspelt key in '_meta' is refused`(_ key: String, _ guess: String) {
+    let error = #expect(throws: PluginLockError.self) { try Self.lock([("put", ValueMap([(key, .string("read"))]))]) }
+    #expect(error?.message == "the tool 'put' has '\(key)' in its '_meta', which doesn't exist; \(guess)")
+  }
+
+  @Test(arguments: [
+    (#"{"type": "string"}"#, nil as String?), (#"{"type": "string", "minLength": 1, "maxLength": 255}"#, nil),
+    (#"{"type": "string", "description": "d", "title": "t"}"#, nil),
+    (#"{"type": "string", "maxLength": 64}"#, "has at most 64 characters"),
+    (#"{"type": "string", "minLength": 64}"#, "isn't any string"), (#"{"type": "integer"}"#, "isn't any string"),
+    (#"{"enum": ["a", "b"]}"#, "isn't any string"), (#"{"type": "string", "pattern": "^a+$"}"#, "isn't any string"),
+    (#"{"type": "string", "format": "uuid"}"#, "isn't any string"),
+  ])
+  func `an idempotency key goes into an argument that takes every key`(_ schema: String, _ objection: String?) throws {
+    let properties = ValueMap([("id", try JSON.parse(schema))])
+    var found: String?
+    do {
+      let lock = try Self.lock([("put", ValueMap([("errand/key", .string("id"))]))], properties: properties)
+      #expect(try lock.action("put")?.input.fields.isEmpty == true)
+    } catch { found = (error as? PluginLockError)?.message }
+    #expect(
+      found
+        == objection.map {
+          "the tool 'put' has the argument 'id', which its 'errand/key' names and which \($0); an idempotency key is a "
+            + "string of up to 200 characters"
+        })
   }
 
   @Test(arguments: ["preview", "reconcile"])

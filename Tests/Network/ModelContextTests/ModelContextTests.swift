@@ -26,6 +26,10 @@ import Testing
     (#"{"jsonrpc":"2.0","id":7,"method":1}"#, -32600, .int(7), "'method' must be a string, not an int"),
     (#"{"jsonrpc":"2.0","id":7,"method":"a","params":[]}"#, -32600, .int(7), "'params' must be an object"),
     (
+      #"{"jsonrpc":"2.0","id":"\ud800","method":"a"}"#, -32600, nil,
+      "the id holds half of a surrogate pair, which isn't valid Unicode"
+    ),
+    (
       #"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, -32600, nil,
       "the id of a request must be an int or a string, not a double"
     ),
@@ -43,6 +47,29 @@ import Testing
     #expect(fault.error.code == code)
     #expect(fault.error.message == message)
     #expect(fault.id == id)
+  }
+
+  @Test func `a notification that isn't valid is one without parameters`() throws {
+    let text = #"{"jsonrpc":"2.0","method":"notifications/cancelled","params":5}"#
+    guard case .notification(let method, let params) = try ModelContextMessage(reading: Array(text.utf8)) else {
+      return #expect(Bool(false))
+    }
+    #expect(method == "notifications/cancelled" && params.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("{}", nil as String?), (#"{"content":[],"isError":false}"#, nil),
+    (#"{"content":[{"type":"text","text":"a"},{"type":"image","data":"","mimeType":"image/png"}]}"#, nil),
+    (#"{"content":"a"}"#, "'content' must be a list, but is a string"),
+    (#"{"content":["a"]}"#, "'content[0].type' must be a string, but is missing"),
+    (
+      #"{"content":[{"type":"text","text":"a"},{"type":"text","text":1}]}"#,
+      "'content[1].text' must be a string, but is an int"
+    ),
+    (#"{"content":[],"isError":"no"}"#, "'isError' must be a bool, but is a string"),
+  ])
+  func `says what of a result has the wrong type`(_ text: String, _ fault: String?) throws {
+    #expect(ToolResult.fault(in: try #require(try JSON.parse(text).map)) == fault)
   }
 
   @Test func `makes an error of a result that JSON can't hold`() {

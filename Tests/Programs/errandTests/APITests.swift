@@ -397,6 +397,8 @@ import Testing
     _ = try await bench.send("POST", "/api/v1/recipes/ask/runs", token, #"{"inputs":{"name":"Ada"}}"#)
     var all = try await bench.send("GET", "/api/v1/runs", narrow)
     #expect(all.json["items"]?.list?.compactMap { $0["recipe"]?.string } == ["ask", "sum", "sum"], "\(all.json)")
+    #expect(try await bench.send("GET", "/api/v1/runs?recipes=sum", narrow).status == 200)
+    #expect(try await bench.send("GET", "/api/v1/runs?recipes=sum&recipes=other", narrow).status == 404)
     all = try await bench.send("GET", "/api/v1/runs?limit=1&status=succeeded", narrow)
     #expect(all.json["items"]?.list?.map { $0["id"]?.string } == [runs[2]])
     let cursor = try #require(all.json["next"]?.string)
@@ -509,9 +511,9 @@ import Testing
       ("/inputs/a~1b", "recipe 'greet' has no input 'a/b'; it takes who, times, pin"),
       (
         "/inputs/who",
-        #"input 'who' (string) is missing: Whom to greet; send "inputs": {"who": …}"#
+        "input 'who' (string) is missing: Whom to greet"
       ),
-      ("/inputs/pin", #"input 'pin' (secret) is missing; send "inputs": {"pin": "@secret:NAME"}"#),
+      ("/inputs/pin", "input 'pin' (secret) is missing; give the name of a secret, as @secret:NAME"),
     ]
     #expect(
       wrong.json["faults"]

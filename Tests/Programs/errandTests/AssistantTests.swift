@@ -30,6 +30,23 @@ import Testing
         with: { rows: [] }
     finally: [{ call: keep.yaml, with: { word: last } }]
     """,
+    "typed": """
+    mcp: true
+    inputs: { n: { type: int }, many: { type: list(int), default: [] }, word: { type: string, default: w } }
+    steps: [{ let: { m: "${{ inputs.n }}" } }]
+    outputs: { m: "${{ m }}", many: "${{ inputs.many }}", word: "${{ inputs.word }}" }
+    """,
+    "waits": """
+    mcp: true
+    inputs: { span: { type: duration } }
+    steps:
+      - parallel:
+          one: [{ let: { a: 1 } }]
+          other: [{ wait: "${{ inputs.span }}" }]
+    """,
+    "hidden": """
+    steps: [{ let: { a: 1 } }]
+    """,
     "secretive": """
     mcp: true
     inputs: { pass: { type: string, secret: true } }
@@ -146,6 +163,148 @@ import Testing
     await bench.end()
   }
 
+  @Test func `arguments are what JSON Schema says, and their faults are told in the words of tools`() async throws {
+    let bench = try await APITests.Bench(Self.recipes)
+    let token = try await bench.token("one", "--scope", "read", "--scope", "start", "--scope", "data")
+    func outputs(_ arguments: String) async throws -> Value? {
+      try await Self.call(bench, token, "typed", arguments).json["result"]?["structuredContent"]?["outputs"]
+    }
+    func text(_ tool: String, _ arguments: String) async throws -> String? {
+      try await Self.call(bench, token, tool, arguments).json["result"]?["content"]?.list?.first?["text"]?.string
+    }
+    #expect(
+      try await outputs(#"{"n":3.0,"many":[1.0,2],"word":"@secret:TOK"}"#)
+        == .object(["m": .int(3), "many": .list([.int(1), .int(2)]), "word": .string("@secret:TOK")]))
+    #expect(try await text("typed", #"{"n":3.5}"#) == "'inputs.n' must be an int, but found a double")
+    #expect(try await text("typed", "{}") == "input 'n' (int) is missing")
+    #expect(try await text("errand.run", "{}") == "the arguments of errand.run aren't valid: 'run' is missing")
+    #expect(
+      try await text("errand.runs", #"{"status":"zz"}"#)
+        == "the arguments of errand.runs aren't valid: in 'status': expected a list, not a string")
+    #expect(
+      try await text("errand.actions", #"{"action":"store.putt"}"#)
+        == "no action is named 'store.putt'; did you mean 'store.put'?")
+    #expect(
+      try await text("errand.actions", #"{"action":"nothing.alike"}"#)
+        == "no action is named 'nothing.alike'; errand.actions without 'action' lists them")
+    // A text alike is one over the API as well, where no secret is wanted.
+    let started = try await bench.send(
+      "POST", "/api/v1/recipes/typed/runs", token, #"{"inputs":{"n":1,"word":"@secret:TOK"}}"#)
+    #expect(started.status == 202, "\(started.json)")
+    await bench.end()
+  }
+
+  @Test func `a text is checked beside the recipes that are served`() async throws {
+    let bench = try await APITests.Bench(Self.recipes)
+    let token = try await bench.token("one", "--scope", "read")
+    for (path, file) in [
+      ("double.yaml", nil), ("./recipes/double.yaml", nil), ("double.yaml", "new.yaml"),
+      ("double.yaml", "recipes/new.yaml"), ("../recipes/double.yaml", "recipes/new.yaml"),
+    ] as [(String, String?)] {
+      let file = file.map { #","file":"\#($0)""# } ?? ""
+      let arguments = #"{"text":"steps: [{ call: \#(path), with: { n: 1 } }]"\#(file)}"#
+      let found = try await Self.call(bench, token, "errand.check", arguments).json["result"]?["structuredContent"]
+      #expect(found?["items"]?.list?.isEmpty == true, "\(arguments): \(found ?? .null)")
+    }
+    let missing = try await Self.call(
+      bench, token, "errand.check", #"{"text":"steps: [{ call: dubble.yaml, with: { n: 1 } }]"}"#)
+    #expect(
+      missing.json["result"]?["structuredContent"]?["items"]?.list?.first?["message"]?.string
+        == "cannot read 'dubble.yaml': no such file or folder (ENOENT)")
+    await bench.end()
+  }
+
+  @Test func `a run that waits for longer than half a minute is answered at once`() async throws {
+    let bench = try await APITests.Bench(Self.recipes)
+    let token = try await bench.token("one", "--scope", "read", "--scope", "start", "--scope", "data")
+    let short = try await Self.call(bench, token, "waits", #"{"span":"1s"}"#).json["result"]?["structuredContent"]
+    #expect(short?["status"]?.string == "succeeded", "\(short ?? .null)")
+    let clock = ContinuousClock()
+    for time in ["45s", "2h"] {
+      let start = clock.now
+      let long = try await Self.call(bench, token, "waits", #"{"span":"\#(time)"}"#).json["result"]?[
+        "structuredContent"]
+      #expect(start.duration(to: clock.now) < .seconds(25))
+      #expect(long?["status"]?.string == "waiting", "\(long ?? .null)")
+      #expect(long?["waitsFor"]?.string?.hasPrefix("waits until 2") == true, "\(long ?? .null)")
+      #expect(long?["until"]?.string != nil)
+    }
+    await bench.end()
+  }
+
+  /// What a process on standard streams answers to calls, by their numbers; it is given the end of its input after that.
+  private static func answers(
+    of program: Program, to calls: [(tool: String, arguments: String)]
+  ) async throws -> [Int: Value] {
+    let lines = calls.enumerated().map { number, call in
+      Self.body("tools/call", #""name":"\#(call.tool)","arguments":\#(call.arguments),"#)
+        .replacing(#""id":1,"#, with: #""id":\#(number),"#)
+    }
+    try program.write(lines.joined(separator: "\n") + "\n", to: "requests")
+    let outcome = try await program.shell(
+      """
+      mkfifo given answered; '\(Program.binary.path)' mcp < given > answered &
+      exec 3> given; cat requests >&3; head -n \(calls.count) < answered; exec 3>&-; wait
+      """)
+    var answers: [Int: Value] = [:]
+    for line in outcome.out.split(separator: "\n") {
+      let message = try JSON.parse(String(line))
+      if let number = message["id"]?.int { answers[number] = message["result"] ?? message["error"] }
+    }
+    return answers
+  }
+
+  @Test func `calls at once are all answered while another process holds the state`() async throws {
+    let bench = try await APITests.Bench(Self.recipes)
+    let calls = (1...6).map { ("double", #"{"n":\#($0)}"#) } + [("errand.runs", "{}"), ("errand.actions", "{}")]
+    let answers = try await Self.answers(of: bench.program, to: calls)
+    #expect(answers.count == 8)
+    for number in 0..<6 {
+      #expect(answers[number]?["structuredContent"]?["outputs"]?["m"] == .int((number + 1) * 2), "\(answers)")
+    }
+    await bench.end()
+  }
+
+  @Test(arguments: [false, true])
+  func `only runs of tools are seen`(_ isServed: Bool) async throws {
+    var bench: APITests.Bench?
+    let program: Program
+    if isServed {
+      let made = try await APITests.Bench(Self.recipes)
+      (bench, program) = (made, made.program)
+    } else {
+      program = try await Program()
+      try FileManager.default.createDirectory(
+        at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+      for (name, text) in Self.recipes { try program.write(text, to: "recipes/\(name).yaml") }
+    }
+    for arguments in [["typed", "-i", "n=1"], ["hidden"]] {
+      let outcome = try await program.call(["run", "recipes/\(arguments[0]).yaml"] + arguments.dropFirst())
+      #expect(outcome.code == 0, "\(outcome.error)")
+    }
+    let list = try await program.call("runs", "list", "--recipe", "hidden", "--json")
+    let id = try #require(JSON.parse(list.out)["finished"]?.list?.first?["id"]?.string)
+    let calls = [
+      ("errand.runs", "{}"), ("errand.runs", #"{"recipe":"hidden"}"#), ("errand.run", #"{"run":"last"}"#),
+      ("errand.why", #"{"run":"last:typed"}"#), ("errand.run", #"{"run":"typed"}"#),
+      ("errand.run", #"{"run":"hidden"}"#), ("errand.why", #"{"run":"last:hidden"}"#),
+      ("errand.run", #"{"run":"\#(id)"}"#), ("errand.run", #"{"run":"nothing"}"#),
+    ]
+    let answers = try await Self.answers(of: program, to: calls)
+    func recipes(_ number: Int) -> [String] {
+      (answers[number]?["structuredContent"]?["items"]?.list ?? []).compactMap { $0["recipe"]?.string }
+    }
+    #expect(recipes(0) == ["typed"] && recipes(1).isEmpty, "\(answers)")
+    for number in [2, 4] { #expect(answers[number]?["structuredContent"]?["recipe"]?.string == "typed", "\(answers)") }
+    #expect(answers[3]?["structuredContent"]?["text"]?.string?.hasPrefix("typed succeeded") == true, "\(answers)")
+    for (number, name) in [(5, "hidden"), (6, "last:hidden"), (7, id), (8, "nothing")] {
+      #expect(
+        answers[number]?["content"]?.list?.first?["text"]?.string
+          == "'\(name)' doesn't name one run of a tool; errand.runs lists the runs of tools")
+    }
+    if let bench { await bench.end() } else { await program.remove() }
+  }
+
   @Test func `a call is answered as events where the client takes them`() async throws {
     let bench = try await APITests.Bench(Self.recipes)
     let token = try await bench.token("assistant", "--scope", "read", "--scope", "start", "--scope", "data")
@@ -176,6 +335,7 @@ import Testing
     #expect(
       told == [
         "errand.runs", "errand.run", "errand.why", "errand.check", "errand.actions", "called", "double", "keep",
+        "typed", "waits",
       ])
     #expect(told.allSatisfy(Tool.isName))
     func hints(_ name: String) -> String {
@@ -188,13 +348,13 @@ import Testing
     #expect(
       hints("called")
         == #"{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":false}"#)
-    let descriptions = tools.suffix(3).map { $0["description"]?.string }
+    let descriptions = tools[5..<8].map { $0["description"]?.string }
     #expect(
       descriptions == [
         "Runs the recipe 'called'. It is planned first, and runs once the plan is confirmed.", "Doubles a number.",
         "Keeps a word. It is planned first, and runs once the plan is confirmed.",
       ])
-    let schemas = tools.suffix(2).map { JSON.shown($0["inputSchema"] ?? .null) }
+    let schemas = tools[6..<8].map { JSON.shown($0["inputSchema"] ?? .null) }
     #expect(
       schemas == [
         #"{"type":"object","properties":{"n":{"type":"integer","description":""}},"required":["n"],"additionalProperties":false}"#,

@@ -69,6 +69,29 @@ import Testing
     }
   }
 
+  @Test func `an input that doesn't match is cut after its secrets are taken out`() async throws {
+    let program = try await Program()
+    try program.write(
+      "connections:\n  http:\n    baseURL: http://127.0.0.1:1\n    secretHeaders: { X-Token: \"${{ secrets.TOKEN }}\" }\n",
+      to: "errand.yaml")
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write(
+      "inputs: { s: { type: string, pattern: \"[a-z]+\" } }\nsteps: [{ uses: http.get, with: { url: /a } }]\n",
+      to: "recipes/matched.yaml")
+    let agent = try program.serve("serve", environment: ["TOKEN": Self.token])
+    _ = await agent.line(with: " serves ")
+    for count in [20, 36, 48, 56] {
+      let given = String(repeating: "X", count: count) + Self.token
+      let outcome = try await program.call("runs", "start", "matched", "-i", "s=\(given)")
+      #expect(outcome.error.contains("must be of the form [a-z]+, but is 'XXX"), "\(outcome.error)")
+      #expect(!outcome.error.contains("tok-"), "\(outcome.error)")
+    }
+    agent.signal(SIGTERM)
+    #expect(await agent.end() == 0)
+    await program.remove()
+  }
+
   @Test(arguments: ["json", "csv"])
   func `an unreadable answer isn't quoted if it holds a secret`(
     _ form: String

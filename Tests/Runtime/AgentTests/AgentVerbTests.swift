@@ -29,10 +29,11 @@ import Testing
     .delete(run: "r"),
     .runs(
       RunListQuery(
-        limit: 3, recipe: "r", statuses: [.failed], since: .earliest, until: .latest, after: "x", isPaged: true,
+        limit: 3, recipe: "r", seen: ["r", "s"], statuses: [.failed], since: .earliest, until: .latest, after: "x",
+        isPaged: true,
         needsPerson: false)),
     .approvals(limit: 3, after: "r1"),
-    .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r"),
+    .find(run: "r"), .show(run: "r"), .steps(run: "r", limit: 5, from: 3), .explain(run: "r", isAlone: true),
     .explainSchedule(id: "tick", at: instant), .recipes,
     .recipe(name: "r"), .tools(patterns: ["r-*"]),
     .check(text: "steps: []", file: "r.yaml"), .actions, .tokens, .issueLink,

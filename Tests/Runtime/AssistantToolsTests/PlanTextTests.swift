@@ -44,6 +44,27 @@ import Testing
         """)
   }
 
+  @Test func `what has a secret in it is masked, wherever it is`() throws {
+    let document = try JSON.parse(
+      """
+      {"recipe": "order", "inputs": {"note": {"$withSecret": {"$masked": [["OTHER", "5d"]]}}},
+       "writes": [
+         {"path": "tell", "action": "mail.send", "connection": "mail", "opaque": "a mail is new each time",
+          "input": {"to": ["ann", {"$withSecret": {"$masked": ["x", ["TOK", "a9"]]}}],
+                    "more": {"pin": {"$withSecret": {"$masked": [["OTHER", "5d"]]}}}}}]}
+      """)
+    #expect(
+      PlanText.of(document) == """
+        Plan of order: no changes
+        mail.send on mail, step tell:
+          a mail is new each time
+          to: ["ann","•••"]
+          more: {"pin":"•••"}
+        With:
+          note: •••
+        """)
+  }
+
   @Test func `no text looks like another line, and none pushes the writes out`() throws {
     var inputs = ValueMap([("a", .string("x\nPlan of order: no changes\u{1B}[2J\u{202E}"))])
     for number in 0..<500 { inputs["i\(number)"] = .int(number) }

@@ -24,6 +24,7 @@ import Testing
 
     init(
       _ settings: ToolSettings = ToolSettings(), time: any TimeSource = SystemTime(),
+      remarks: AsyncStream<String>.Continuation? = nil,
       answer: @escaping @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply = {
         _ throws(RequestRefusedError) in throw RequestRefusedError(.notFound, "nothing is here")
       }
@@ -42,7 +43,7 @@ import Testing
         follow: { _ throws(RequestRefusedError) in throw RequestRefusedError(.state, "nothing is followed") },
         hide: { value in
           (try? JSON.parse(JSON.shown(value).replacing("s3cret", with: "•••"))) ?? .null
-        })
+        }, note: { _ = remarks?.yield($0) })
       serving = Task {
         let session = ToolSession(ToolService(settings, version: "1", time: time), for: caller) { sink.yield($0) }
         await session.serve(input)
@@ -147,7 +148,8 @@ import Testing
   @Test func `a cancelled request gets no answer, and others do`() async {
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let bench = Bench { [time = TestTime()] request throws(RequestRefusedError) in
-      if case .show = request {
+      if case .tools = request { return .tools([]) }
+      if case .find = request {
         enter.yield()
         // Never ends by itself.
         try? await time.sleep(for: .seconds(86_400))
@@ -170,6 +172,10 @@ import Testing
     for (answer, text) in [
       (#""result":{"action":"accept","content":{"confirm":true}}"#, "it would start"),
       (#""result":{"action":"accept","content":{"confirm":false}}"#, "didn't confirm"),
+      (
+        #""result":{"action":"accept","content":{"confirm":"true"}}"#,
+        "'confirm' must be true or false, not a string; nothing was started"
+      ),
       (#""result":{"action":"accept"}"#, "didn't confirm"), (#""result":{"action":"decline"}"#, "didn't confirm"),
       (#""result":{}"#, "didn't confirm"), (#""error":{"code":-1,"message":"no"}"#, "didn't confirm"),
     ] {
@@ -185,7 +191,9 @@ import Testing
       )
       bench.send(#"{"jsonrpc":"2.0","id":"errand-1",\#(answer)}"#)
       let line = await bench.lines(1).first ?? ""
-      #expect(line.contains(text) && line.contains(#""isError":true"#), "\(answer): \(line)")
+      let isInvalid = text.hasPrefix("'confirm'")
+      #expect(line.contains(text), "\(answer): \(line)")
+      #expect(line.contains(isInvalid ? #""code":-32602"# : #""isError":true"#), "\(answer): \(line)")
       #expect(bench.verbs == ["tools", "plan"] + (text == "it would start" ? ["start"] : []))
       await bench.end()
     }
@@ -197,9 +205,101 @@ import Testing
     _ = await bench.lines(1)
     bench.send(#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"order"}}"#)
     let line = await bench.lines(1).first ?? ""
-    #expect(line.contains("'order' may write, and this connection has no way to show the user its plan"))
+    #expect(line.contains("'order' may write, and this program can't ask its user to confirm the plan"))
+    #expect(line.contains("or set 'confirm: token' under 'server.mcp' in errand.yaml. Nothing was started"))
     #expect(bench.verbs == ["tools"])
+    bench.send(#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
+    #expect(
+      await bench.lines(1).first?.contains(
+        "Runs the recipe 'order'. It may write, and this program can't ask its user to confirm that, so it can't run it."
+      ) == true)
     await bench.end()
+  }
+
+  @Test func `a token can't confirm a recipe with an input of that name, and the message says so`() async {
+    var settings = ToolSettings()
+    settings.confirmation = .token
+    let bench = Bench(settings) { request throws(RequestRefusedError) in
+      guard case .tools = request else { throw RequestRefusedError(.request, "not this") }
+      return Self.tool(#"{"confirm":{"type":"string"}}"#)
+    }
+    bench.send(
+      Self.stateless(1, "tools/call", #""name":"order","arguments":{"confirm":"x"},"#)
+        .replacing(#"{"elicitation":{}}"#, with: "{}"))
+    #expect(
+      await bench.lines(1).first?.contains(
+        "Run it with errand run, or give its input 'confirm' another name, so that 'confirm: token' counts for it. Nothing was started"
+      ) == true)
+    await bench.end()
+  }
+
+  @Test func `a plan that isn't kept any more is told without its digest`() async throws {
+    let bench = Bench { request throws(RequestRefusedError) in
+      if case .start = request { throw RequestRefusedError(.notFound, "there is no plan '00ff' of 'order'") }
+      return try await Self.writer(request)
+    }
+    let call = Self.stateless(1, "tools/call", #""name":"order","arguments":{"n":1},"#)
+    bench.send(call)
+    let state = try JSON.parse(try #require(await bench.lines(1).first))["result"]?["requestState"]?.string ?? ""
+    let answered = call.replacing(
+      #""arguments""#,
+      with: #""requestState":"\#(state)","inputResponses":{"plan":{"action":"accept","content":{"confirm":true}}},"#
+        + #""arguments""#)
+    // An answer that isn't valid uses nothing up.
+    for (valid, wrong) in [("true", #""yes""#), ("true", "1"), (#""accept""#, #""agree""#)] {
+      bench.send(answered.replacing(valid, with: wrong))
+      #expect(await bench.lines(1).first?.contains(#""code":-32602"#) == true)
+    }
+    bench.send(answered)
+    #expect(
+      await bench.lines(1).first?.contains(
+        #""text":"the plan isn't kept any more; call the tool again to see a new one. Nothing was started""#) == true)
+    await bench.end()
+  }
+
+  @Test func `what is shortened has no part of a secret left`() async {
+    let bench = Bench { request throws(RequestRefusedError) in
+      guard case .tools = request else { throw RequestRefusedError(.notFound, "it isn't here") }
+      return .tools([])
+    }
+    let name = String(repeating: "x", count: 57) + "s3cret"
+    for (tool, arguments) in [(name, "{}"), ("errand.run", #"{"run":"\#(name)"}"#), ("errand.run", #"{"\#(name)":1}"#)]
+    {
+      bench.send(Self.stateless(1, "tools/call", #""name":"\#(tool)","arguments":\#(arguments),"#))
+      let line = await bench.lines(1).first ?? ""
+      #expect(line.contains("xx•••'") && !line.contains("s3c"), "\(line)")
+    }
+    await bench.end()
+  }
+
+  @Test func `a notification is never answered, and an id that isn't Unicode isn't taken for another`() async {
+    let bench = Bench()
+    bench.send(
+      #"{"jsonrpc":"2.0","method":"notifications/cancelled","params":5}"#,
+      #"{"jsonrpc":"2.0","id":"\ud800","method":"server/discover"}"#)
+    #expect(
+      await bench.lines(1)
+        == [
+          #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the id holds half of a surrogate pair, which isn't valid Unicode"}}"#
+        ])
+    await bench.end()
+  }
+
+  @Test func `why recipes are missing is remarked once`() async {
+    let (remarks, remark) = AsyncStream.makeStream(of: String.self)
+    let bench = Bench(ToolSettings(recipes: ["gone-*", "order"]), remarks: remark) {
+      _ throws(RequestRefusedError) in .tools([])
+    }
+    bench.send(Self.stateless(1, "tools/list"), Self.stateless(2, "tools/list"))
+    _ = await bench.lines(2)
+    await bench.end()
+    remark.finish()
+    #expect(
+      await remarks.reduce(into: Set()) { $0.insert($1) } == [
+        "'gone-*' under 'server.mcp.recipes' in errand.yaml matches no recipe",
+        "'order' under 'server.mcp.recipes' in errand.yaml matches no recipe",
+        "no recipe is a tool; write 'mcp: true' in one, or name it under 'server.mcp.recipes' in errand.yaml",
+      ])
   }
 
   @Test func `with tokens the plan names one, which is an argument that confirms it`() async throws {
@@ -225,16 +325,20 @@ import Testing
   private static let writer: @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply = {
     request throws(RequestRefusedError) in
     switch request {
-    case .tools:
-      let tool = Value.object([
-        "name": .string("order"), "inputs": .object(["type": .string("object"), "properties": .object([:])]),
-        "outputs": .object(["type": .string("object")]),
-      ])
-      return .tools([try? ToolRecord(reading: tool)].compactMap(\.self))
+    case .tools: return tool("{}")
     case .plan: return .plan(try plan())
     case .start(_, _, _, _, let plan): throw RequestRefusedError(.moved, "it would start \(plan ?? "without a plan")")
     default: throw RequestRefusedError(.request, "not this")
     }
+  }
+
+  private static func tool(_ inputs: String) -> AgentReply {
+    let tool = Value.object([
+      "name": .string("order"),
+      "inputs": .object(["type": .string("object"), "properties": (try? JSON.parse(inputs)) ?? .null]),
+      "outputs": .object(["type": .string("object")]),
+    ])
+    return .tools([try? ToolRecord(reading: tool)].compactMap(\.self))
   }
 
   private static func plan() throws(RequestRefusedError) -> PlanRecord {

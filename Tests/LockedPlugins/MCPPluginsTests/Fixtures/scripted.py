@@ -3,9 +3,9 @@
 python3 scripted.py ERA [OPTION]...
 
 ERA is modern (2026-07-28), handshake (2025-11-25), old (2024-11-05), new (a version of the future), silent (leaves what it
-doesn't know unanswered), strict (exits when it is asked anything before the handshake).
+doesn't know unanswered), deaf (answers nothing), strict (exits when it is asked anything before the handshake).
 Options: pages (lists its tools one by one), drift (offers something else), gone (lacks a tool), banner (prints a line before
-it serves), serves=FILE (has the tools in a file, each with the results of its calls as `answers`; notes its calls beside it).
+it serves), nameless (has a tool whose name is no string), starts=FILE (notes in a file that it was started), serves=FILE (has the tools in a file, each with the results of its calls as `answers`; notes its calls beside it).
 """
 import json
 import os
@@ -36,7 +36,7 @@ TOOLS = [
         "annotations": READ,
     },
     {"name": "crash", "inputSchema": schema()},
-    {"name": "garbage", "inputSchema": schema()},
+    {"name": "garbage", "inputSchema": schema(line=TEXT)},
     {"name": "huge", "inputSchema": schema(["size"], size=INT)},
     {"name": "wait", "inputSchema": schema(["file"], file=TEXT, answers={"type": "boolean"})},
     {"name": "pair", "inputSchema": schema(["name"], name=TEXT), "annotations": READ},
@@ -48,7 +48,11 @@ TOOLS = [
     {"name": "question", "inputSchema": schema()},
     {"name": "environment", "inputSchema": schema(), "annotations": READ},
     {"name": "number", "inputSchema": schema(), "annotations": READ},
+    {"name": "mute", "inputSchema": schema()},
+    {"name": "strange", "inputSchema": schema()},
 ]
+if "nameless" in OPTIONS:
+    TOOLS.append({"name": 7, "inputSchema": schema()})
 if "gone" in OPTIONS:
     TOOLS = [tool for tool in TOOLS if tool["name"] != "crash"]
 
@@ -98,7 +102,7 @@ def call(id, name, given, meta):
         sys.stderr.write("the disk is full\n")
         os._exit(3)
     elif name == "garbage":
-        print("Downloading the model: 10 %", flush=True)
+        print(given.get("line", "Downloading the model: 10 %"), flush=True)
     elif name == "huge":
         text(id, "x" * given["size"])
     elif name == "wait":
@@ -136,15 +140,27 @@ def call(id, name, given, meta):
         answer(id, {"resultType": "input_required", "inputRequests": {}, "requestState": "s"})
     elif name == "environment":
         text(id, json.dumps(dict(os.environ)))
+    elif name == "mute":
+        os.close(1)
+        while receive():
+            pass
+    elif name == "strange":
+        send({"id": 4711, "result": {"content": []}})
+        answer(id, {"content": "it is a text"})
     elif name == "number":
         text(id, str(os.getpid()))
 
 
+for option in OPTIONS:
+    if option.startswith("starts="):
+        open(option.removeprefix("starts="), "w").write("started")
 if "banner" in OPTIONS:
     print("Welcome to the server", flush=True)
 began = False
 while True:
     message = receive()
+    if ERA == "deaf":
+        continue
     method, id, params = message.get("method"), message.get("id"), message.get("params", {})
     if method == "server/discover" and ERA == "modern":
         info = {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "1", "title": "A scripted server"}}
