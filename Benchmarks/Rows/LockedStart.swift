@@ -15,13 +15,13 @@ struct LockedStart {
       """
       recipe: check
       steps:
-        - id: item
+        - id: got
           uses: service.getItem250
           with: { id: 1, limit: 10 }
         - uses: service.putItem249
-          with: { id: 2, body: { name: "${{ steps.item.body.name }}", count: "${{ steps.item.body.count + 1 }}" } }
+          with: { id: 2, body: { name: "${{ steps.got.body.name }}", count: "${{ steps.got.body.count + 1 }}" } }
       outputs:
-        name: ${{ steps.item.body.name }}
+        name: ${{ steps.got.body.name }}
 
       """, to: "check.yaml")
     let calls = [[Spawner.floors, "start"], [Spawner.errand, "check", recipe]]

@@ -42,7 +42,7 @@ struct NewTestCommand: DispatchedCommand {
   ) async -> (text: String, status: String)? {
     for status in ["succeeded", "waiting", "failed", "timedOut", "skipped"] {
       let text = NewTestCommand.text(recipe: file, inputs: inputs, status: status)
-      var environment = workspace.environment
+      var environment = workspace.environment(isApart: true)
       let onDisk = environment.read
       environment.read = { read throws(FileError) in
         read == path ? Source(name: path, text: text) : try onDisk(read)

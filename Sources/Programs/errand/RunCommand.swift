@@ -102,11 +102,12 @@ struct RunCommand: DispatchedCommand {
     let path = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: path)
     let overridden = parsed["set"].texts.compactMap { $0.split(separator: ".").dropFirst().first.map(String.init) }
-    let recipe = try workspace.recipe(at: path, overriding: Set(overridden), show: console.show)
+    let isSandbox = parsed["sandbox"].isGiven
+    let environment = workspace.environment(isApart: isSandbox || isReplay, overriding: Set(overridden))
+    let recipe = try workspace.recipe(at: path, in: environment, show: console.show)
     let planned = if let agreed { try await MadePlan.inputs(of: agreed, in: workspace) } else { ValueMap() }
     let inputs = try inputs(of: recipe, planned)
     let overrides = try overrides(for: recipe, in: workspace)
-    let isSandbox = parsed["sandbox"].isGiven
     let sources = workspace.secretSources()
     let secrets =
       isSandbox || isReplay

@@ -63,7 +63,7 @@ struct TestCommand: DispatchedCommand {
     let clock = SystemTime()
     let began = clock.elapsed()
     let format = parsed["format"].text ?? "text"
-    let run = TestRun(TestSurroundings(environment: workspace.environment, clock: clock))
+    let run = TestRun(TestSurroundings(environment: workspace.environment(isApart: true), clock: clock))
     var outcomes = await run.run(paths, width: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) { outcome in
       if format == "text" { show(outcome) }
     }

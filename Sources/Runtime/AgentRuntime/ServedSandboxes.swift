@@ -104,6 +104,7 @@ extension Workspace {
   /// folder itself where it has no errand.yaml and no folder of recipes.
   package var inSandbox: Workspace {
     var workspace = self
+    workspace.hasStandIns = true
     // What is made up stays in the folder that is thrown away.
     workspace.configuration.database = nil
     workspace.configuration.server.publicURL = nil

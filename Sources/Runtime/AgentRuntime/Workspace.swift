@@ -23,6 +23,8 @@ package struct Workspace: Sendable {
   package let stateFolder: String
   /// Whether the recipes and the state are on another machine, so that no file is read here.
   package var isElsewhere = false
+  /// Whether made-up services stand in for those of the connections.
+  var hasStandIns = false
   /// The zone of recipes that name none, in place of that of errand.yaml.
   package var zone: String?
   /// The recipes of runs that were checked here.
@@ -123,7 +125,14 @@ package struct Workspace: Sendable {
   // MARK: Recipes
 
   /// What recipes are checked against.
-  package var environment: RecipeEnvironment {
+  package var environment: RecipeEnvironment { environment(isApart: hasStandIns) }
+
+  /// What recipes are checked against.
+  ///
+  /// - Parameters:
+  ///   - isApart: Whether sandboxes or a recording stand in for the services, so that connections have other settings.
+  ///   - overridden: The connections that have other settings than in errand.yaml.
+  package func environment(isApart: Bool, overriding overridden: Set<String> = []) -> RecipeEnvironment {
     var environment = RecipeEnvironment(
       catalog: catalog, connections: configurationPath == nil ? nil : configuration.plugins,
       zone: zone ?? configuration.zone
@@ -132,7 +141,7 @@ package struct Workspace: Sendable {
       return Source(name: path, bytes: try Files.read(path, limit: 4 << 20))
     }
     environment.limits = configuration.limits
-    environment.refusals = refusals()
+    environment.refusals = refusals { !isApart && !overridden.contains($0) }
     if database != nil { environment.needs = { needs(of: $0, inputs: $1) } }
     if configurationPath != nil {
       let server = configuration.server
@@ -144,12 +153,11 @@ package struct Workspace: Sendable {
 
   /// Reads and checks a recipe, and shows its faults.
   ///
-  /// - Parameter overridden: The connections that have other settings than in errand.yaml.
+  /// - Parameter environment: What it is checked against; that of the folder if nil.
   package func recipe(
-    at path: String, overriding overridden: Set<String> = [], show: (Diagnostics) -> Void
+    at path: String, in environment: RecipeEnvironment? = nil, show: (Diagnostics) -> Void
   ) throws(RuntimeError) -> Recipe {
-    var environment = environment
-    environment.refusals = refusals(except: overridden)
+    let environment = environment ?? self.environment
     let source: Source
     do throws(FileError) {
       source = try environment.read(path)
@@ -273,15 +281,17 @@ package struct Workspace: Sendable {
 
   /// Asks plugins what their actions refuse on the connections here, or on any where no file configures them.
   ///
-  /// - Parameter overridden: The connections that have other settings than in errand.yaml.
-  private func refusals(except overridden: Set<String> = []) -> RecipeEnvironment.Refusals {
+  /// - Parameter isAsWritten: Whether a connection has the settings of errand.yaml.
+  private func refusals(where isAsWritten: @escaping @Sendable (_ connection: String) -> Bool)
+    -> RecipeEnvironment.Refusals
+  {
     { [self] action, input, connection, file in
       guard let plugin = catalog.plugin(action.plugin) else { return [] }
       let time = SystemTime()
       var context = ActionContext(
         run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
       context.ownFiles = ownFiles(with: [file], from: nil)
-      let isKnown = configurationPath != nil && !overridden.contains(connection)
+      let isKnown = configurationPath != nil && isAsWritten(connection)
       let settings = isKnown ? configuration.knownSettings(of: connection, plugin) : nil
       let name = String(action.id.dropFirst(action.plugin.utf8.count + 1))
       return plugin.refusals(of: name, input, settings: settings, in: context)

@@ -158,7 +158,7 @@ import Testing
       shown += outcome.out + outcome.error
     }
     #expect(shown.contains("POST"))
-    #expect(shown.contains("application/json"))
+    #expect(shown.contains(#"{"user":"ana","signed":"•••"}"#))
     let enumerator = FileManager.default.enumerator(at: program.folder, includingPropertiesForKeys: nil)
     var files: [String] = []
     while let file = enumerator?.nextObject() as? URL {

@@ -24,8 +24,8 @@ struct StartForm {
     /// What a fault says of an input.
     fileprivate func faults(of input: String) -> [String] {
       faults.filter { Given.input(namedBy: $0) == input }.map { fault in
-        // The agent's message tells programs how to give it.
-        fault.utf8Parts(around: "; send \"inputs\": ") == nil ? fault : "This is needed."
+        // `input 'n' (int) is missing`, which goes on with what the form says beside the field.
+        fault.utf8Parts(around: ") is missing") == nil ? fault : "This is needed."
       }
     }
 
