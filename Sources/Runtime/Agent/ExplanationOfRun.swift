@@ -80,7 +80,15 @@ struct RunFormatter: ~Copyable {
     let place = path.shellQuoted
     let output = conditions?.outputTemplate(ofStepAt: path).map(\.shellQuoted) ?? "JSON"
     guard step.lastAttempt?.answer != nil else {
-      guard conditions?.isPlainWrite(stepAt: path) == true, step.error?.isOfAnswer == true else { return false }
+      guard conditions?.isPlainWrite(stepAt: path) == true, let error = step.error, error.effect == .done else {
+        return false
+      }
+      guard error.isOfAnswer else {
+        story.say(
+          .status, "\(named(path)) may have done something before it failed, and a retry does it again: look there first.",
+          step: path)
+        return false
+      }
       story.say(
         .next,
         "\(named(path)) was done, so a retry doesn't do it again. To retry in a new run, keeping what succeeded, say what it gave:",

@@ -310,4 +310,18 @@ import Testing
     #expect(retried.code == 0, "\(retried.error)")
     #expect(writes == ["/one": 1, "/two": 1])
   }
+
+  @Test func `what a failed write may have done is named before the retry that does it again`() async throws {
+    let program = try await Program()
+    for (effect, isNamed) in [("write", true), ("idempotentWrite", false)] {
+      try program.write(
+        "steps: [{ id: work, uses: shell.run, with: { effect: \(effect), script: 'echo x >> done; exit 3' } }]",
+        to: "\(effect).yaml")
+      #expect(try await program.call("run", "\(effect).yaml").code == 1)
+      let why = try await program.call("why", "last:\(effect)").out
+      #expect(why.contains("'work' may have done something before it failed") == isNamed, "\(why)")
+      #expect(why.contains("errand runs retry"), "\(why)")
+    }
+    await program.remove()
+  }
 }
