@@ -259,7 +259,7 @@ public final class WebClient: WebClientProtocol {
       case 410: .notFound
       default: ErrorKind(httpStatus: status)
       }
-    let wasRefused = (400...499).contains(status) && status != 408
+    let wasRefused = (400...499).contains(status) && status != 408 && !response.followsWrite
     throw ActionError(
       kind, "\(request.method) \(request.redactedURL) was answered with HTTP status \(status).",
       detail: response.reason, status: status, retryAfter: response.retryAfter(now: time.now()),

@@ -2,7 +2,7 @@
 //
 // The answer is JSON, or a stream of events that ends with it. Before 2026-07-28 the server may give the connection a
 // session by the field Mcp-Session-Id, which every later request repeats; a 404 says that it is over, and nothing was
-// done. Closing the exchange cancels a request since then; before, a notification does. What a stream breaks off in isn't
+// done, so that the request is sent again in a new one. Closing the exchange cancels a request since then; before, a notification does. What a stream breaks off in isn't
 // taken up again: the answer is lost.
 
 import ActionKit
@@ -78,11 +78,9 @@ final class HTTPServerLink: ServerLink {
       let kind = error.errorKind
       throw ServerFailure(reason: isSent ? .lost(kind) : .unreachable(kind), message: error.message)
     }
-    if response.status == 404, state.withLock({ $0.session }) != nil {
+    if response.status == 404, !response.followsWrite, state.withLock({ $0.session }) != nil {
       state.withLock { $0.isOver = true }
-      throw ServerFailure(
-        reason: .refused(.network, status: response.status, retryAfter: nil), message: "'\(name)' has ended the session"
-      )
+      throw ServerFailure(reason: .expired, message: "'\(name)' answered with status 404, which ends the session")
     }
     if !listener.isUsed { listener.take(response.body, isWhole: true) }
     if let answer = listener.answer { return try result(answer, of: request) }
@@ -175,10 +173,11 @@ final class HTTPServerLink: ServerLink {
         message: "'\(name)' answered \(request.what) with what isn't a message of MCP: ", quoted: response.body)
     }
     let isTold = !response.body.isEmpty && !response.isPage
-    let message = "'\(name)' answered \(request.what) with status \(status)" + (isTold ? ": " : "")
+    let message = "'\(name)' answered \(request.what) with status \(status)"
+      + (response.followsWrite ? " at another address, to which it redirects" : "") + (isTold ? ": " : "")
     let quoted = isTold ? response.body : nil
     let kind = ErrorKind(httpStatus: status)
-    guard status < 500 else {
+    guard status < 500, !response.followsWrite else {
       return ServerFailure(reason: .lost(kind, status: status), message: message, quoted: quoted)
     }
     return ServerFailure(

@@ -55,7 +55,12 @@ final class MCPService: Sendable {
     (request.context, request.isWrite) = (context, isWrite)
     let result: ValueMap
     do throws(ServerFailure) { result = try await session.link.ask(request) } catch {
-      throw error.actionError(isWrite: isWrite)
+      guard case .expired = error.reason else { throw error.actionError(isWrite: isWrite) }
+      let next = try await self.session()
+      request.version = next.version
+      do throws(ServerFailure) { result = try await next.link.ask(request) } catch {
+        throw error.actionError(isWrite: isWrite)
+      }
     }
     let answer = ToolResult(reading: result)
     count = answer.texts.reduce(0) { $0 + $1.utf8.count }

@@ -52,6 +52,8 @@ struct ServerFailure: Error {
     case unreachable(ErrorKind)
     /// It refused the request before it did anything.
     case refused(ErrorKind, status: Int?, retryAfter: TimeSpan?)
+    /// The server knows nothing any more of the session that the request was part of, and did nothing.
+    case expired
     /// The request was sent, or may have been, and has no answer.
     case lost(ErrorKind, status: Int? = nil)
     /// The task was cancelled; whether anything was sent before is in `mayHaveHappened`.
@@ -93,6 +95,7 @@ struct ServerFailure: Error {
       let isRefusal = ModelContextError.Code(rawValue: error.code).map(refusals.contains) ?? false
       return ActionError(
         isRefusal ? .validation : .plugin, message, detail: detail, retryable: false, effect: isRefusal ? .none : lost)
+    case .expired: return ActionError(.network, message, detail: detail, effect: ActionError.Effect.none)
     case .unreachable(let kind): return ActionError(kind, message, detail: detail, effect: ActionError.Effect.none)
     case .refused(let kind, let status, let retryAfter):
       return ActionError(

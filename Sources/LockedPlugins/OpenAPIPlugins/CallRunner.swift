@@ -74,9 +74,10 @@ struct CallRunner: Sendable {
       let response =
         isWrite ? try await service.client.write(request) : try await service.client.read(request).response
       let isDone =
-        call.alsoDone.contains(response.status) || call.method == "DELETE" && [404, 410].contains(response.status)
+        !response.followsWrite
+        && (call.alsoDone.contains(response.status) || call.method == "DELETE" && [404, 410].contains(response.status))
       if !isDone { try service.client.check(response, to: request, expecting: nil, isWrite: isWrite) }
-      if isWrite, call.answer == nil, response.isPage, response.url != request.url {
+      if isWrite, call.answer == nil, response.isPage, response.followsWrite {
         throw ActionError(
           .plugin,
           "\(request.method) \(request.redactedURL) led to a web page at another address, where no content was "

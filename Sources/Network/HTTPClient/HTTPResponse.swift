@@ -13,6 +13,9 @@ public struct HTTPResponse: Sendable {
   public var bodyBytes: Int
   /// The URL that answered, after redirects; it holds the secrets of the request, so show `HTTPRequest.redactedURL`.
   public var url: String
+  /// Whether it answers a GET in the place of a write, to which a redirect led (303): its status says nothing of the
+  /// write then.
+  package var followsWrite = false
   /// Whether the query of the URL is secret.
   package var hidesQuery = false
   /// The network address that answered, if a network did; behind a proxy, the proxy's.

@@ -309,7 +309,8 @@ struct Needle: Sendable, Hashable {
     var isBlank: Bool { value == 0x20 || value == 0x09 || value == 0x0A || value == 0x0D }
   }
 
-  /// One way to write the whole secret: plain, or in digits that hide where characters end.
+  /// One way to write the whole secret: plain, with each of its bytes as a character, or in digits that hide where
+  /// characters end.
   struct Form: Sendable, Hashable {
     var name: String
     var scalars: [Scalar]
@@ -393,8 +394,11 @@ struct Needle: Sendable, Hashable {
     var seen: Set<[UInt8]> = []
     let others = forms.filter { seen.insert($0.1).inserted }.sorted { $0.1.count > $1.1.count }
     let plain = secret.unicodeScalars.map { Scalar(value: $0.value, utf8: Array(String($0).utf8)) }
+    // As a program reads it that takes each byte of a header field for a character.
+    let latin1 = bytes.map { Scalar(value: UInt32($0), utf8: Array(String(UnicodeScalar($0)).utf8)) }
+    let misread = bytes.contains { $0 >= 0x80 } ? [Form(name: part + "latin1", scalars: latin1, isDigits: false)] : []
     self.forms =
-      [Form(name: part + "plain", scalars: plain, isDigits: false)]
+      [Form(name: part + "plain", scalars: plain, isDigits: false)] + misread
       + others.map { form in
         let scalars = form.1.map { Scalar(value: UInt32($0), utf8: [$0]) }
         return Form(name: part + form.0, scalars: scalars, isDigits: true)

@@ -132,6 +132,26 @@ import Testing
     }
   }
 
+  @Test func `an answer at another address says nothing of the write that led there`() async throws {
+    try await Self.with { request in
+      request.method == "GET" ? Self.json("{}", status: 404) : Self.redirect(303, to: "/notes/list")
+    } _: { program, asked in
+      for (name, step) in [
+        ("add", "notes.addNote, with: { body: { text: a } }"),
+        ("rename", "notes.renameNote, with: { name: a, body: {} }"),
+      ] {
+        try program.write("steps: [{ uses: \(step) }]", to: "\(name).yaml")
+        #expect(try await program.call("run", "\(name).yaml").code != 0)
+        let status = try await program.call("runs", "show", "last:\(name)", "--json").json["status"]?.string
+        #expect(status == "uncertain", "\(name): \(status ?? "")")
+      }
+      // A DELETE of what isn't there is done, and this says nothing of it.
+      try program.write("steps: [{ uses: notes.deleteNote, with: { name: a } }]", to: "delete.yaml")
+      #expect(try await program.call("run", "delete.yaml").code == 1)
+      #expect(asked().count == 6)
+    }
+  }
+
   @Test func `a write that leads to a page that asks to log in is uncertain`() async throws {
     try await Self.with { request in
       request.target == "/login"

@@ -102,6 +102,18 @@ import Testing
     #expect(SecretPattern.text("[\n]c", of: letter) == [0x0A, 0x41] && SecretPattern.text("[\n", of: letter) == nil)
   }
 
+  @Test func `a secret whose bytes were read as characters is found, and restored`() async throws {
+    let book = SecretBook()
+    let secret = "s3cr\"t+%é-äbc"
+    book.learn([("A", secret)])
+    let read = String(String.UnicodeScalarView(secret.utf8.map { UnicodeScalar($0) }))
+    for text in [read, "Bearer \(read)", JSON.quoted(read)] {
+      let masked = try book.masked(.string(text))
+      #expect(!(try JSON.text(masked.encoded()).contains("s3cr")), "\(text)")
+      #expect(try await book.restored(masked, as: "it") == .string(text))
+    }
+  }
+
   @Test func `overlapping secrets leave nothing of either`() async throws {
     let book = SecretBook()
     book.learn([("A", "abcdef"), ("B", "defghijkl"), ("C", "abcdefgh")])
