@@ -173,7 +173,8 @@ final class HTTPServerLink: ServerLink {
         message: "'\(name)' answered \(request.what) with what isn't a message of MCP: ", quoted: response.body)
     }
     let isTold = !response.body.isEmpty && !response.isPage
-    let message = "'\(name)' answered \(request.what) with status \(status)"
+    let message =
+      "'\(name)' answered \(request.what) with status \(status)"
       + (response.followsWrite ? " at another address, to which it redirects" : "") + (isTold ? ": " : "")
     let quoted = isTold ? response.body : nil
     let kind = ErrorKind(httpStatus: status)

@@ -85,7 +85,8 @@ struct RunFormatter: ~Copyable {
       }
       guard error.isOfAnswer else {
         story.say(
-          .status, "\(named(path)) may have done something before it failed, and a retry does it again: look there first.",
+          .status,
+          "\(named(path)) may have done something before it failed, and a retry does it again: look there first.",
           step: path)
         return false
       }

@@ -10,7 +10,9 @@ import Testing
 
 /// A server over HTTP that answers a call of each tool in another way, also as no server should.
 @Suite(.timeLimit(.minutes(3))) struct ServersOverHTTPTests {
-  private static let tools = ["plain", "html", "status", "cut", "dropped", "held", "never", "expired", "empty", "moved"]
+  private static let tools = [
+    "plain", "html", "status", "cut", "dropped", "held", "never", "expired", "empty", "moved",
+  ]
 
   /// What the server was asked, each with its session.
   private final class Asked: Sendable {
