@@ -263,7 +263,11 @@ private final class AnswerListener: HTTPBodySink {
   ///
   /// - Parameter isWhole: Whether it is the whole answer, in which an error is about the request, whatever its id.
   func take(_ bytes: [UInt8], isWhole: Bool = false) {
-    guard let message = try? ModelContextMessage(reading: bytes, limits: JSON.Limits(bytes: limit)) else { return }
+    // What comes behind the answer isn't looked at.
+    guard answer == nil, let message = try? ModelContextMessage(reading: bytes, limits: JSON.Limits(bytes: limit))
+    else {
+      return
+    }
     switch message {
     case .result(.int(id), let result): state.withLock { $0.answer = .success(result) }
     case .failure(let other, let error) where other == .int(id) || isWhole:
