@@ -88,38 +88,44 @@ final class CurlLoop: Sendable {
 
   private func run(_ multi: MultiHandle) {
     let handles = EasyHandles()
-    while true {
-      var starting: [CurlTransfer] = []
-      var cancelling: [CurlTransfer] = []
-      let isStopped = queue.withLock { queue in
-        swap(&starting, &queue.toStart)
-        swap(&cancelling, &queue.toCancel)
-        queue.isAsleep = false
-        if queue.isStopped { queue.multi = nil }
-        return queue.isStopped
-      }
-      // After the lock no thread wakes it any more, so the handle may go.
-      if isStopped { return }
-      var ended: [Ended] = []
-      for transfer in starting {
-        if let error = begin(transfer, multi, handles) { ended.append((transfer, .failure(error))) }
-      }
-      for transfer in cancelling {
-        guard let easy = transfer.easy else { continue }
-        ended.append((transfer, transfer.cancelled()))
-        release(transfer, easy, multi, handles)
-      }
-      multi.perform { easy, code in
-        guard let transfer = CurlTransfer.of(easy), let easy = transfer.easy else { return }
-        ended.append((transfer, transfer.result(code)))
-        release(transfer, easy, multi, handles)
-      }
-      answer(ended)
-      let mustSleep = queue.withLock { queue in
-        queue.isAsleep = queue.toStart.isEmpty && queue.toCancel.isEmpty && !queue.isStopped
-        return queue.isAsleep
-      }
-      if mustSleep { multi.sleep() }
+    while let mustSleep = turn(multi, handles) { if mustSleep { multi.sleep() } }
+  }
+
+  /// One turn; true if the thread has to sleep then, nil if it was stopped.
+  ///
+  /// Nothing holds the transfers that ended after it: what receives their bodies may hold the client, which would never
+  /// stop this thread then.
+  @inline(never)
+  private func turn(_ multi: MultiHandle, _ handles: EasyHandles) -> Bool? {
+    var starting: [CurlTransfer] = []
+    var cancelling: [CurlTransfer] = []
+    let isStopped = queue.withLock { queue in
+      swap(&starting, &queue.toStart)
+      swap(&cancelling, &queue.toCancel)
+      queue.isAsleep = false
+      if queue.isStopped { queue.multi = nil }
+      return queue.isStopped
+    }
+    // After the lock no thread wakes it any more, so the handle may go.
+    if isStopped { return nil }
+    var ended: [Ended] = []
+    for transfer in starting {
+      if let error = begin(transfer, multi, handles) { ended.append((transfer, .failure(error))) }
+    }
+    for transfer in cancelling {
+      guard let easy = transfer.easy else { continue }
+      ended.append((transfer, transfer.cancelled()))
+      release(transfer, easy, multi, handles)
+    }
+    multi.perform { easy, code in
+      guard let transfer = CurlTransfer.of(easy), let easy = transfer.easy else { return }
+      ended.append((transfer, transfer.result(code)))
+      release(transfer, easy, multi, handles)
+    }
+    answer(ended)
+    return queue.withLock { queue in
+      queue.isAsleep = queue.toStart.isEmpty && queue.toCancel.isEmpty && !queue.isStopped
+      return queue.isAsleep
     }
   }
 

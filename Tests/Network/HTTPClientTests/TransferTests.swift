@@ -24,7 +24,32 @@ final class Follower: TransferFollower {
   }
 }
 
-@Suite struct TransferTests {
+@Suite(.timeLimit(.minutes(2))) struct TransferTests {
+  /// What receives a body, and has the client to send more with.
+  private final class Holder: HTTPBodySink {
+    let client: HTTPClient
+    init(_ client: HTTPClient) { self.client = client }
+    var bytesBefore: Int { 0 }
+    func accepts(_ head: HTTPResponse) -> Bool { true }
+    func receive(_ bytes: RawSpan) {}
+  }
+
+  @Test func `a client is let go of with what received a body, though that holds it`() async throws {
+    let server = try HTTPServer { _ in .text("x") }
+    weak var holder: Holder?
+    do {
+      let client = HTTPClient()
+      let receiver = Holder(client)
+      holder = receiver
+      _ = try await client.send(HTTPRequest("GET", "\(server.baseURL)/"), into: receiver)
+    }
+    while holder != nil {
+      try Task.checkCancellation()
+      await Task.yield()
+    }
+    await server.stop()
+  }
+
   @Test(arguments: [true, false])
   func `a follower is told of a body as it arrives, and of its size if that is known`(_ isKnown: Bool) async throws {
     let bytes = [UInt8](repeating: 7, count: 1_000_000)
