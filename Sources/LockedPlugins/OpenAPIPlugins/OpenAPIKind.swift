@@ -196,12 +196,15 @@ extension OpenAPIKind: LockKind {
       return .everything
     }
     let runner = CallRunner(action, of: lock.name)
-    let all = Resource.service(base)
-    let service = runner.onlyPath(of: input).map { all.part(at: $0) } ?? all
+    let service = Resource.service(base)
     let files = runner.paths(in: input)
+    // What is shown as before and after a PUT or DELETE holds until something else writes at its path, or anywhere.
+    let elsewhere = Resource.own(lock.name, "anywhere")
+    let path = runner.onlyPath(of: input).map { Resource.own(lock.name, "paths").part(at: $0) }
     return Footprint(
-      reads: [service] + (files.isEmpty ? [] : LocalFiles(folder: settings.folder).resources(files, in: context)),
-      changes: [service])
+      reads: (path.map { [$0, elsewhere] } ?? [service])
+        + (files.isEmpty ? [] : LocalFiles(folder: settings.folder).resources(files, in: context)),
+      changes: [service, path ?? elsewhere])
   }
 
   package static func refusals(

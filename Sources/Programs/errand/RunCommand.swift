@@ -101,9 +101,14 @@ struct RunCommand: DispatchedCommand {
   ) async throws(RuntimeError) -> Request {
     let path = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: path)
-    let overridden = parsed["set"].texts.compactMap { $0.split(separator: ".").dropFirst().first.map(String.init) }
+    // What is wrong with them is told once the recipe is known.
+    var settings: [String: Value] = [:]
+    for text in parsed["set"].texts {
+      let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      if parts.count == 2 { settings[parts[0]] = .string(parts[1]) }
+    }
     let isSandbox = parsed["sandbox"].isGiven
-    let environment = workspace.environment(isApart: isSandbox || isReplay, overriding: Set(overridden))
+    let environment = workspace.environment(isApart: isSandbox || isReplay, overrides: settings)
     let recipe = try workspace.recipe(at: path, in: environment, show: console.show)
     let planned = if let agreed { try await MadePlan.inputs(of: agreed, in: workspace) } else { ValueMap() }
     let inputs = try inputs(of: recipe, planned)
@@ -186,6 +191,11 @@ struct RunCommand: DispatchedCommand {
     }
     let rest = recording.isPartial ? "; the run was interrupted, so what it does from here on can't be replayed" : ""
     console.say("\(recording.tally) recorded in \(path)\(rest)")
+    for file in recording.filesLeftOut {
+      console.say(
+        "'\(file)' was left out of the recording, because it is larger than 8 MiB or holds a secret; give it to a test "
+          + "under 'files'")
+    }
   }
 
   // MARK: What is given

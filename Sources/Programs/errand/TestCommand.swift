@@ -4,6 +4,7 @@ import Basics
 import CommandLineParser
 import Glibc
 import RecipeTesting
+import Recipes
 
 /// `errand test`: tests recipes in the sandboxes of their services and on a clock of their own.
 struct TestCommand: DispatchedCommand {
@@ -63,7 +64,12 @@ struct TestCommand: DispatchedCommand {
     let clock = SystemTime()
     let began = clock.elapsed()
     let format = parsed["format"].text ?? "text"
-    let run = TestRun(TestSurroundings(environment: workspace.environment(isApart: true), clock: clock))
+    var environment = workspace.environment(isApart: true)
+    // Recordings are as large as what the run sent and got.
+    environment.read = { [read = environment.read] path throws(FileError) in
+      path.hasSuffix(".json") ? Source(name: path, bytes: try Files.read(path)) : try read(path)
+    }
+    let run = TestRun(TestSurroundings(environment: environment, clock: clock))
     var outcomes = await run.run(paths, width: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) { outcome in
       if format == "text" { show(outcome) }
     }

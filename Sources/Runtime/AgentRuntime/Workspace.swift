@@ -131,8 +131,8 @@ package struct Workspace: Sendable {
   ///
   /// - Parameters:
   ///   - isApart: Whether sandboxes or a recording stand in for the services, so that connections have other settings.
-  ///   - overridden: The connections that have other settings than in errand.yaml.
-  package func environment(isApart: Bool, overriding overridden: Set<String> = []) -> RecipeEnvironment {
+  ///   - overrides: Settings of connections in the place of those of errand.yaml, by `connections.NAME.SETTING`.
+  package func environment(isApart: Bool, overrides: [String: Value] = [:]) -> RecipeEnvironment {
     var environment = RecipeEnvironment(
       catalog: catalog, connections: configurationPath == nil ? nil : configuration.plugins,
       zone: zone ?? configuration.zone
@@ -141,7 +141,7 @@ package struct Workspace: Sendable {
       return Source(name: path, bytes: try Files.read(path, limit: 4 << 20))
     }
     environment.limits = configuration.limits
-    environment.refusals = refusals { !isApart && !overridden.contains($0) }
+    environment.refusals = refusals(isApart: isApart, overrides)
     if database != nil { environment.needs = { needs(of: $0, inputs: $1) } }
     if configurationPath != nil {
       let server = configuration.server
@@ -281,18 +281,20 @@ package struct Workspace: Sendable {
 
   /// Asks plugins what their actions refuse on the connections here, or on any where no file configures them.
   ///
-  /// - Parameter isAsWritten: Whether a connection has the settings of errand.yaml.
-  private func refusals(where isAsWritten: @escaping @Sendable (_ connection: String) -> Bool)
-    -> RecipeEnvironment.Refusals
-  {
+  /// - Parameter isApart: Whether the connections have other settings than in errand.yaml.
+  private func refusals(isApart: Bool, _ overrides: [String: Value]) -> RecipeEnvironment.Refusals {
     { [self] action, input, connection, file in
       guard let plugin = catalog.plugin(action.plugin) else { return [] }
       let time = SystemTime()
       var context = ActionContext(
         run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
       context.ownFiles = ownFiles(with: [file], from: nil)
-      let isKnown = configurationPath != nil && isAsWritten(connection)
-      let settings = isKnown ? configuration.knownSettings(of: connection, plugin) : nil
+      let isKnown = configurationPath != nil && !isApart
+      var settings = isKnown ? configuration.knownSettings(of: connection, plugin) : nil
+      if var map = settings?.map {
+        Workspace.override(&map, of: connection, by: overrides)
+        settings = .map(map)
+      }
       let name = String(action.id.dropFirst(action.plugin.utf8.count + 1))
       return plugin.refusals(of: name, input, settings: settings, in: context)
     }

@@ -190,18 +190,30 @@ struct RecipeCall: Sendable {
     case refused(RequestRefusedError)
   }
 
+  /// The run that the agent has accepted.
+  private func accepted(_ start: AgentRequest, isPlanned: Bool) async throws(RequestRefusedError) -> String {
+    var triesLeft = 30
+    while true {
+      do throws(RequestRefusedError) {
+        return try await caller.ask(start) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
+      } catch {
+        triesLeft -= 1
+        // The person has confirmed the plan, and needn't again because others are planned at this moment.
+        if error.kind == .busy, isPlanned, triesLeft > 0, (try? await service.time.sleep(for: .seconds(1))) != nil {
+          continue
+        }
+        guard isPlanned, error.kind == .notFound else { throw error }
+        throw RequestRefusedError(
+          .moved, "the plan isn't kept any more; call the tool again to see a new one. Nothing was started")
+      }
+    }
+  }
+
   private func run(_ inputs: ValueMap, plan: String?) async throws(RequestRefusedError) -> ToolResult {
     // A start that is repeated because its answer was lost finds the run that it made.
     let key = "mcp-\([UInt8].random(16).hexadecimal)"
     let start = AgentRequest.start(recipe: recipe.name, inputs: inputs, texts: [:], key: key, plan: plan)
-    let run: String
-    do throws(RequestRefusedError) {
-      run = try await caller.ask(start) { if case .accepted(let run, _, _) = $0 { run } else { nil } }
-    } catch {
-      guard plan != nil, error.kind == .notFound else { throw error }
-      throw RequestRefusedError(
-        .moved, "the plan isn't kept any more; call the tool again to see a new one. Nothing was started")
-    }
+    let run = try await accepted(start, isPlanned: plan != nil)
     switch await end(of: run) {
     case .ended(let record): return try await result(of: record)
     case .waits(let wait): return waiting(run, wait.status, for: wait.reason, until: wait.until, at: wait.url)

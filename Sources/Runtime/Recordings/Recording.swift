@@ -115,6 +115,11 @@ package struct Recording: Sendable {
   /// The calls as the file has them; nil if it has none because of its form.
   var calls: [Value]?
 
+  /// The files that were read whose content isn't in the recording.
+  package var filesLeftOut: [String] {
+    files.compactMap { file in if case .omitted? = file.body { file.path } else { nil } }
+  }
+
   /// How many exchanges and calls there are: `2 exchanges and 1 call are`.
   package var tally: String {
     let (requests, calls) = (exchanges.count, calls?.count ?? 0)
@@ -137,7 +142,9 @@ extension Recording.Body {
       self = .omitted
       return
     }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
+    // Control characters would be written in six bytes each.
+    let isBinary = bytes.contains { $0 < 0x20 && ![ASCII.tab, ASCII.newline, ASCII.carriageReturn].contains($0) }
+    guard !isBinary, let text = String(validating: bytes, as: UTF8.self) else {
       self = bytes.holdSecret(redact) ? .omitted : .base64(bytes.base64)
       return
     }

@@ -542,7 +542,10 @@ struct ActionRunner {
   private func looked(
     _ work: Work, _ attempt: Attempt, _ baseline: Value
   ) async -> Result<Reconciliation<Value>, ActionError> {
-    let limit = PartLimits(limit: Task.isCancelled ? min(action.timeout, RunEngine.grace) : action.timeout)
+    // A look has the time of an attempt, and at least a moment.
+    let own = limits.attempt ?? limits.total ?? action.timeout
+    let limit = PartLimits(
+      limit: min(action.timeout, Task.isCancelled ? RunEngine.grace : max(own, RunEngine.grace)))
     // Not cancelled with the step, because a forced end must not keep us from learning what happened; the limit ends
     // it.
     return await Task {

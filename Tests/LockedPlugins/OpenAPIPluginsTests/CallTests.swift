@@ -476,7 +476,8 @@ import Testing
       #expect(
         shop.plugin.footprint(of: "upload", input, settings: settings, in: .testing(folder: "/srv"))
           == Footprint(
-            reads: [.service("https://shop.example"), .file("/srv/a.png")], changes: [.service("https://shop.example")])
+            reads: [.service("https://shop.example"), .file("/srv/a.png")],
+            changes: [.service("https://shop.example"), .own("shop", "anywhere")])
       )
     }
   }

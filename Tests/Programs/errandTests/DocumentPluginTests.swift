@@ -98,11 +98,15 @@ import Testing
           - { id: two, uses: notes.putNote, with: { name: c, body: { text: new } } }
           - { id: moved, uses: notes.renameNote, with: { name: a, body: { name: b } } }
           - { id: gone, uses: notes.deleteNote, with: { name: b } }
+          - { id: more, uses: notes.addNote, with: { body: { text: last } } }
         """
       try program.write(recipe, to: "r.yaml")
       let plan = try await program.call("plan", "r.yaml")
       #expect(plan.out.contains("'moved' writes there before"), "\(plan.out)")
       #expect(!plan.out.contains("no change"), "\(plan.out)")
+      // What is compared with nothing is shown whatever was written before.
+      for line in ["PATCH ", "POST "] { #expect(plan.out.contains(line), "\(plan.out)") }
+      #expect(plan.out.contains(#"{"text":"last"}"#), "\(plan.out)")
       #expect(asked() == ["GET /notes/a", "GET /notes/c"])
     }
   }
