@@ -234,10 +234,10 @@ struct RequestMeaning {
     HTTPQuery(decoding: text).items.map { "\($0.name)=\($0.value)" }.sorted { $0.precedesByScalars($1) }
   }
 
-  /// The differences from a recorded request.
   /// A body that isn't in the recording, which any is like.
   private static let leftOut = Value.string("(left out)")
 
+  /// The differences from a recorded request.
   func differences(from recorded: RequestMeaning) -> [String] {
     var found: [String] = []
     if !method.hasSameScalars(as: recorded.method) { found.append("\(method) instead of \(recorded.method)") }
