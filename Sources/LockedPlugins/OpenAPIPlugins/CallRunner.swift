@@ -77,11 +77,12 @@ struct CallRunner: Sendable {
         !response.followsWrite
         && (call.alsoDone.contains(response.status) || call.method == "DELETE" && [404, 410].contains(response.status))
       if !isDone { try service.client.check(response, to: request, expecting: nil, isWrite: isWrite) }
-      if isWrite, call.answer == nil, response.isPage, response.followsWrite {
+      if isWrite, call.answer == nil, response.isPage, response.url != request.url || response.isHTML {
         throw ActionError(
           .plugin,
-          "\(request.method) \(request.redactedURL) led to a web page at another address, where no content was "
-            + "expected; it may ask to log in.", status: response.status, effect: .unknown)
+          "\(request.method) \(request.redactedURL) was answered with a web page"
+            + (response.url == request.url ? "" : " at another address")
+            + ", where no content was expected; it may ask to log in.", status: response.status, effect: .unknown)
       }
       return try self.answer(call, response, to: request, isDone: isDone)
     } catch {
@@ -303,4 +304,9 @@ struct CallRunner: Sendable {
     case .file: return .string("the file '\(value.string ?? "")'")
     }
   }
+}
+
+extension HTTPResponse {
+  /// Whether it says that it is a web page.
+  fileprivate var isHTML: Bool { headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true }
 }

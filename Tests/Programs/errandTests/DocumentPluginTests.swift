@@ -164,12 +164,17 @@ import Testing
     } _: { program, asked in
       try program.write("steps: [{ uses: notes.renameNote, with: { name: a, body: { name: b } } }]", to: "r.yaml")
       let run = try await program.call("run", "r.yaml")
-      #expect(run.error.contains("led to a web page at another address"), "\(run.error)")
+      #expect(run.error.contains("was answered with a web page at another address, where no"), "\(run.error)")
       #expect(try await program.call("runs", "list").out.contains("uncertain"))
       try program.write("steps: [{ uses: notes.deleteNote, with: { name: a } }]", to: "d.yaml")
       let deleted = try await program.call("run", "d.yaml")
       #expect(deleted.code != 0 && deleted.error.contains("The DELETE isn't sent there as well"), "\(deleted.error)")
       #expect(asked() == ["PATCH /notes/a", "GET /login", "DELETE /notes/a"])
+    }
+    try await Self.with { _ in .text("<html>Log in</html>", type: "text/html; charset=utf-8") } _: { program, _ in
+      try program.write("steps: [{ uses: notes.renameNote, with: { name: a, body: { name: b } } }]", to: "r.yaml")
+      let run = try await program.call("run", "r.yaml")
+      #expect(run.error.contains("was answered with a web page, where no content was expected"), "\(run.error)")
     }
   }
 }
