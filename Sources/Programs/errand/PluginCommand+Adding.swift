@@ -32,6 +32,7 @@ extension PluginCommand {
     }
     let lock: PluginLock
     let sketch: String
+    var needsSettings = false
     let given = parsed["source"].texts
     if parsed["kind"].text == "mcp" {
       try refuse(["only", "dates"], "is for openapi")
@@ -40,7 +41,9 @@ extension PluginCommand {
       lock = try await RuntimeError.ofLock { () async throws(PluginLockError) in
         try await MCPKind.lock(name: name, source: source, settings: settings, in: context(of: name))
       }
-      sketch = MCPKind.connectionSketch(lock) + lines
+      // What it was started with is needed again.
+      needsSettings = !lines.isEmpty
+      sketch = needsSettings ? "  \(name):\n\(lines)" : MCPKind.connectionSketch(lock)
     } else {
       try refuse(["trust-hints", "env", "token"], "is for mcp")
       guard given.count == 1, let document = given.first else {
@@ -63,7 +66,7 @@ extension PluginCommand {
     tellHints(of: lock)
     console.say("\nwrote \(file(of: name)); keep it with your recipes")
     let isReady =
-      !OpenAPIKind.asksForCredentials(lock)
+      !needsSettings && !OpenAPIKind.asksForCredentials(lock)
       && dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
     console.say(
       """
