@@ -33,8 +33,7 @@ enum Delete: AddressedAction, PreviewingAction {
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     let request = try service.request(call(input, in: context))
     let response = try await service.write(request)
-    let isGone =
-      input.expect == nil && !response.followsWrite && (response.status == 404 || response.status == 410)
+    let isGone = input.expect == nil && response.isGone
     if !isGone { try service.check(response, to: request, expecting: input.expect, isWrite: true) }
     return try Output {
       $0.status = response.status

@@ -201,7 +201,7 @@ private struct ConfigurationReader {
     }
     guard let descriptor = catalog.plugin(plugin) else {
       if let fault = catalog.fault(ofPlugin: plugin) {
-        // Recipes that use it don't check; all else goes on.
+        // Recipes that use it don't check; others do.
         findings.warning("connection '\(name)' can't be used: \(fault)", at: map["plugin"] ?? member.key)
         // Its settings aren't known; what they compute isn't at fault.
         let unknown = ObjectSchema(

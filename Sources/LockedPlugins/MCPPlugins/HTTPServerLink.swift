@@ -2,8 +2,8 @@
 //
 // The answer is JSON, or a stream of events that ends with it. Before 2026-07-28 the server may give the connection a
 // session by the field Mcp-Session-Id, which every later request repeats; a 404 says that it is over, and nothing was
-// done, so that the request is sent again in a new one. Closing the exchange cancels a request since then; before, a notification does. What a stream breaks off in isn't
-// taken up again: the answer is lost.
+// done, so that the request is sent again in a new one. Closing the exchange cancels a request since then; before, a
+// notification does. What a stream breaks off in isn't taken up again: the answer is lost.
 
 import ActionKit
 import Basics

@@ -120,7 +120,7 @@ final class MCPService: Sendable {
         state.opening = opening
         return opening
       }
-      // Whoever is cancelled waits no longer; the task ends with the opening.
+      // A caller that is cancelled waits no longer; the task ends with the opening.
       let (results, teller) = AsyncStream.makeStream(of: Result<ServerSession, ActionError>.self)
       Task {
         teller.yield(await opening.value)

@@ -74,8 +74,7 @@ struct CallRunner: Sendable {
       let response =
         isWrite ? try await service.client.write(request) : try await service.client.read(request).response
       let isDone =
-        !response.followsWrite
-        && (call.alsoDone.contains(response.status) || call.method == "DELETE" && [404, 410].contains(response.status))
+        call.alsoDone.contains(response.status) && !response.followsWrite || call.method == "DELETE" && response.isGone
       if !isDone { try service.client.check(response, to: request, expecting: nil, isWrite: isWrite) }
       if isWrite, call.answer == nil, response.isPage, response.url != request.url || response.isHTML {
         throw ActionError(

@@ -37,6 +37,8 @@ public struct HTTPResponse: Sendable {
 
   /// Whether the status is one of success, 200 to 299.
   public var isSuccess: Bool { (200...299).contains(status) }
+  /// Whether the status says that what the request is about isn't there (any more).
+  package var isGone: Bool { (status == 404 || status == 410) && !followsWrite }
 
   /// How long the server asks to wait (`Retry-After`, in seconds or as a date), or nil if that is missing or
   /// unreadable.

@@ -60,8 +60,8 @@ extension [Limit] {
     var lengths = (least: 0, most: Int.max)
     for limit in self {
       switch limit {
-      case .minLength(let length): lengths.least = length
-      case .maxLength(let length): lengths.most = length
+      case .minLength(let length): lengths.least = Swift.max(0, length)
+      case .maxLength(let length): lengths.most = Swift.max(0, length)
       default: break
       }
     }

@@ -265,12 +265,7 @@ package struct RecipeRegistry {
   }
 
   private func checked(_ item: Item) -> Recipe? {
-    var environment = environment
-    environment.read = Recipe.reader(of: .map(item.texts))
-    environment.language = item.language
-    // What plugins refuse was asked when the file was read.
-    environment.refusals = nil
-    return disk.check(item.source, environment).recipe
+    disk.check(item.source, environment.ofKept(.map(item.texts), in: item.language)).recipe
   }
 }
 

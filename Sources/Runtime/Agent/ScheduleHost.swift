@@ -1,5 +1,4 @@
 package import Basics
-import Glibc
 package import Recipes
 package import RunState
 import Scheduler
@@ -928,22 +927,5 @@ extension Recipe {
   /// The group whose limit the recipe's runs keep to, as they record it.
   package var group: RunGroup? {
     concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
-  }
-
-  /// The recipe's text and those of the recipes it calls, as a run keeps them.
-  package var texts: ValueMap {
-    var texts = ValueMap()
-    for recipe in all {
-      texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
-    }
-    return texts
-  }
-
-  /// Reads a recipe and those it calls from texts that were kept.
-  package static func reader(of texts: Value) -> @Sendable (_ path: String) throws(FileError) -> Source {
-    { path throws(FileError) in
-      guard let text = texts[path]?.string else { throw FileError(.read, path, .system(ENOENT)) }
-      return Source(name: path, text: text)
-    }
   }
 }

@@ -168,15 +168,11 @@ package struct RunFactory: Sendable {
     isForPlan: Bool = false,
     isOver: @escaping @Sendable (StepPath) -> Bool = { _ in false }
   ) -> CheckedRecipe {
-    var environment = workspace.environment
-    environment.language = language
+    var environment = workspace.environment.ofKept(texts, in: language)
     environment.zone = zone
     environment.isForPlan = isForPlan
     // The trigger that started the run no longer matters.
     environment.passesOverTriggers = true
-    // What plugins refuse was asked when the run began.
-    environment.refusals = nil
-    environment.read = Recipe.reader(of: texts)
     environment.isOver = isOver
     return Recipe.check(Source(name: file, text: texts[file]?.string ?? ""), in: environment)
   }

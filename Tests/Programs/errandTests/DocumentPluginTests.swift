@@ -171,7 +171,9 @@ import Testing
       #expect(deleted.code != 0 && deleted.error.contains("The DELETE isn't sent there as well"), "\(deleted.error)")
       #expect(asked() == ["PATCH /notes/a", "GET /login", "DELETE /notes/a"])
     }
-    try await Self.with { _ in .text("<html>Log in</html>", type: "text/html; charset=utf-8") } _: { program, _ in
+    try await Self.with { _ in
+      .text("<html>Log in</html>", type: "text/html; charset=utf-8")
+    } _: { program, _ in
       try program.write("steps: [{ uses: notes.renameNote, with: { name: a, body: { name: b } } }]", to: "r.yaml")
       let run = try await program.call("run", "r.yaml")
       #expect(run.error.contains("was answered with a web page, where no content was expected"), "\(run.error)")

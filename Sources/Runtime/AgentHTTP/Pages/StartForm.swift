@@ -24,7 +24,7 @@ struct StartForm {
     /// What a fault says of an input.
     fileprivate func faults(of input: String) -> [String] {
       faults.filter { Given.input(namedBy: $0) == input }.map { fault in
-        // `input 'n' (int) is missing`, which goes on with what the form says beside the field.
+        // The agent's `input 'n' (int) is missing: …` repeats what the form shows beside the field.
         fault.utf8Parts(around: ") is missing") == nil ? fault : "This is needed."
       }
     }
