@@ -80,8 +80,10 @@ extension Checker {
     }
     var nodes = handed(results, to: name)
     guard isChecked else {
-      return Result(
-        CallNode(name, forms, nodes, isExact: false, syntax.range, mark: syntax.mark), .dyn)
+      if let zoned = forms.first(where: { $0.takesZone && $0.accepts(count: nodes.count) }) {
+        return Result(call(of: zoned, nodes, syntax), .dyn)
+      }
+      return Result(CallNode(name, forms, nodes, isExact: false, syntax.range, mark: syntax.mark), .dyn)
     }
 
     var (fitting, result) = fitting(forms, types)
@@ -201,14 +203,17 @@ extension Checker {
     if case .optional = form.receiver, nodes.count == 2, name == "or" || name == "orValue" {
       return OptionalElseNode(nodes[0], nodes[1], unwraps: name == "orValue", syntax.range)
     }
-    if form.takesZone {
-      let nodes = nodes + [LiteralNode(.string(scope.zone), syntax.range)]
-      return CallNode(name, [form], nodes, isExact: true, syntax.range, mark: syntax.mark)
-    }
+    if form.takesZone { return call(of: form, nodes, syntax) }
     if name == "matches", nodes.count == 2, let text = constants[1]?.string, let pattern = try? Pattern(text) {
       return MatchesNode(nodes[0], pattern, syntax.range)
     }
     return CallNode(name, fitting, nodes, isExact: isExact, syntax.range, mark: syntax.mark)
+  }
+
+  /// A call of a form that is passed the zone of the scope.
+  private func call(of zoned: FunctionDeclaration, _ nodes: [any Node], _ syntax: Syntax) -> any Node {
+    let zone = LiteralNode(.string(scope.zone), syntax.range)
+    return CallNode(zoned.name, [zoned], nodes + [zone], isExact: true, syntax.range, mark: syntax.mark)
   }
 
   private func isKnown(_ type: ValueType) -> Bool {

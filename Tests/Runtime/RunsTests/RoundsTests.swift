@@ -340,7 +340,8 @@ import Testing
     try await first.create()
     let whole = try await lived(first)
     #expect(whole.outputText == RoundsTests.crashOutputs)
-    #expect(first.store.appends > 40)
+    // How many appends two branches share is the scheduler's choice; each write needs one before and one after it.
+    #expect(first.store.appends > RoundsTests.writes.count * 2)
     for append in 1...first.store.appends {
       for isAfter in [false, true] {
         let bench = try Bench(RoundsTests.crashing)
