@@ -43,8 +43,7 @@ extension StepReader {
       }
     }
     let hasKey = action.acceptsKey && fields["key"] != nil
-    let isBlindWrite = action.effect == .write && !action.canReconcile && !hasKey
-    if retry == nil, !isBlindWrite, action.effect.standardRetry != nil { retry = defaults.retry }
+    if retry == nil, hasKey || action.effect.standardRetry != nil { retry = defaults.retry }
     if let member = fields.member("repeat"), action.effect == .write {
       findings.error(
         "'\(action.id)' must not be repeated: it is a plain write, and each round would do it once more; if that is "

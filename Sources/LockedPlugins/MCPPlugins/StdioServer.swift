@@ -6,7 +6,8 @@
 //
 // A call that is cancelled is cancelled at the server, which then takes no further calls. A read is over at once. A write
 // is over when the server answers or has ended, because until then it may still be done, and would be looked up too soon.
-// A server that doesn't answer in time is ended, and what else is under way with it.
+// A server that doesn't answer in time is ended as soon as nothing else is under way: other runs' writes would become
+// uncertain with it. They have time limits of their own.
 
 import ActionKit
 import Basics
@@ -30,6 +31,8 @@ final class StdioServer: ServerLink {
     var request: ServerRequest
     var answer: CheckedContinuation<Result<ValueMap, ServerFailure>, Never>
     var isCancelled = false
+    /// Whether it had the time in which what is cancelled is answered.
+    var isOverdue = false
   }
 
   private struct State {
@@ -42,6 +45,9 @@ final class StdioServer: ServerLink {
     var fault: ServerFailure?
     var isRetired = false
     var running: Task<Void, Never>?
+
+    /// Whether all that is waited for are answers that are overdue.
+    var isHung: Bool { !calls.isEmpty && calls.values.allSatisfy(\.isOverdue) }
   }
 
   let name: String
@@ -140,21 +146,24 @@ final class StdioServer: ServerLink {
 
   private func take(_ id: MessageID) -> Call? {
     guard case .int(let number) = id else { return nil }
-    return state.withLock { state in
+    let (call, isHung) = state.withLock { state in
       let call = state.calls.removeValue(forKey: number)
       if call != nil, state.isRetired { retire(&state) }
-      return call
+      return (call, state.isHung)
     }
+    if isHung { end() }
+    return call
   }
 
   private func cancel(_ id: Int) {
-    let call = state.withLock { state -> Call? in
-      guard let call = state.calls[id] else { return nil }
+    let (call, isHung) = state.withLock { state -> (Call?, Bool) in
+      guard let call = state.calls[id] else { return (nil, false) }
       if call.request.isWrite { state.calls[id]?.isCancelled = true } else { state.calls[id] = nil }
       retire(&state)
-      return call
+      return (call, state.isHung)
     }
     guard let call else { return }
+    defer { if isHung { end() } }
     say(
       .notification(
         method: "notifications/cancelled",
@@ -167,8 +176,11 @@ final class StdioServer: ServerLink {
     // Ends after the grace; what is under way is waited for by its callers.
     Task { [time, self] in
       try? await time.sleep(for: Self.grace)
-      let isPending = state.withLock { $0.calls[id] != nil }
-      if isPending { end() }
+      let isHung = state.withLock { state in
+        state.calls[id]?.isOverdue = true
+        return state.isHung
+      }
+      if isHung { end() }
     }
   }
 

@@ -25,6 +25,7 @@ struct OpenAPIDocument {
   init(_ bytes: [UInt8], called name: String) throws(PluginLockError) {
     self.name = name
     let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+    if let other = Self.otherFormat(of: bytes[start...]) { throw PluginLockError("\(name) is \(other)") }
     let first = bytes[start...].first { ![ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn].contains($0) }
     let root: Value
     if first == ASCII.openBrace {
@@ -56,9 +57,26 @@ struct OpenAPIDocument {
           "\(name) has the OpenAPI version \(version.safe.shortened(to: 20)); 2.0, 3.0 and 3.1 can be read")
       }
       isSwagger = false
+    } else if root["swaggerVersion"] != nil {
+      throw PluginLockError("\(name) is a document of Swagger 1; OpenAPI 2.0, 3.0 and 3.1 can be read")
+    } else if root["info"]?["_postman_id"] != nil || root["info"]?["schema"]?.string?.contains("postman") == true {
+      throw PluginLockError("\(name) is a collection of Postman; convert it to OpenAPI 3, and name that file")
     } else {
-      throw PluginLockError("\(name) isn't an OpenAPI document: it has neither 'openapi' nor 'swagger'")
+      throw PluginLockError(
+        "\(name) isn't an OpenAPI document: it has neither 'openapi' nor 'swagger'; 2.0, 3.0 and 3.1 can be read")
     }
+  }
+
+  /// What a file is that people take for a document, and what to do then; nil if it may be one.
+  private static func otherFormat(of bytes: ArraySlice<UInt8>) -> String? {
+    if bytes.starts(with: Array("PK\u{3}\u{4}".utf8)) || bytes.starts(with: [0x1F, 0x8B]) {
+      return "compressed; unpack it, and name the OpenAPI document in it"
+    }
+    let start = String(decoding: bytes.prefix(200), as: UTF8.self).trimmed.lowercased()
+    if start.hasPrefix("<!doctype html") || start.hasPrefix("<html") {
+      return "a web page; an OpenAPI document is JSON or YAML, and such pages often have a link to it"
+    }
+    return start.hasPrefix("<") ? "XML; an OpenAPI document is JSON or YAML" : nil
   }
 
   private static func line(of fault: Diagnostic) -> String {

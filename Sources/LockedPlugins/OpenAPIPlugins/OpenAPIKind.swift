@@ -64,7 +64,10 @@ package enum OpenAPIKind {
     leftOut += reader.leftOut
     for name in effects.keys.sorted(by: { $0.precedesByScalars($1) })
     where !actions.contains(where: { $0.name.hasSameScalars(as: name) }) {
-      let guess = name.nearest(among: actions.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
+      let guess =
+        names.contains { $0.hasSameScalars(as: name) }
+        ? only.isEmpty ? ", for it was left out" : ", for what was chosen leaves it out"
+        : name.nearest(among: actions.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
       throw PluginLockError("\(description) has no action '\(name.safe)' to give an effect\(guess)")
     }
     guard !actions.isEmpty else {

@@ -44,10 +44,13 @@ struct Failure {
 
   func untrusted(_ reason: String, elapsed: TimeSpan) -> HTTPError {
     let detail = reason.isEmpty ? "" : " (\(reason))"
-    return error(
-      .tls,
-      "no secure connection to \(host)\(detail); if its certificate comes from a private authority, name the file of "
-        + "that authority in the configuration.", sent: .nothing, elapsed: elapsed)
+    // So OpenSSL says that what came is no TLS.
+    let fix =
+      reason.contains("wrong version number")
+      ? "the port answers without TLS; check the scheme and port of the URL."
+      : "if its certificate comes from a private authority, name the file of that authority as "
+        + "'certificateAuthorities' of the connection, or in the variable SSL_CERT_FILE."
+    return error(.tls, "no secure connection to \(host)\(detail); \(fix)", sent: .nothing, elapsed: elapsed)
   }
 
   func unreadableAuthorities(elapsed: TimeSpan) -> HTTPError {

@@ -98,6 +98,7 @@ extension PluginCommand {
     if words.count > 1 {
       throw RuntimeError(.usage, "unexpected argument '\(words[1])' after the address \(first)")
     }
+    try refuseCredentials(in: first, "--token NAME sends a secret in a header instead")
     return .url(first)
   }
 
@@ -107,6 +108,10 @@ extension PluginCommand {
     var lines = ""
     let secrets = SecretSources(SecretSettings(), folder: root, environment: Workspace.environmentVariables)
     func text(_ name: String) async throws(RuntimeError) -> String {
+      if name.contains("=") {
+        throw RuntimeError(
+          .usage, "--env and --token take the name of a variable, but found '\(name.prefix { $0 != "=" })=…'")
+      }
       guard let found = try? await secrets.find(name)?.value else {
         throw RuntimeError(.configuration, "there is no environment variable '\(name)' to give to the server")
       }
@@ -117,6 +122,7 @@ extension PluginCommand {
     case .url: try refuse(["env"], "is for servers that are started by a command")
     case .command(let words):
       try refuse(["token"], "is for servers at an address; a command gets secrets by --env")
+      try refuseUnknownProgram(words.first ?? "")
       if let path = searchPath(for: words.first ?? "") {
         settings["path"] = .string(path)
         lines += "    path: \(path)\n"
@@ -133,6 +139,19 @@ extension PluginCommand {
       lines += "    token: ${{ secrets.\(name) }}\n"
     }
     return (.map(settings), lines)
+  }
+
+  /// What isn't found now has no connection yet that could say where it is.
+  private func refuseUnknownProgram(_ program: String) throws(RuntimeError) {
+    let isAddress = mayBeAddress(program)
+    guard isAddress || !program.contains("/"), searchPath(for: program) == nil,
+      ChildProcess.file(of: program, in: MCPKind.searchPath, from: root) == nil
+    else { return }
+    let fix =
+      isAddress
+      ? "an address begins with https:// or http://"
+      : program.contains(" ") ? "write the command and its arguments without quotes around them all" : "give its path"
+    throw RuntimeError(.usage, "no program is named '\(program.safe)' in $PATH; \(fix)")
   }
 
   /// Where a program is looked for that the shell finds and a connection as it is doesn't; nil for any other.

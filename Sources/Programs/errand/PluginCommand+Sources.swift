@@ -4,6 +4,7 @@ import Basics
 import CommandLineParser
 import HTTPClient
 import PluginLocks
+import Recipes
 
 // Where plugins come from, and what the command line says of them, for `errand plugin add` and `update`.
 
@@ -41,6 +42,13 @@ extension PluginCommand {
 
   func isAddress(_ text: String) -> Bool { text.hasPrefix("https://") || text.hasPrefix("http://") }
 
+  /// Whether a text looks like an address without its scheme: `shop.example/openapi.json`, `127.0.0.1:8000`.
+  func mayBeAddress(_ text: String) -> Bool {
+    let host = text.prefix { $0 != "/" }
+    return !host.hasPrefix(".") && !text.contains(" ") && HTTPURL("http://\(text)") != nil
+      && (host.contains(":") || host.contains(".") && host != text[...])
+  }
+
   func refuseOtherAddress(_ text: String) throws(RuntimeError) {
     if text.contains("://"), !isAddress(text) {
       throw RuntimeError(.usage, "'\(text)' can't be read; an address begins with https:// or http://")
@@ -53,34 +61,59 @@ extension PluginCommand {
     return context
   }
 
+  static let downloading = "download the document, and name the file"
+
+  /// The lock keeps an address, and belongs in version control.
+  func refuseCredentials(in address: String, _ fix: String = downloading) throws(RuntimeError) {
+    guard let url = HTTPURL(address) else { return }
+    if url.userInfo != nil {
+      throw RuntimeError(.usage, "the address has a user or a password in it, which the lock would keep; \(fix)")
+    }
+    for pair in (url.query ?? "").split(separator: "&") {
+      let name = String(pair.prefix { $0 != "=" })
+      if name.namesSecret || ["key", "auth", "sig", "signature"].contains(name.lowercased()) {
+        throw RuntimeError(.usage, "the address has '\(name.safe)' in it, which the lock would keep; \(fix)")
+      }
+    }
+  }
+
   /// What is in a document: a file, from the folder of errand.yaml on, or what is at an address.
   func contents(of document: String) async throws(RuntimeError) -> [UInt8] {
     if isAddress(document) {
-      // The lock keeps the address, and belongs in version control.
-      if HTTPURL(document)?.userInfo != nil {
-        throw RuntimeError(
-          .usage,
-          "the address has a user or a password in it, which the lock would keep; download the document, and name "
-            + "the file")
-      }
+      try refuseCredentials(in: document)
       var request = HTTPRequest("GET", document, headers: ["Accept": "application/json, application/yaml, */*;q=0.5"])
       request.limits.maxBodyBytes = PluginLock.mostBytes
       let response: HTTPResponse
       do throws(HTTPError) { response = try await HTTPClient().send(request) } catch {
-        guard error.kind == .tooLarge else { throw RuntimeError(.unavailable, error.message) }
+        guard error.kind == .tooLarge else {
+          // A connection's 'certificateAuthorities' are for what it calls; its document may lie anywhere.
+          throw RuntimeError(
+            .unavailable, error.message.replacing("as 'certificateAuthorities' of the connection, or in", with: "in"))
+        }
         throw RuntimeError(
           .invalid,
           "\(request.redactedURL) is larger than \(PluginLock.mostBytes) bytes, which is the most that can be read")
       }
       guard response.isSuccess else {
-        throw RuntimeError(.unavailable, "GET \(request.redactedURL) was answered with HTTP status \(response.status)")
+        let fix = [401, 403].contains(response.status) ? "; \(Self.downloading)" : ""
+        throw RuntimeError(
+          .unavailable, "GET \(request.redactedURL) was answered with HTTP status \(response.status)\(fix)")
+      }
+      if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true {
+        let path = HTTPURL(response.url)?.path ?? ""
+        let place = path == HTTPURL(document)?.path ? "" : " at \(path.safe)"
+        throw RuntimeError(
+          .invalid,
+          "GET \(request.redactedURL) was answered with a web page\(place); if the document needs a login, \(Self.downloading)"
+        )
       }
       return response.body
     }
     do throws(FileError) {
       return try Files.read(Workspace.absolute(document, in: root), limit: PluginLock.mostBytes)
     } catch {
-      throw RuntimeError(.noInput, error.description)
+      let fix = mayBeAddress(document) ? "; an address begins with https:// or http://" : ""
+      throw RuntimeError(.noInput, "\(error.description)\(fix)")
     }
   }
 }

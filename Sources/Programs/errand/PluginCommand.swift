@@ -11,6 +11,11 @@ struct PluginCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
+    // What is wrong in errand.yaml hinders no lock, but one that isn't there is another's.
+    if let given = parsed["config"].text {
+      let path = Workspace.absolute(given, in: Workspace.workingFolder)
+      guard Files.exists(path) else { throw RuntimeError(.noInput, "cannot read \(given.safe): no such file") }
+    }
     switch parsed.command.last {
     case "add": return try await add()
     case "update": return try await update()

@@ -289,10 +289,12 @@ struct RunFormatter: ~Copyable {
     for step in open.prefix(12) {
       let key = run.key(of: step).map { " Its idempotency key is \(SecretBook.shown(text: $0).safe)." } ?? ""
       let message = (step.error?.message ?? "its outcome isn't known").asEnd
+      // What to look at, by the action's own look.
+      let look = step.error?.detail.map { " \($0.asEnd)" } ?? ""
       let command = "errand runs resolve \(id) \(step.path.shellQuoted)"
       let output = conditions?.outputTemplate(ofStepAt: step.path).map { " --output \($0.shellQuoted)" } ?? ""
       story.say(
-        .uncertain, "\(named(step.path)), begun on \(clock.date(step.startedAt)): \(message)\(key)",
+        .uncertain, "\(named(step.path)), begun on \(clock.date(step.startedAt)): \(message)\(look)\(key)",
         commands: ["--done\(output)", "--retry", "--fail"].map { "\(command) \($0)" }, step: step.path)
     }
     if open.count > 12 {
@@ -310,7 +312,9 @@ struct RunFormatter: ~Copyable {
       let happened = parts.isEmpty ? "" : "It happened \(parts.joined(separator: ", ")) (\(error.kind.rawValue))."
       story.say(.error, (happened + effect).trimmed, step: error.step)
     }
-    if let detail = error.detail, !detail.isEmpty { story.say(.error, "The service said: \(detail.asEnd)") }
+    if let detail = error.detail, !detail.isEmpty {
+      story.say(.error, "\(error.kind == .expression ? "There, " : "The service said: ")\(detail.asEnd)")
+    }
     var next = error.cause
     var depth = 0
     while let cause = next, depth < 8 {

@@ -155,10 +155,10 @@ struct ActionRunner {
         Task.isCancelled
         ? nil
         : run.delay(
-          before: step, after: number, &error, standard: action.retry, limits: limits,
+          before: step, after: number, &error, standard: standardRetry, limits: limits,
           environment: environment, startedAt: work.startedAt)
       guard let delay else {
-        return try await isDoubtful ? uncertain(attempt, error, nil) : failed(attempt, error)
+        return try await isDoubtful ? lookedUp(attempt, error, work) : failed(attempt, error)
       }
       let due = run.time.now().advanced(by: delay) ?? .latest
       try await journal.commit([ended(attempt, error, retryAt: due)])
@@ -478,8 +478,14 @@ struct ActionRunner {
     }
   }
 
+  /// Whether the service is given a key by which it knows a repeated call again.
+  private var hasKey: Bool { call.key != nil && action.acceptsKey }
+
   /// Whether repeating it changes nothing more.
-  private func mayRepeat(_ work: Work) -> Bool { !isPlainWrite(work) || (call.key != nil && action.acceptsKey) }
+  private func mayRepeat(_ work: Work) -> Bool { !isPlainWrite(work) || hasKey }
+
+  /// How failures are tried again unless the step says otherwise.
+  private var standardRetry: RetrySchedule? { action.retry ?? (hasKey ? .standard : nil) }
 
   /// How many attempts, the last one included, may have used something up.
   private var doubts: Int {
@@ -490,6 +496,20 @@ struct ActionRunner {
   /// Whether an attempt before the current one may have done something.
   private var hasEarlierDoubts: Bool { journal.step(path)?.doubts ?? 0 > 0 }
 
+  /// Ends a write that may have been done, could be repeated, and has no attempt left.
+  @inline(never)
+  private func lookedUp(_ attempt: Attempt, _ error: RunError, _ work: Work) async throws(StepInterruption) -> Value {
+    switch try await look(error, work, attempt) {
+    case .done(let output): return try await succeeded(attempt, output, work)
+    case .again:
+      var error = error
+      error.effect = .none
+      return try await failed(attempt, error)
+    case .over: return try await failed(attempt, error.final)
+    case .uncertain(let look): return try await uncertain(attempt, error, look)
+    }
+  }
+
   @inline(never)
   private func verdict(_ error: RunError, _ work: Work, _ attempt: Attempt) async throws(StepInterruption) -> Verdict {
     if error.effect == .none { return .again(isKnown: true) }
@@ -497,6 +517,11 @@ struct ActionRunner {
       return error.effect == .done ? .over : .uncertain(nil)
     }
     if mayRepeat(work) { return .again(isKnown: false) }
+    return try await look(error, work, attempt)
+  }
+
+  /// What the action's own look says of an attempt that may have been done.
+  private func look(_ error: RunError, _ work: Work, _ attempt: Attempt) async throws(StepInterruption) -> Verdict {
     var look: String?
     if action.canReconcile, let baseline = attempt.baseline {
       switch try await reconciled(work, attempt, baseline) {

@@ -41,7 +41,7 @@ import Testing
       LockedServer.scripted("modern", "pages", trustsHints: true, effects: ["refuse": .read, "echoText": .pure]))
     #expect(
       lock.actionNames == [
-        "asks", "crash", "echoText", "environment", "fail", "garbage", "huge", "misfit", "mute", "number", "pair",
+        "asks", "crash", "echoText", "environment", "fail", "garbage", "huge", "late", "misfit", "mute", "number", "pair",
         "question", "refuse", "steps", "strange", "wait",
       ])
     #expect(lock.summary == "A scripted server.")
@@ -262,7 +262,7 @@ import Testing
     let error = await #expect(throws: PluginLockError.self) {
       try await LockedServer.lock(LockedServer.scripted("modern", "nameless"))
     }
-    #expect(error?.message == "'tried' lists a tool whose name isn't a string ('tools[16].name')")
+    #expect(error?.message == "'tried' lists a tool whose name isn't a string ('tools[17].name')")
   }
 
   @Test(arguments: Array(stride(from: 80, through: 120, by: 4)))
@@ -302,7 +302,7 @@ import Testing
     #expect(
       error?.message
         == "'scripted' has no tool 'crush', whose effect is given; it has asks, crash, echo_text, environment, fail, "
-        + "garbage, huge, misfit, mute, number, pair, question, refuse, steps, strange, wait")
+        + "garbage, huge, late, misfit, mute, number, pair, question, refuse, steps, strange, wait")
   }
 
   /// What the file holds once it holds anything else than before.
@@ -338,6 +338,30 @@ import Testing
       }
       #expect(try await server.run("steps")["text"] == .string("three"))
     }
+  }
+
+  @Test func `a cancelled write that isn't answered ends nothing else that is under way`() async throws {
+    let folder = try Files.makeTemporaryFolder("errand-mcp")
+    defer { Files.removeTree(folder) }
+    let time = TestTime()
+    let server = try await LockedServer(LockedServer.lock(LockedServer.scripted("modern")), time: time)
+    let other = Task { try await server.run("late", .object(["file": .string("\(folder)/late")])) }
+    #expect(try await Self.content(of: "\(folder)/late.began") == "began")
+    let hung = Task { try await server.run("wait", .object(["file": .string("\(folder)/file")])) }
+    let pid = try #require(Int32(try await Self.content(of: "\(folder)/file")))
+    hung.cancel()
+    #expect(try await Self.content(of: "\(folder)/file", after: "\(pid)") == "cancelled")
+    await time.waitForSleepers()
+    time.advance(by: .seconds(2))
+    // What comes now has a process of its own.
+    #expect(try await server.run("steps")["text"] == .string("three"))
+    try Data().write(to: URL(filePath: "\(folder)/late"))
+    #expect(try await other.value["text"] == .string("late"))
+    let result = await hung.result
+    let error = #expect(throws: ActionError.self) { try result.get() }
+    #expect(error?.message == "the tool 'wait' was cancelled, and 'tried' ended")
+    #expect(error?.effect == .unknown)
+    #expect(kill(pid, 0) != 0)
   }
 
   @Test func `a cancelled read is over at once, and its server takes no further call`() async throws {

@@ -279,9 +279,20 @@ import Testing
 
   @Test(arguments: [
     ("", "made.yaml:1:1 isn't valid YAML: the file is empty, or holds nothing but comments"),
-    ("a: b", "made.yaml isn't an OpenAPI document: it has neither 'openapi' nor 'swagger'"),
+    (
+      "a: b",
+      "made.yaml isn't an OpenAPI document: it has neither 'openapi' nor 'swagger'; 2.0, 3.0 and 3.1 can be read"
+    ),
     ("{", "made.yaml isn't valid JSON: line 1, column 2: a key in double quotes is expected, but the text ends"),
     ("a: [", "made.yaml:1:5 isn't valid YAML: a value is missing here"),
+    (
+      "\n<!DOCTYPE html>",
+      "made.yaml is a web page; an OpenAPI document is JSON or YAML, and such pages often have a link to it"
+    ),
+    ("<wsdl/>", "made.yaml is XML; an OpenAPI document is JSON or YAML"),
+    ("PK\u{3}\u{4}", "made.yaml is compressed; unpack it, and name the OpenAPI document in it"),
+    ("swaggerVersion: '1.2'", "made.yaml is a document of Swagger 1; OpenAPI 2.0, 3.0 and 3.1 can be read"),
+    ("info: { _postman_id: a }", "made.yaml is a collection of Postman; convert it to OpenAPI 3, and name that file"),
     ("openapi: 4.0.0", "made.yaml has the OpenAPI version 4.0.0; 2.0, 3.0 and 3.1 can be read"),
     ("swagger: 1.2", "made.yaml has the Swagger version 1.2; 2.0 can be read"),
     ("openapi: 3.1.0", "made.yaml has no operations"),

@@ -48,6 +48,10 @@ struct TLSTests {
     }
   }
 
+  private static let fix =
+    "if its certificate comes from a private authority, name the file of that authority as 'certificateAuthorities' of "
+    + "the connection, or in the variable SSL_CERT_FILE."
+
   @Test func `trusts a private authority, for the name it signed only`() async throws {
     let server = try SecureServer()
     let trusting = HTTPClient(configuration: HTTPClientConfiguration(certificateAuthorities: server.authority))
@@ -63,16 +67,22 @@ struct TLSTests {
     #expect(
       misnamed?.message == "GET https://127.0.0.1:\(server.port)/?key=•••: no secure connection to "
         + "https://127.0.0.1:\(server.port) (SSL: no alternative certificate subject name matches target host name "
-        + "'127.0.0.1'); if its certificate comes from a private authority, name the file of that authority in the "
-        + "configuration.")
+        + "'127.0.0.1'); \(Self.fix)")
 
     let untrusted = await failure { () throws(HTTPError) in try await HTTPClient().send(good) }
     #expect(untrusted?.kind == .tls)
     #expect(untrusted?.sent == .nothing)
     #expect(
       untrusted?.message == "GET https://localhost:\(server.port)/?key=•••: no secure connection to "
-        + "https://localhost:\(server.port) (SSL certificate problem: self-signed certificate); if its certificate "
-        + "comes from a private authority, name the file of that authority in the configuration.")
+        + "https://localhost:\(server.port) (SSL certificate problem: self-signed certificate); \(Self.fix)")
+
+    // A port that speaks HTTP.
+    let plain = try RawServer { _ in .init(text: "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") }
+    var wrong = good
+    wrong.url = "https://localhost:\(plain.port)/"
+    let mistaken = await failure { () throws(HTTPError) in try await HTTPClient().send(wrong) }
+    #expect(
+      mistaken?.message.hasSuffix("; the port answers without TLS; check the scheme and port of the URL.") == true)
 
     let lost = HTTPClient(configuration: HTTPClientConfiguration(certificateAuthorities: "/nowhere.pem"))
     let unreadable = await failure { () throws(HTTPError) in try await lost.send(good) }

@@ -217,7 +217,19 @@ import Testing
       ["mcp", "clock", "ftp://a.example"], "'ftp://a.example' can't be read; an address begins with https:// or http://"
     ),
     (["mcp", "clock", "--", "./"], "'./' is a folder; name a program in it"),
-    (["mcp", "clock", "--", "no-such-program"], "no program is named 'no-such-program'"),
+    (["mcp", "clock", "--", "no-such-program"], "no program is named 'no-such-program' in $PATH; give its path"),
+    (["mcp", "clock", "--", "true --help"], "write the command and its arguments without quotes around them all"),
+    (["mcp", "clock", "127.0.0.1:9/mcp"], "an address begins with https:// or http://"),
+    (["openapi", "shop", "shop.example/x.json"], "an address begins with https:// or http://"),
+    (["mcp", "clock", "http://u:p@a.example/mcp"], "the address has a user or a password in it"),
+    (["mcp", "clock", "http://a.example/mcp?a=b&api_key=c"], "the address has 'api_key' in it"),
+    (["openapi", "shop", "https://a.example/x?token=c"], "the address has 'token' in it"),
+    (["mcp", "clock", "--env", "A=b", "--", "true"], "--env and --token take the name of a variable, but found 'A=…'"),
+    (["openapi", "shop", "shop.json", "--config", "nowhere.yaml"], "cannot read nowhere.yaml: no such file"),
+    (
+      ["openapi", "shop", "shop.json", "--only", "list_orders", "--effect", "addOrder=read"],
+      "has no action 'addOrder' to give an effect, for what was chosen leaves it out"
+    ),
     (["mcp", "clock", "http://127.0.0.1:9/mcp", "more"], "unexpected argument 'more' after the address"),
   ])
   func `a wrong use says what is wrong`(_ words: [String], _ message: String) async throws {

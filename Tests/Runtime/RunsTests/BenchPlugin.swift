@@ -7,7 +7,8 @@ enum BenchPlugin: Plugin {
   static let summary = "Does what a test's script says."
   static let actions: [any Action<BenchService>.Type] = [
     Compute.self, Read.self, ReadPatiently.self, Consume.self, Put.self, PutWithinHour.self, Post.self,
-    PostLooked.self, PostKeyed.self, Ask.self, PutShown.self, ReadOpen.self, ConsumeOpen.self, PutOpen.self,
+    PostLooked.self, PostKeyed.self, PostKeyedLooked.self, Ask.self, PutShown.self, ReadOpen.self, ConsumeOpen.self,
+    PutOpen.self,
     PostOpen.self,
   ]
 
@@ -126,21 +127,31 @@ enum PostKeyed: BenchAction, KeyedAction {
   static let effect = Effect.write
 }
 
-enum PostLooked: BenchAction, ReconcilingAction {
+enum PostLooked: LookedAction {
   static let name = "postLooked"
   static let effect = Effect.write
+}
 
-  struct Baseline: FieldSet {
-    @Field("How often it was done before.") var count: Int
-  }
+enum PostKeyedLooked: LookedAction, KeyedAction {
+  static let name = "postKeyedLooked"
+  static let effect = Effect.write
+}
 
-  static func baseline(_ input: Input, on service: BenchService, in context: ActionContext) async throws -> Baseline {
+/// Actions that look whether they were done.
+protocol LookedAction: BenchAction, ReconcilingAction where Baseline == BenchCount {}
+
+struct BenchCount: FieldSet {
+  @Field("How often it was done before.") var count: Int
+}
+
+extension LookedAction {
+  static func baseline(_ input: Input, on service: BenchService, in context: ActionContext) async throws -> BenchCount {
     let count = service.count(of: input.name)
-    return try Baseline { $0.count = count }
+    return try BenchCount { $0.count = count }
   }
 
   static func reconcile(
-    _ input: Input, with baseline: Baseline, startedAt: Timestamp, on service: BenchService, in context: ActionContext
+    _ input: Input, with baseline: BenchCount, startedAt: Timestamp, on service: BenchService, in context: ActionContext
   ) async throws -> Reconciliation<BenchOutput> {
     switch service.nextLook(input.name) {
     case .fail(let error): throw error

@@ -113,8 +113,24 @@ import Testing
       step: "uses: bench.postKeyed\n    key: k1\n    retry: { jitter: none }",
       acts: [.doneThenFail(lost), .succeed], calls: 2, sleeps: [.seconds(1)], status: .succeeded),
     Example(
-      name: "a keyed write that has no try left is uncertain", step: "uses: bench.postKeyed\n    key: k1",
+      name: "also without a policy, like a read", step: "uses: bench.postKeyed\n    key: k1", chance: 0.5,
+      acts: [.doneThenFail(lost), .succeed], calls: 2, sleeps: [.milliseconds(500)], status: .succeeded),
+    Example(
+      name: "a keyed write that has no try left is uncertain",
+      step: "uses: bench.postKeyed\n    key: k1\n    retry: { maxAttempts: 1 }",
       acts: [.doneThenFail(lost)], calls: 1, sleeps: [], status: .uncertain),
+    Example(
+      name: "but one that can be looked up is done when the look finds it",
+      step: "uses: bench.postKeyedLooked\n    key: k1\n    retry: { maxAttempts: 1 }",
+      acts: [.doneThenFail(lost)], calls: 1, sleeps: [], status: .succeeded),
+    Example(
+      name: "and fails when the look finds that it was not done",
+      step: "uses: bench.postKeyedLooked\n    key: k1\n    retry: { maxAttempts: 1 }",
+      acts: [.fail(lost)], calls: 1, sleeps: [], status: .failed),
+    Example(
+      name: "of two tries the look of the second says nothing of the first",
+      step: "uses: bench.postKeyedLooked\n    key: k1\n    retry: { maxAttempts: 2, jitter: none }",
+      acts: [.doneThenFail(lost), .fail(lost)], calls: 2, sleeps: [.seconds(1)], status: .uncertain),
     Example(
       name: "a refusal of the last try says nothing of a keyed write's earlier one",
       step: "uses: bench.postKeyed\n    key: k1\n    retry: { maxAttempts: 2, jitter: none }",

@@ -10,6 +10,7 @@ it serves), nameless (has a tool whose name is no string), starts=FILE (notes in
 import json
 import os
 import sys
+import threading
 import time
 
 ERA, OPTIONS = sys.argv[1], sys.argv[2:]
@@ -38,6 +39,7 @@ TOOLS = [
     {"name": "crash", "inputSchema": schema()},
     {"name": "garbage", "inputSchema": schema(line=TEXT)},
     {"name": "huge", "inputSchema": schema(["size"], size=INT)},
+    {"name": "late", "inputSchema": schema(["file"], file=TEXT)},
     {"name": "wait", "inputSchema": schema(["file"], file=TEXT, answers={"type": "boolean"})},
     {"name": "pair", "inputSchema": schema(["name"], name=TEXT), "annotations": READ},
     {"name": "steps", "inputSchema": schema(), "annotations": READ},
@@ -105,6 +107,13 @@ def call(id, name, given, meta):
         print(given.get("line", "Downloading the model: 10 %"), flush=True)
     elif name == "huge":
         text(id, "x" * given["size"])
+    elif name == "late":
+        def later():
+            while not os.path.exists(given["file"]):
+                time.sleep(0.05)
+            text(id, "late")
+        open(given["file"] + ".began", "w").write("began")
+        threading.Thread(target=later, daemon=True).start()
     elif name == "wait":
         open(given["file"], "w").write(str(os.getpid()))
         message = receive()
