@@ -41,7 +41,8 @@ import Testing
       LockedServer.scripted("modern", "pages", trustsHints: true, effects: ["refuse": .read, "echoText": .pure]))
     #expect(
       lock.actionNames == [
-        "asks", "crash", "echoText", "environment", "fail", "garbage", "huge", "late", "misfit", "mute", "number", "pair",
+        "asks", "crash", "echoText", "environment", "fail", "garbage", "huge", "late", "misfit", "mute", "number",
+        "pair",
         "question", "refuse", "steps", "strange", "wait",
       ])
     #expect(lock.summary == "A scripted server.")
@@ -309,7 +310,8 @@ import Testing
   private static func content(of file: String, after before: String = "") async throws -> String {
     while true {
       try Task.checkCancellation()
-      if let text = try? String(contentsOfFile: file, encoding: .utf8), text != before { return text }
+      // A file that is opened to be written is empty for a moment.
+      if let text = try? String(contentsOfFile: file, encoding: .utf8), text != before, !text.isEmpty { return text }
       await Task.yield()
     }
   }

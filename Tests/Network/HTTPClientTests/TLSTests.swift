@@ -76,14 +76,6 @@ struct TLSTests {
       untrusted?.message == "GET https://localhost:\(server.port)/?key=•••: no secure connection to "
         + "https://localhost:\(server.port) (SSL certificate problem: self-signed certificate); \(Self.fix)")
 
-    // A port that speaks HTTP.
-    let plain = try RawServer { _ in .init(text: "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") }
-    var wrong = good
-    wrong.url = "https://localhost:\(plain.port)/"
-    let mistaken = await failure { () throws(HTTPError) in try await HTTPClient().send(wrong) }
-    #expect(
-      mistaken?.message.hasSuffix("; the port answers without TLS; check the scheme and port of the URL.") == true)
-
     let lost = HTTPClient(configuration: HTTPClientConfiguration(certificateAuthorities: "/nowhere.pem"))
     let unreadable = await failure { () throws(HTTPError) in try await lost.send(good) }
     #expect(
