@@ -151,9 +151,9 @@ private let examples = {
     A person or a program asked to cancel a run. `key`, here and of decisions and resolutions, holds the digest of the request's key.
     {"event":"cancelRequested",\#(run),"reason":"wrong class","by":"ada","key":\#(key)}
     A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`, `case` the case that a step with `else` or `switch` chose. With `attempt`, an attempt begins too, as by `attemptBegan`; then `status` is left out if it is `running`, and `key` if it is the run's id, a slash and the step.
-    {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"baseline":{"mark":4},"status":"queued","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution),"case":"else"}
-    An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first. Of a round of a repeated step, `carried` is what it is given, and `collected` has the lists that rounds before it gathered and no event has yet.
-    {"event":"attemptBegan",\#(run),"step":"put","number":1,"baseline":{"mark":4},"carried":{"page":2},"collected":[["a","b"]]}
+    {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"baseline":{"mark":4},"plainWrite":true,"status":"queued","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution),"case":"else"}
+    An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first; `plainWrite` says that a second attempt would write a second time. Of a round of a repeated step, `carried` is what it is given, and `collected` has the lists that rounds before it gathered and no event has yet.
+    {"event":"attemptBegan",\#(run),"step":"put","number":1,"baseline":{"mark":4},"plainWrite":true,"carried":{"page":2},"collected":[["a","b"]]}
     An attempt ended. With `retryAt`, another follows. `answer` is what a write gave whose step has a `shape`, before it is looked at.
     {"event":"attemptEnded",\#(run),"step":"put","number":1,"error":\#(error),"retryAt":"2026-11-20T09:00:02Z","exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":504}],"answer":{"body":{"id":7}}}
     A step ended, became uncertain, or was resolved. `now` is there if it never began. With `attempt`, an attempt ended well too, and made the requests in `exchanges`; then `status` is left out if it is `succeeded`.

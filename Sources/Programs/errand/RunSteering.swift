@@ -115,9 +115,22 @@ struct RunSteering: DispatchedCommand {
       let code = try await session.resume(run, asJSON: false)
       return code == .failed ? .done : code
     } catch {
-      guard error.kind == .cannotCreate || error.kind == .unavailable else { throw error }
+      guard error.kind == .cannotCreate || error.kind == .unavailable else { return try await cancelled(run, error) }
       throw RuntimeError(.unavailable, "the request to cancel it is kept, but it hasn't ended yet: \(error.message)")
     }
+  }
+
+  /// What became of a run that is to end and can't be carried on.
+  private func cancelled(_ id: String, _ error: RuntimeError) async throws(RuntimeError) -> ExitCode {
+    let run = try await session.access.asking { requests throws(RuntimeError) in try await requests.shown(id) }
+    if run.status == .cancelled {
+      console.say(run.error?.message ?? "\(id) was cancelled")
+      return .done
+    }
+    guard run.status == .uncertain else { throw error }
+    let commands = run.uncertainSteps.map { "\n  errand runs resolve \(id) \($0.path.shellQuoted) --done | --fail" }
+    throw RuntimeError(
+      .waiting, "\(id) can't end before a person says what was done; then it is cancelled:\(commands.joined())")
   }
 
   // MARK: What a person knows

@@ -169,10 +169,15 @@ extension RunHost {
     case .elsewhere, .over: return
     }
     guard case .here = try await sharing.take(id, anyway: true), let run = store.run(id) else { return }
-    let error = RunError(
-      .configuration,
-      "the run was cancelled without its 'finally' steps, because no machine that works now has all that they need")
-    await keeper.end(run, as: .cancelled, error)
+    let doubts = run.doubting(at: time.now())
+    if doubts.isEmpty {
+      let error = RunError(
+        .configuration,
+        "the run was cancelled without its 'finally' steps, because no machine that works now has all that they need")
+      await keeper.end(run, as: .cancelled, error)
+    } else {
+      try await keeper.append(doubts)
+    }
     // What can't be ended now is not held by a program that does nothing for it.
     if store.run(id) != nil { await sharing.abandon(id) }
   }

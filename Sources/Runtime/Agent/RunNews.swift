@@ -36,6 +36,8 @@ package struct RunRefusedError: Error, Sendable {
   package var missing: String?
   /// Whether it may be otherwise later: the state can't be reached, or no machine that has what is needed.
   package var isAway = false
+  /// The run's recipe, if that fits and only something that it needs is missing.
+  package var recipe: Recipe?
 
   package init(_ message: String, missing: String? = nil) {
     self.message = message

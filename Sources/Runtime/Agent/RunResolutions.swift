@@ -1,4 +1,5 @@
 import Basics
+import Recipes
 package import RunState
 package import Runs
 
@@ -48,7 +49,12 @@ package struct RunResolutions: Sendable {
     }
     guard let asked = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     // It stays as it was when the run was accepted, even if the run changes meanwhile.
-    let recipe = try await host.prepare(asked).recipe
+    let recipe: Recipe?
+    do throws(RunRefusedError) { recipe = try await host.prepare(asked).recipe } catch {
+      // What became of a step can be said of a run that can't be carried on, too, so that it can be ended.
+      if case .retry = resolution { throw error }
+      recipe = error.recipe
+    }
     // What a walk leaves uncertain is on disk a moment before the walk is over.
     while let status = store.run(id)?.status, status == .uncertain || status == .paused,
       let walk = host.lives[id]?.walk

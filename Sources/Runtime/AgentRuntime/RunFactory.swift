@@ -100,7 +100,9 @@ package struct RunFactory: Sendable {
       if let recorder { run.notingInstants = { recorder.note(now: $1, of: $0) } }
       return run
     } catch {
-      throw RunRefusedError(error.message)
+      var refused = RunRefusedError(error.message)
+      refused.recipe = recipe
+      throw refused
     }
   }
 

@@ -440,9 +440,10 @@ extension RunRecord {
     record.case = event.case
     if let before { record.keepAttempts(of: before) }
     if event.attempt > 0 {
-      record.apply(
-        AttemptBegan(
-          run: event.run, at: event.at, step: event.step, number: event.attempt, baseline: event.baseline))
+      var began = AttemptBegan(
+        run: event.run, at: event.at, step: event.step, number: event.attempt, baseline: event.baseline)
+      began.isPlainWrite = event.isPlainWrite
+      record.apply(began)
     }
     steps.put(record)
     now = max(now, event.now)
@@ -503,6 +504,7 @@ extension StepRecord {
     for piece in event.collected { collected.append(piece) }
     keepAttempts(of: self)
     lastAttempt = AttemptRecord(number: event.number, startedAt: event.at, baseline: event.baseline)
+    lastAttempt?.isPlainWrite = event.isPlainWrite
   }
 
   fileprivate mutating func apply(_ event: AttemptEnded) {

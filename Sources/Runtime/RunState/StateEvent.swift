@@ -235,6 +235,8 @@ package struct StepBegan: Record, Equatable {
   package var attempt: Int
   /// The baseline of that attempt, for `reconcile`.
   @Apart package var baseline: StoredValue?
+  /// Whether that attempt does a second thing if it is made twice.
+  package var isPlainWrite = false
   package var status: StepStatus
   /// The idempotency key of an action; left out if it is the standard one of a step that begins with an attempt.
   package var key: String?
@@ -269,6 +271,7 @@ package struct StepBegan: Record, Equatable {
     now = try member("now", record?.now)
     attempt = try member("attempt", record?.attempt, default: 0)
     baseline = try member("baseline", record?.baseline)
+    isPlainWrite = try member("plainWrite", record?.isPlainWrite, default: false)
     if attempt > 0 {
       status = try member("status", record?.status, default: .running)
       let standard = StepRecord.standardKey(of: step, in: run)
@@ -291,6 +294,8 @@ package struct AttemptBegan: Record, Equatable {
   /// From 1.
   package var number: Int
   package var baseline: StoredValue?
+  /// Whether it does a second thing if it is made twice.
+  package var isPlainWrite = false
   /// Of a round: what the step carries into it, an object of the names.
   @Apart package var carried: StoredValue?
   /// Of a round: the lists that the rounds since the last event gathered.
@@ -316,6 +321,7 @@ package struct AttemptBegan: Record, Equatable {
     step = try member("step", record?.step)
     number = try member("number", record?.number)
     baseline = try member("baseline", record?.baseline)
+    isPlainWrite = try member("plainWrite", record?.isPlainWrite, default: false)
     carried = try member("carried", record?.carried)
     collected = try member("collected", record?.collected, default: [])
   }

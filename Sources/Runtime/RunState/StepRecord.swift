@@ -128,6 +128,9 @@ extension StepRecord {
     // The attempts of a block are only those of its steps.
     isAction && !status.isEnded && lastAttempt.map { $0.endedAt == nil } ?? false
   }
+
+  /// Whether it was writing what must not be written twice when the program ended, and hasn't been looked at since.
+  package var isDoubtfulWrite: Bool { isInFlight && status != .uncertain && lastAttempt?.isPlainWrite == true }
 }
 
 /// One attempt of a step.
@@ -139,6 +142,8 @@ package struct AttemptRecord: Sendable, Equatable {
   package var endedAt: Timestamp?
   /// The baseline of a write, for `reconcile`.
   @Apart package var baseline: StoredValue?
+  /// Whether it did a second thing if it were made again, by the plugins of when it was made.
+  package var isPlainWrite = false
   package var error: RunError?
   /// When the next attempt is due, if this one failed and there is one.
   @Apart package var retryAt: Timestamp?
@@ -207,6 +212,7 @@ extension AttemptRecord: Record {
     startedAt = try member("startedAt", record?.startedAt)
     endedAt = try member("endedAt", record?.endedAt)
     baseline = try member("baseline", record?.baseline)
+    isPlainWrite = try member("plainWrite", record?.isPlainWrite, default: false)
     error = try member("error", record?.error)
     retryAt = try member("retryAt", record?.retryAt)
     exchanges = try member("exchanges", record?.exchanges, default: [])

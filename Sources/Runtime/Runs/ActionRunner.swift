@@ -469,9 +469,13 @@ struct ActionRunner {
 
   // MARK: What follows from an attempt without output
 
+  /// Whether the last attempt must not be repeated by the plugins of when it was made, which may have had other effects.
+  private var wasPlainWrite: Bool { journal.step(path)?.lastAttempt?.isPlainWrite == true }
+
   /// Whether repeating it would do it twice, as far as the action itself can tell.
   private func isPlainWrite(_ work: Work) -> Bool {
-    switch action.effect {
+    if wasPlainWrite { return true }
+    return switch action.effect {
     case .pure, .read, .consume: false
     case .idempotentWrite(let window): !window.stillHolds(from: work.startedAt, at: run.time.now())
     case .write: true
@@ -482,7 +486,7 @@ struct ActionRunner {
   private var hasKey: Bool { call.key != nil && action.acceptsKey }
 
   /// Whether repeating it changes nothing more.
-  private func mayRepeat(_ work: Work) -> Bool { !isPlainWrite(work) || hasKey }
+  private func mayRepeat(_ work: Work) -> Bool { !isPlainWrite(work) || hasKey && !wasPlainWrite }
 
   /// How failures are tried again unless the step says otherwise.
   private var standardRetry: RetrySchedule? { action.retry ?? (hasKey ? .standard : nil) }
@@ -595,8 +599,10 @@ struct ActionRunner {
     if journal.status(of: path) == nil {
       return try stepBegan(work, at: attempt.startedAt, attempt: attempt.number, baseline: baseline)
     }
-    return .attemptBegan(
-      AttemptBegan(run: run.id, at: attempt.startedAt, step: path, number: attempt.number, baseline: baseline))
+    var event = AttemptBegan(
+      run: run.id, at: attempt.startedAt, step: path, number: attempt.number, baseline: baseline)
+    event.isPlainWrite = !mayRepeat(work)
+    return .attemptBegan(event)
   }
 
   /// That the run stays at this machine from now on, if it works with files here and other machines have others.
@@ -610,10 +616,11 @@ struct ActionRunner {
   private func stepBegan(
     _ work: Work, at instant: Timestamp, attempt: Int = 0, baseline: StoredValue? = nil
   ) throws(StepInterruption) -> StateEvent {
-    .stepBegan(
-      StepBegan(
-        run: run.id, at: instant, step: path, now: work.now, attempt: attempt, baseline: baseline,
-        key: try journal.kept(work.key, of: name)))
+    var event = StepBegan(
+      run: run.id, at: instant, step: path, now: work.now, attempt: attempt, baseline: baseline,
+      key: try journal.kept(work.key, of: name))
+    event.isPlainWrite = attempt > 0 && !mayRepeat(work)
+    return .stepBegan(event)
   }
 
   private func ended(

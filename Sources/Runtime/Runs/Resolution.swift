@@ -39,6 +39,31 @@ extension RunRecord {
   /// The uncertain steps, in the order in which they began.
   package var uncertainSteps: [StepRecord] { stepsInOrder.filter { $0.status == .uncertain } }
 
+  /// The writes that were under way when the program ended, in words; nil if there were none.
+  package var doubts: String? {
+    let paths = stepsInOrder.filter(\.isDoubtfulWrite).map { "'\($0.path.shown)'" }
+    return paths.isEmpty ? nil : "\(paths.joined(separator: ", ")) may or may not have been done"
+  }
+
+  /// The events that leave those writes to a person, if the run can't be carried on to look at them.
+  package func doubting(at now: Timestamp) -> [StateEvent] {
+    var after = self
+    var events: [StateEvent] = []
+    for step in stepsInOrder where step.isDoubtfulWrite {
+      let error = RunError(
+        .uncertain, "it may or may not have been done: the program ended while it was under way", step: step.path,
+        attempt: step.attempts, effect: .unknown)
+      let ends: [StateEvent] = [
+        .attemptEnded(AttemptEnded(run: id, at: now, step: step.path, number: step.attempts, error: error)),
+        .stepEnded(StepEnded(run: id, at: now, step: step.path, status: .uncertain, error: error)),
+      ]
+      // The store refuses what doesn't fit.
+      for event in ends { try? after.apply(event) }
+      events += ends
+    }
+    return events.isEmpty ? [] : events + [after.uncertainty(at: now)]
+  }
+
   /// Resolves an uncertain step, durably; the run continues when it is next resumed.
   ///
   /// The path of a loop, an item or a block means all that is uncertain in it.
@@ -46,9 +71,10 @@ extension RunRecord {
   /// - Parameters:
   ///   - person: Who resolves it, if known.
   ///   - key: The digest of the key of the request.
-  ///   - recipe: The run's recipe, as it was when the run began.
+  ///   - recipe: The run's recipe, as it was when the run began; nil if it can't be checked any more, so that what the
+  ///     step gave is taken as it is said.
   package func resolve(
-    _ path: StepPath, as resolution: Resolution, by person: String? = nil, key: RunKey? = nil, of recipe: Recipe,
+    _ path: StepPath, as resolution: Resolution, by person: String? = nil, key: RunKey? = nil, of recipe: Recipe?,
     in store: some StateStore, at now: Timestamp
   ) async throws -> RunRecord {
     guard let run = await store.openRun(id), run.status == .uncertain || run.status == .paused else {
@@ -77,7 +103,8 @@ extension RunRecord {
       said.key = key
       switch resolution {
       case .done(let output):
-        let stored = try await store.keep(try recipe.output(output, ofStepAt: step.path))
+        let value = try recipe.map { recipe throws(ResolutionError) in try recipe.output(output, ofStepAt: step.path) }
+        let stored = try await store.keep(value ?? output ?? .map(ValueMap()))
         var end = StepEnded(run: id, at: now, step: step.path, status: .succeeded, output: stored)
         end.resolution = said
         event = .stepEnded(end)

@@ -158,6 +158,7 @@ package final class RunEngine: Sendable {
         if record.status != .uncertain { try await journal.commit() }
         let result = await walked(record, journal, isWalkedAgain)
         let last: StateEvent?
+        var doubts: [StateEvent] = []
         switch result {
         case .success(let outputs): last = ended(.succeeded, outputs: outputs)
         case .failure(.failed(let error)): last = ended(error.kind == .timeout ? .timedOut : .failed, error)
@@ -168,10 +169,14 @@ package final class RunEngine: Sendable {
         case .failure(.stopped): last = nil
         case .failure(.halted(let error)):
           try await leave(lacking: error, journal)
-          last = halted(error.message, journal.current)
+          // Of a run that is to end; the look at any other is still to come.
+          if surroundings.store.run(id)?.pendingCancel != nil {
+            doubts = journal.current.doubting(at: surroundings.time.now())
+          }
+          last = doubts.popLast() ?? halted(error.message, journal.current)
         case .failure(.stateFailed(let error)): throw .stateFailed(error)
         }
-        var events = last.map { [$0] } ?? []
+        var events = doubts + (last.map { [$0] } ?? [])
         if let last, let following = surroundings.following, record.status != .uncertain || last.endsRun {
           events += await following(journal.current, last)
         }

@@ -101,6 +101,43 @@ import Testing
       ended.error?.message.hasPrefix("the run was cancelled without its 'finally' steps, which cannot run: ") == true)
   }
 
+  @Test(arguments: [false, true])
+  func `a write under way is a person's to tell before a run ends that can't be carried on`(isDone: Bool) async throws {
+    let bench = await HostBench()
+    let now = bench.time.now()
+    try await bench.host.create(
+      RunCreated(
+        run: "r1", at: now, recipe: "r", file: "r.yaml",
+        texts: .inline(.object(["r.yaml": .string("steps: [{ id: a, uses: gone.away }]")])), inputs: .object([:]),
+        program: "test"))
+    var began = StepBegan(
+      run: "r1", at: now, step: "a", now: now, attempt: 1, key: StepRecord.standardKey(of: "a", in: "r1"))
+    began.isPlainWrite = true
+    try await bench.store.append(.stepBegan(began))
+    await #expect(throws: RunRefusedError.self) { try await bench.host.carryOn("r1") }
+    #expect(bench.store.run("r1")?.status == .paused)
+    #expect(
+      bench.store.run("r1")?.reason?.hasPrefix(
+        "'a' may or may not have been done, for the program ended meanwhile; and r.yaml:1:") == true)
+
+    _ = await bench.host.recover()
+    #expect(try await bench.host.cancel("r1", reason: nil))
+    #expect(bench.store.run("r1")?.status == .uncertain)
+    #expect(bench.store.run("r1")?.uncertainSteps.map(\.path) == ["a"])
+    // However often it is tried.
+    await #expect(throws: RunRefusedError.self) { try await bench.host.resume("r1") }
+    #expect(bench.store.run("r1")?.status == .uncertain)
+
+    await #expect(throws: RunRefusedError.self) {
+      try await bench.host.resolutions.resolve("r1", step: "a", as: .retry)
+    }
+    try await bench.host.resolutions.resolve("r1", step: "a", as: isDone ? .done(nil) : .fail(nil))
+    await #expect(throws: RunRefusedError.self) { try await bench.host.carryOn("r1") }
+    let ended = try await bench.ended("r1")
+    #expect(ended.status == .cancelled)
+    #expect((ended.steps["a"]?.status == .succeeded) == isDone)
+  }
+
   @Test func `a run that is submitted again because the agent ended before it answered is the same run`()
     async throws
   {

@@ -109,6 +109,20 @@ import Testing
     }
   }
 
+  @Test func `an attempt is judged by the effect that it had when it was made`() async throws {
+    let bench = try Bench("steps:\n  - { id: a, uses: bench.post, with: { name: a } }")
+    bench.service.script("a", .crash(afterDoing: true))
+    try await bench.runUntilDeath()
+    bench.restart()
+    // Of the plugins of now the action may be repeated.
+    let later = try Bench("steps:\n  - { id: a, uses: bench.put, with: { name: a } }")
+    let engine = RunEngine(
+      try bench.record, of: later.recipe, secrets: bench.secrets, services: bench.services,
+      in: RunSurroundings(store: bench.store, time: bench.time, folder: "/tmp", report: { _ in }, chance: { 0 }))
+    #expect(try await engine.run().status == .uncertain)
+    #expect(bench.service.names == ["a"])
+  }
+
   @Test func `what uses something up is done again as often as it declares, and then uncertain`() async throws {
     let bench = try Bench("steps:\n  - { id: a, uses: bench.consume, with: { name: a } }")
     bench.service.script("a", .crash(afterDoing: true), .crash(afterDoing: true), .succeed)
