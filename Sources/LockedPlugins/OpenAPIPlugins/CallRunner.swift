@@ -234,6 +234,7 @@ struct CallRunner: Sendable {
   // MARK: Previews
 
   var previewReads: Bool { call?.hasGet == true }
+  var sends: String? { call.map { "\($0.method) \($0.path)" } }
 
   /// The path of the only thing that it writes; nil for what may change anything of the service, as POST and PATCH may.
   func onlyPath(of input: Value) -> String? {

@@ -165,6 +165,7 @@ extension OpenAPIKind: LockKind {
         try await runner.preview(input, on: Self.service(service), in: context)
       }
       calls.previewReads = runner.previewReads
+      calls.sends = runner.sends
     }
     return calls
   }

@@ -53,6 +53,8 @@ public final class ActionDescriptor: Sendable {
     package var previewing: (@Sendable (Value, any Sendable, ActionContext) async throws -> [Change])?
     /// Whether that compares with what it reads, and so tells nothing once an earlier step has written there.
     package var previewReads = false
+    /// What it sends, where its input doesn't tell: `DELETE /pupils/{id}`.
+    package var sends: String?
 
     package init(running: @escaping Call) { self.running = running }
   }
@@ -153,6 +155,8 @@ extension ActionDescriptor {
   public var canPreview: Bool { calls.previewing != nil }
   /// Whether a preview tells nothing once an earlier step has written to what the action reads.
   package var previewReads: Bool { calls.previewReads }
+  /// What it sends, where its input doesn't tell.
+  package var sends: String? { calls.sends }
 
   /// The action for a step, with the effect that its input declares if it is for the step to declare one.
   ///

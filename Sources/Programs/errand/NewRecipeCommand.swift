@@ -69,12 +69,8 @@ struct NewRecipeCommand: DispatchedCommand {
     let inputs = (checked.recipe?.inputs ?? []).filter(\.isRequired).map { " -i \($0.name)=…" }.joined()
     let isReady = sayWhatIsMissing(for: text, at: path, workspace)
     let check = "errand check \(path.shellQuoted)"
-    let hasSandboxes = (checked.recipe?.connectionNames ?? []).allSatisfy { name in
-      let plugin = workspace.catalog.plugin(workspace.configuration.plugins[name] ?? name)
-      return plugin.map { $0.isLocal || $0.hasSandbox } ?? true
-    }
     let trial =
-      hasSandboxes
+      checked.recipe.flatMap(workspace.connectionWithoutSandbox) == nil
       ? ["errand run \(path.shellQuoted) --sandbox\(inputs)", "errand new test \(path.shellQuoted)"]
       : ["errand plan \(path.shellQuoted)\(inputs)"]
     console.say("next: " + (isReady ? [check] + trial : trial + [check]).joined(separator: "\n      "))
@@ -128,9 +124,16 @@ struct NewRecipeCommand: DispatchedCommand {
     _ action: ActionDescriptor, cron: String?, zone: String
   ) -> (name: String, text: (String) -> String) {
     var lines: [String] = ["summary: \(JSON.quoted(action.summary))", ""]
-    if let cron { lines += ["on:", "  - cron: \(JSON.quoted(cron))", "    zone: \(zone)", ""] }
-    let gives = !action.output.fields.isEmpty && !action.outputType.holdsSecret
     let input = action.examples.first?.input.split(separator: "\n", omittingEmptySubsequences: false) ?? []
+    if let cron {
+      lines += ["on:", "  - cron: \(JSON.quoted(cron))", "    zone: \(zone)"]
+      // A running agent reads the file at once, and would write what nobody has looked at.
+      if action.effect.isWrite, !input.isEmpty {
+        lines.append("    paused: Its values are an example. Put in your own, then remove this line.")
+      }
+      lines.append("")
+    }
+    let gives = !action.output.fields.isEmpty && !action.outputType.holdsSecret
     let asked = input.compactMap { inputDeclared(by: $0, of: action) }
     if !asked.isEmpty { lines += ["inputs:"] + asked + [""] }
     lines += ["steps:"]

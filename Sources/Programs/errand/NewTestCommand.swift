@@ -21,6 +21,12 @@ struct NewTestCommand: DispatchedCommand {
     if Files.exists(path) {
       throw RuntimeError(.cannotCreate, "'\(path)' already exists and was left unchanged; \(advice)")
     }
+    if let apart = workspace.connectionWithoutSandbox(of: recipe) {
+      throw RuntimeError(
+        .failed,
+        "nothing was written: '\(apart)' has no sandbox; record a run with 'errand run \(recipePath.shellQuoted) --record "
+          + "FILE', and have a case replay it ('errand help replay')")
+    }
     guard let (text, status) = await passing(NewTestCommand.inputs(of: recipe), file: file, path, workspace) else {
       throw RuntimeError(
         .failed,
@@ -90,6 +96,15 @@ struct NewTestCommand: DispatchedCommand {
       members.append("\(input.name): \(JSON.shown(given ?? input.sample))")
     }
     return (members.isEmpty ? "{}" : "{ \(members.joined(separator: ", ")) }", secrets)
+  }
+}
+
+extension Workspace {
+  /// A connection of a recipe whose service has no sandbox, though it needs one; nil if there is none.
+  func connectionWithoutSandbox(of recipe: Recipe) -> String? {
+    recipe.connectionNames.first { name in
+      catalog.plugin(configuration.plugins[name] ?? name).map { !$0.isLocal && !$0.hasSandbox } ?? false
+    }
   }
 }
 

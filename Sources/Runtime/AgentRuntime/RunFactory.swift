@@ -58,9 +58,8 @@ package struct RunFactory: Sendable {
     do throws(Diagnostics) { recipe = try checkedRecipe(of: record, among: texts) } catch {
       throw RunRefusedError(
         """
-        its recipe, as it was when the run began, no longer fits this version of errand or the plugins here:
-        \(error.rendered())
-        End it with 'errand runs cancel \(record.id)', fix \(record.origin.file), and start it again; \
+        its recipe, as it was when the run began, no longer fits this version of errand or the plugins here: \
+        \(error.inOneLine). End it with 'errand runs cancel \(record.id)', fix \(record.origin.file), and start it again; \
         \(record.origin.program) with the plugins of then can still finish it
         """)
     }
@@ -177,5 +176,17 @@ package struct RunFactory: Sendable {
     environment.passesOverTriggers = true
     environment.isOver = isOver
     return Recipe.check(Source(name: file, text: texts[file]?.string ?? ""), in: environment)
+  }
+}
+
+extension Diagnostics {
+  /// The faults with their places, without the lines of the source: a reason is one sentence.
+  fileprivate var inOneLine: String {
+    let faults = list.prefix(3).map { fault in
+      guard let location = fault.location else { return fault.message }
+      let position = location.source.position(at: location.range.lowerBound)
+      return "\(location.source.name):\(position.line):\(position.column): \(fault.message)"
+    }
+    return faults.joined(separator: "; ") + (list.count > faults.count ? "; and \(list.count - faults.count) more" : "")
   }
 }

@@ -229,12 +229,17 @@ struct RecipeCall: Sendable {
   private func waiting(
     _ run: String, _ status: RunStatus, for reason: String?, until: Timestamp?, at url: String?
   ) -> ToolResult {
-    result(
+    let isUncertain = status == .uncertain
+    return result(
       status.rawValue, run: run,
       [
         "waitsFor": .string(reason ?? status.rawValue), "until": until.map { .string("\($0)") },
         "url": url.map { .string($0) },
-      ], saying: "The run isn't over; errand.why tells what it waits for, and errand.run how it ended.")
+      ],
+      saying: isUncertain
+        ? "It isn't known whether a write was done. Don't call the tool again: it could be done twice. A person has to "
+          + "look, and say it with 'errand runs resolve'; errand.why tells what to look at."
+        : "The run isn't over; errand.why tells what it waits for, and errand.run how it ended.")
   }
 
   private func result(of record: RunRecord) async throws(RequestRefusedError) -> ToolResult {

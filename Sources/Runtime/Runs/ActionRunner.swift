@@ -344,7 +344,15 @@ struct ActionRunner {
     if let kept = known?.key { key = try await journal.key(kept, of: name) }
     // A kept step without one has the standard key.
     if known == nil {
-      if let template = call.key { key = try run.evaluate(template, in: environment, step: name).plainText }
+      if let template = call.key {
+        key = try run.evaluate(template, in: environment, step: name).plainText
+        // Services take an empty key for none, and would do it once more.
+        guard !key.trimmed.isEmpty, key.utf8.count <= 255, key.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+          throw .failed(
+            RunError(
+              .expression, "'key' must be a text of 1 to 255 bytes that isn't blank and has no line breaks", step: name))
+        }
+      }
       if let round { key += "#\(round.number)" }
     }
     let secrets = call.input.secrets(in: input)

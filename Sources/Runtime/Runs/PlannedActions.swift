@@ -156,7 +156,9 @@ extension Planner {
   ) async throws(StepInterruption) -> Plan.Preview {
     let action = call.action
     if action.previewReads {
-      if let reason = reasonToWait(before: footprint.reads) { return .opaque(reason) }
+      if let reason = reasonToWait(before: footprint.reads) {
+        return .opaque(action.sends.map { Plan.Reason("\(reason.text); it sends \($0)") } ?? reason)
+      }
       fork.rely(on: footprint.reads, isDoubted: false, in: strand)
     }
     let found: [Change]?

@@ -88,6 +88,19 @@ import Testing
     }
   }
 
+  @Test func `a recipe of a service without a sandbox is tested with a recording`() async throws {
+    try await Self.with { _ in Self.json("{}") } _: { program, _ in
+      try program.write("steps: [{ uses: notes.deleteNote, with: { name: b } }]", to: "r.yaml")
+      let made = try await program.call("new", "test", "r.yaml")
+      #expect(
+        made.error == """
+          error: nothing was written: 'notes' has no sandbox; record a run with 'errand run r.yaml --record FILE', and have \
+          a case replay it ('errand help replay')
+
+          """)
+    }
+  }
+
   @Test func `a plan doesn't compare with what an earlier step changes`() async throws {
     try await Self.with { request in
       request.target == "/notes/b" ? Self.json("{}", status: 404) : Self.json(#"{"text": "old"}"#)
@@ -102,7 +115,7 @@ import Testing
         """
       try program.write(recipe, to: "r.yaml")
       let plan = try await program.call("plan", "r.yaml")
-      #expect(plan.out.contains("'moved' writes there before"), "\(plan.out)")
+      #expect(plan.out.contains("'moved' writes there before; it sends "), "\(plan.out)")
       #expect(!plan.out.contains("no change"), "\(plan.out)")
       // What is compared with nothing is shown whatever was written before.
       for line in ["PATCH ", "POST "] { #expect(plan.out.contains(line), "\(plan.out)") }

@@ -93,6 +93,7 @@ import Testing
         on:
           - cron: "0 7 * * *"
             zone: Europe/Bucharest
+            paused: Its values are an example. Put in your own, then remove this line.
 
         steps:
           - id: answer

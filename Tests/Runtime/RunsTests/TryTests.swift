@@ -263,6 +263,23 @@ import Testing
     #expect(bench.service.calls.map(\.attempt) == Array(1...example.calls))
   }
 
+  @Test(arguments: [
+    "' '", "''", "'a\\u0007'",
+    "['0123456789'].map(d, d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d + d)[0]",
+  ])
+  func `a key that no service takes for one fails the step`(_ key: String) async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - { id: a, uses: bench.postKeyed, key: "${{ \(key) }}", with: { name: a } }
+      """)
+    let run = try await bench.run()
+    #expect(run.status == .failed)
+    #expect(
+      run.error?.message == "'key' must be a text of 1 to 255 bytes that isn't blank and has no line breaks")
+    #expect(bench.service.names == [])
+  }
+
   @Test func `a block is tried again as a new scope`() async throws {
     let bench = try Bench(
       """
