@@ -149,7 +149,8 @@ struct RunSteering: DispatchedCommand {
       let steps = try RunSteering.steps(asked, of: record)
       if output != nil, steps.count > 1 {
         throw RuntimeError(
-          .usage, "--output is of one step, and \(steps.count) are named; give each its own: "
+          .usage,
+          "--output is of one step, and \(steps.count) are named; give each its own: "
             + joined(steps.map { "'\($0)'" }))
       }
       for step in steps { try await requests.tell(.resolve(run: record.id, step: step, as: resolution)) }

@@ -50,6 +50,8 @@ package struct Explanation: Sendable, Equatable {
     /// Another run that it is about.
     package var run: String?
     package var at: Timestamp?
+    /// The form of the output that a person gives for a step that was done, as JSON.
+    package var output: String? = nil
   }
 
   package var sentences: [Sentence] = []
@@ -63,9 +65,10 @@ package struct Explanation: Sendable, Equatable {
 
   mutating func say(
     _ topic: Topic, _ text: String, commands: [String] = [], step: StepPath? = nil, run: String? = nil,
-    at: Timestamp? = nil
+    at: Timestamp? = nil, output: String? = nil
   ) {
-    sentences.append(Sentence(topic: topic, text: text, commands: commands, step: step, run: run, at: at))
+    sentences.append(
+      Sentence(topic: topic, text: text, commands: commands, step: step, run: run, at: at, output: output))
   }
 
   /// For people: the first sentence, then the others, each on a line of its own with its commands below it.
@@ -84,7 +87,7 @@ package struct Explanation: Sendable, Equatable {
       }
       say(
         topic, text, commands: item["commands"]?.list?.compactMap(\.string) ?? [], step: item["step"]?.string,
-        run: item["run"]?.string, at: item["at"]?.string.flatMap { Timestamp($0) })
+        run: item["run"]?.string, at: item["at"]?.string.flatMap { Timestamp($0) }, output: item["output"]?.string)
     }
   }
 
@@ -98,6 +101,7 @@ package struct Explanation: Sendable, Equatable {
         map["step"] = sentence.step.map { .string($0) }
         map["run"] = sentence.run.map { .string($0) }
         map["at"] = sentence.at.map { .string("\($0)") }
+        map["output"] = sentence.output.map { .string($0) }
         map["commands"] = sentence.commands.isEmpty ? nil : .list(sentence.commands.map { .string($0) })
         return .map(map)
       })

@@ -292,10 +292,12 @@ struct RunFormatter: ~Copyable {
       // What to look at, by the action's own look.
       let look = step.error?.detail.map { " \($0.asEnd)" } ?? ""
       let command = "errand runs resolve \(id) \(step.path.shellQuoted)"
-      let output = conditions?.outputTemplate(ofStepAt: step.path).map { " --output \($0.shellQuoted)" } ?? ""
+      let template = conditions?.outputTemplate(ofStepAt: step.path)
+      let output = template.map { " --output \($0.shellQuoted)" } ?? ""
       story.say(
         .uncertain, "\(named(step.path)), begun on \(clock.date(step.startedAt)): \(message)\(look)\(key)",
-        commands: ["--done\(output)", "--retry", "--fail"].map { "\(command) \($0)" }, step: step.path)
+        commands: ["--done\(output)", "--retry", "--fail"].map { "\(command) \($0)" }, step: step.path,
+        output: template)
     }
     if open.count > 12 {
       story.say(.uncertain, "\(open.count - 12) more are like them:", commands: ["errand runs show \(id)"])

@@ -350,7 +350,8 @@ struct ActionRunner {
         guard !key.trimmed.isEmpty, key.utf8.count <= 255, key.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
           throw .failed(
             RunError(
-              .expression, "'key' must be a text of 1 to 255 bytes that isn't blank and has no line breaks", step: name))
+              .expression, "'key' must be a text of 1 to 255 bytes that isn't blank and has no line breaks", step: name)
+          )
         }
       }
       if let round { key += "#\(round.number)" }

@@ -89,15 +89,15 @@ import Testing
   }
 
   @Test func `a recipe of a service without a sandbox is tested with a recording`() async throws {
-    try await Self.with { _ in Self.json("{}") } _: { program, _ in
+    try await Self.with { _ in
+      Self.json("{}")
+    } _: { program, _ in
       try program.write("steps: [{ uses: notes.deleteNote, with: { name: b } }]", to: "r.yaml")
       let made = try await program.call("new", "test", "r.yaml")
       #expect(
-        made.error == """
-          error: nothing was written: 'notes' has no sandbox; record a run with 'errand run r.yaml --record FILE', and have \
-          a case replay it ('errand help replay')
-
-          """)
+        made.error
+          == "error: nothing was written: 'notes' has no sandbox; record a run with 'errand run r.yaml --record "
+          + "FILE', and have a case replay it ('errand help replay')\n")
     }
   }
 

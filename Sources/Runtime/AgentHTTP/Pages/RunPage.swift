@@ -11,14 +11,18 @@ extension Pages {
       Part.crumbs(("Runs", "/runs"), (run.recipe, pagePath("runs", query: [("recipe", run.recipe)]))),
       .element("h1", [:], "\(run.recipe) ", Part.status(of: run)), try await summary(of: run, request),
     ]
+    var outputs: [StepPath: String] = [:]
     if request.seesData, case .explained(_, let explanation) = try await request.ask(.explain(run: run.id)) {
       content.append(Part.explanation(explanation, kind: run.noticeKind))
+      for sentence in explanation.sentences { if let step = sentence.step { outputs[step] = sentence.output } }
     }
     if request.may(.approve) {
       content += run.stepsInOrder.filter(\.asksPerson).prefix(20).map { question($0, run, request) }
     }
     if request.may(.steer) {
-      content += run.stepsInOrder.filter { $0.status == .uncertain }.prefix(20).map { resolution(of: $0, run) }
+      content += run.stepsInOrder.filter { $0.status == .uncertain }.prefix(20).map {
+        resolution(of: $0, run, output: outputs[$0.path])
+      }
     }
     content.append(Part.actions(actions(run, request)))
     content.append(.element("h2", ["id": "steps"], "Steps"))
@@ -127,7 +131,8 @@ extension Pages {
         .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide")))
   }
 
-  private static func resolution(of step: StepRecord, _ run: RunRecord) -> Markup {
+  /// - Parameter output: The form of what the step gives, if a person has to say that.
+  private static func resolution(of step: StepRecord, _ run: RunRecord, output: String?) -> Markup {
     let command = "errand runs resolve \(run.id) \(step.path.shellQuoted)"
     func choice(_ value: String, _ label: String, _ kind: String? = nil) -> Markup {
       .element(
@@ -143,9 +148,13 @@ extension Pages {
         "div", ["class": "actions"], choice("done", "It was done"), choice("retry", "It was not done: do it now"),
         choice("fail", "Count it as failed", "risky")),
       .element(
-        "details", ["class": "small"], .element("summary", [:], "Output, if later steps use it"),
+        "details", ["class": "small", "open": output.map { _ in "" }],
+        .element(
+          "summary", [:],
+          output == nil ? "Output, if later steps use it" : "Its output, if it was done: put in what the service has"),
         .element("label", ["for": "output-\(step.path)"], "Output, as JSON"),
-        .element("textarea", ["id": "output-\(step.path)", "name": "output", "spellcheck": "false"])),
+        .element(
+          "textarea", ["id": "output-\(step.path)", "name": "output", "spellcheck": "false", "placeholder": output])),
       .element(
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("p", [:], Part.code("\(command) --done | --retry | --fail"))))
