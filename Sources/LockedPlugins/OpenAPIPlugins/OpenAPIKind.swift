@@ -115,12 +115,13 @@ package enum OpenAPIKind {
   /// - Parameters:
   ///   - only: What is chosen in place of what was; nil to leave it.
   ///   - readsDatesAsText: In place of what was; nil to leave it.
-  ///   - given: Effects that count before those that were given earlier.
+  ///   - given: Effects that count before those that were given earlier; nil to take one of those back.
+  ///   - moved: Where the document is from now; nil if that is where it was.
   package static func updated(
     _ lock: PluginLock, document bytes: [UInt8], only: [String]? = nil, readsDatesAsText: Bool? = nil,
-    giving given: [String: Effect] = [:]
+    giving given: [String: Effect?] = [:], from moved: String? = nil
   ) throws(PluginLockError) -> PluginLock {
-    let description = lock.source["document"]?.string ?? lock.file
+    let description = moved ?? lock.source["document"]?.string ?? lock.file
     let names = ActionNames.of(try OpenAPIDocument(bytes, called: description).operations())
     let known = Set(names + names.map(ActionNames.whole))
     var effects: [String: Effect] = [:]
@@ -128,9 +129,10 @@ package enum OpenAPIKind {
       guard let name = member.name, let effect = member.value.string.flatMap(Effect.init(written:)) else { continue }
       if known.contains(name) { effects[name] = effect }
     }
+    try effects.give(given)
     return try self.lock(
       name: lock.name, document: bytes, source: description,
-      only: only ?? (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects.merging(given) { $1 },
+      only: only ?? (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects,
       readsDatesAsText: readsDatesAsText ?? (lock.source["dates"]?.string == "text"), file: lock.file)
   }
 

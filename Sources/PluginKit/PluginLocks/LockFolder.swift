@@ -58,6 +58,18 @@ package final class LockFolder: PluginFinder {
     return fault
   }
 
+  /// The lock of a plugin that can't be used, if it can be made anew from what it says of its source.
+  package func recovered(_ name: String) -> PluginLock? { fault(of: name) == nil ? nil : recoverable(name) }
+
+  private func recoverable(_ name: String) -> PluginLock? {
+    let path = LockFolder.path(of: name, in: folder)
+    guard let bytes = try? Files.read(path, limit: PluginLock.mostBytes),
+      let lock = PluginLock(recovering: bytes, named: name, of: "plugins/\(name)\(Self.ending)"),
+      kinds.contains(where: { $0.name == lock.kind })
+    else { return nil }
+    return lock
+  }
+
   /// Why the plugin of that name can't be used, with all of it read; nil if it can.
   package func examined(_ name: String) -> String? {
     guard let lock = lock(name) else { return fault(of: name) }
@@ -65,7 +77,7 @@ package final class LockFolder: PluginFinder {
       for action in lock.actionNames { _ = try lock.action(action) }
       return nil
     } catch {
-      return error.message
+      return "\(error.message); run 'errand plugin update \(name)' to make it anew from its source"
     }
   }
 
@@ -85,10 +97,25 @@ package final class LockFolder: PluginFinder {
     do throws(FileError) { bytes = try Files.read("\(folder)/\(file)", limit: PluginLock.mostBytes) } catch {
       throw PluginLockError(error.description)
     }
-    let lock = try PluginLock(reading: bytes, of: file)
+    let lock: PluginLock
+    do throws(PluginLockError) {
+      lock = try PluginLock(reading: bytes, of: file)
+      if lock.digest != nil { try lock.verify() }
+    } catch {
+      let fix =
+        recoverable(name) == nil
+        ? "restore it, or remove it by 'errand plugin remove \(name) --force' and add it again"
+        : "run 'errand plugin update \(name)' to make it anew from its source"
+      throw PluginLockError("\(error.message); \(fix)")
+    }
+    // Without libcrypto nothing is wrong with the lock.
     try lock.verify()
     guard lock.name.hasSameScalars(as: name) else {
-      throw PluginLockError("\(file) is the lock of '\(lock.name)'; name it plugins/\(lock.name)\(Self.ending)")
+      let place = "plugins/\(lock.name)\(Self.ending)"
+      throw PluginLockError(
+        names.contains(where: lock.name.hasSameScalars)
+          ? "\(file) is a second lock of '\(lock.name)', beside \(place); remove it"
+          : "\(file) is the lock of '\(lock.name)'; name it \(place)")
     }
     return try plugin(of: lock)
   }

@@ -40,11 +40,7 @@ struct PluginCommand: DispatchedCommand {
   func known(_ name: String) throws(RuntimeError) -> PluginLock {
     let locks = locks
     if let lock = locks.lock(name) { return lock }
-    if let fault = locks.fault(of: name) {
-      throw RuntimeError(
-        .invalid,
-        "\(fault); to make it anew, run 'errand plugin remove \(name)' and then 'errand plugin add'")
-    }
+    if let fault = locks.fault(of: name) { throw RuntimeError(.invalid, fault) }
     if dispatch.catalog.isCompiled(name) {
       throw RuntimeError(.usage, "'\(name)' is part of errand, and has no lock")
     }
@@ -57,6 +53,7 @@ struct PluginCommand: DispatchedCommand {
     let bytes = try RuntimeError.ofLock { () throws(PluginLockError) in try lock.written() }
     try RuntimeError.creating { () throws(FileError) in
       try Files.makeFolder("\(root)/plugins")
+      Files.removeLeft(beside: path(of: lock.name))
       try Files.write(bytes, to: path(of: lock.name))
     }
   }
@@ -65,11 +62,9 @@ struct PluginCommand: DispatchedCommand {
 
   private func remove() throws(RuntimeError) -> ExitCode {
     let name = parsed["name"].text ?? ""
-    // One that can't be read serves no recipe, and may be what errand.yaml can't be read for.
-    let isUsable = locks.fault(of: name) == nil
-    if isUsable { _ = try known(name) }
+    if locks.fault(of: name) == nil { _ = try known(name) }
     var looked = ""
-    if isUsable, !parsed["force"].isGiven {
+    if !parsed["force"].isGiven {
       let workspace = try dispatch.workspace()
       let faults = newFaults(
         in: workspace, with: LockFolder(root, kinds: everyLockKind, with: [name: nil]))
@@ -78,11 +73,13 @@ struct PluginCommand: DispatchedCommand {
         for use in uses.compactMap(\.self) { console.error(use) }
         let others = zip(faults, uses).filter { $0.1 == nil }.map(\.0)
         if !others.isEmpty { console.show(Diagnostics(others)) }
+        let fix = locks.recovered(name) == nil ? "" : "; 'errand plugin update \(name)' makes it anew"
         throw RuntimeError(
-          .invalid, "'\(name)' is in use, and was left; change these, or remove it nonetheless with --force")
+          .invalid, "'\(name)' is in use, and was left\(fix); change these, or remove it nonetheless with --force")
       }
       looked = "; no recipe in \(recipes(in: workspace).folders.joined(separator: " or ")) uses it"
     }
+    Files.removeLeft(beside: path(of: name))
     try RuntimeError.creating { () throws(FileError) in try Files.remove(path(of: name)) }
     console.say("removed \(file(of: name))\(looked)")
     return .done

@@ -158,7 +158,6 @@ import Testing
     try program.write(old + "\n  shop: { token: \"${{ secrets.SHOP }}\" }\n", to: "errand.yaml")
     let lock = try program.read("plugins/shop.lock.json")
     for (text, fault) in [
-      (lock.replacingOccurrences(of: "\"GET\"", with: "\"POST\""), "was changed since errand wrote it, and isn't used"),
       ("<<<<<<<\n" + lock, "isn't valid JSON"), ("", "isn't valid JSON"),
     ] {
       try program.write(text, to: "plugins/shop.lock.json")
@@ -171,11 +170,70 @@ import Testing
       let doctor = try await program.call("doctor")
       #expect(doctor.code == 1 && doctor.out.contains(fault), "\(doctor.out)")
       let update = try await program.call("plugin", "update", "shop")
-      #expect(update.code == 3 && update.error.contains("run 'errand plugin remove shop' and then"), "\(update.error)")
+      #expect(
+        update.code == 3 && update.error.contains("remove it by 'errand plugin remove shop --force'"), "\(update.error)"
+      )
+      // By its name it is in use nonetheless.
+      let refused = try await program.call("plugin", "remove", "shop")
+      #expect(
+        refused.code == 3 && refused.error.contains("recipes/orders.yaml:2 uses shop.listOrders"), "\(refused.error)")
     }
-    #expect(try await program.call("plugin", "remove", "shop").code == 0)
+    #expect(try await program.call("plugin", "remove", "shop", "--force").code == 0)
     #expect(try await program.call("plugin", "add", "openapi", "shop", "shop.json").code == 0)
     #expect(try program.read("plugins/shop.lock.json") == lock)
+    await program.remove()
+  }
+
+  @Test(arguments: ["changed", "version", "mark", "layout"])
+  func `an update makes a lock anew that can't be used, with what was chosen`(_ fault: String) async throws {
+    let program = try await Self.shop()
+    let choices = ["--effect", "listOrders=write", "--only", "list_orders", "--dates", "text"]
+    #expect(try await program.call(["plugin", "update", "shop"] + choices).code == 0)
+    let lock = try program.read("plugins/shop.lock.json")
+    let (text, says) =
+      switch fault {
+      case "changed":
+        (lock.replacing("\"GET\"", with: "\"POST\""), "~ listOrders\n    called in another way\n")
+      case "version": (lock.replacing("\"errandPluginLock\": 1", with: "\"errandPluginLock\": 2"), "")
+      case "mark": ("\u{FEFF}" + lock, "")
+      default: (lock.replacing("\n", with: "\r\n"), "")
+      }
+    try program.write(text, to: "plugins/shop.lock.json")
+    let dead = "plugins/shop.lock.json.4194305-1.new"
+    try program.write("half", to: dead)
+    if fault != "layout" {
+      let refused = try await program.call("plugin", "remove", "shop")
+      #expect(
+        refused.code == 3 && refused.error.contains("; 'errand plugin update shop' makes it anew;"), "\(refused.error)")
+    }
+    let update = try await program.call("plugin", "update", "shop")
+    #expect(update.code == 0 && update.out == says, "\(update.out)\(update.error)")
+    if fault == "layout" { #expect(update.error.contains("only how the file is written is new"), "\(update.error)") }
+    #expect(try program.read("plugins/shop.lock.json") == lock)
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: dead).path))
+    await program.remove()
+  }
+
+  @Test func `a document that has moved keeps what was chosen`() async throws {
+    let program = try await Self.shop()
+    #expect(try await program.call("plugin", "update", "shop", "--effect", "listOrders=write").code == 0)
+    try FileManager.default.moveItem(
+      at: program.folder.appending(path: "shop.json"), to: program.folder.appending(path: "new.json"))
+    let lost = try await program.call("plugin", "update", "shop")
+    #expect(
+      lost.error.contains("; if it has moved, name its new place: errand plugin update shop SOURCE"), "\(lost.error)")
+    #expect(try await program.call("plugin", "update", "shop", "a.json", "b.json").code == 64)
+    let moved = try await program.call("plugin", "update", "shop", "new.json")
+    #expect(moved.code == 0, "\(moved.error)")
+    let lock = try program.read("plugins/shop.lock.json")
+    #expect(lock.contains("\"document\": \"new.json\"") && lock.contains("\"listOrders\": \"write\""))
+    let back = try await program.call("plugin", "update", "shop", "--effect", "listOrders=default")
+    #expect(back.out == "~ listOrders\n    effect: write → read\n", "\(back.out)\(back.error)")
+    let again = try await program.call("plugin", "update", "shop", "--effect", "listOrders=default")
+    #expect(
+      again.error == "error: 'listOrders' has no effect that was given by --effect, and could be taken back\n")
+    let chosen = try await program.call("plugin", "update", "shop", "--only", "add_order")
+    #expect(chosen.code == 3 && chosen.error.contains("recipes don't fit what --only chooses; "), "\(chosen.error)")
     await program.remove()
   }
 
@@ -229,6 +287,14 @@ import Testing
     (
       ["openapi", "shop", "shop.json", "--only", "list_orders", "--effect", "addOrder=read"],
       "has no action 'addOrder' to give an effect, for what was chosen leaves it out"
+    ),
+    (
+      ["mcp", "clock", "true", "--zone", "UTC"],
+      "'errand plugin add' has no option '--zone'; if it is one of the command, write -- before 'true'"
+    ),
+    (["openapi", "shop", "shop.json", "--onyl", "x"], "did you mean '--only'?"),
+    (
+      ["openapi", "shop", "shop.json", "--effect", "addOrder=default"], "but found 'addOrder=default'"
     ),
     (["mcp", "clock", "http://127.0.0.1:9/mcp", "more"], "unexpected argument 'more' after the address"),
   ])
