@@ -251,7 +251,7 @@ private let newCommand = Command(
 private func effectOption(_ more: String = "") -> Command.Option {
   .option(
     "effect", "NAME=EFFECT",
-    "Sets the effect of an action or tool: pure, read, consume, idempotentWrite, idempotentWrite:1d or write.\(more)",
+    "Sets the effect of an action or tool: pure, read, consume, idempotentWrite, idempotentWrite:1d or write\(more).",
     .text, repeats: true)
 }
 
@@ -303,7 +303,7 @@ private let pluginCommand = Command(
       ],
       options: [
         .option("only", "WHAT", "For openapi: replaces the earlier choice of operations.", .text, repeats: true),
-        datesOption, effectOption(" default takes back what was given."),
+        datesOption, effectOption("; or default, to take back what was given"),
         .flag("trust-hints", "For mcp: trusts the server's hints from now on."),
         .flag("dry-run", "Writes nothing."),
         .flag("force", "Writes the lock even if recipes no longer check."),
@@ -316,7 +316,7 @@ private let pluginCommand = Command(
       "remove", "Removes a plugin that no recipe uses.",
       arguments: [.required("name", "The plugin.", .name(.lockedPlugin))],
       options: [.flag("force", "Removes it even if recipes use it.")]),
-  ], defaultSubcommand: "list")
+  ], defaultSubcommand: "list", otherWords: .ofPlugin)
 
 private let schemaCommand = Command(
   "schema", "Prints the JSON Schema by which editors complete and check files.",
