@@ -83,11 +83,13 @@ struct ToolLocks {
     var connection = ValueMap([("server", .string(session.serverName.shortened(to: 200)))])
     if !session.serverVersion.isEmpty { connection["version"] = .string(session.serverVersion.shortened(to: 200)) }
     connection["protocol"] = .string(session.version.rawValue)
+    var written = source.value
+    written.setLeftOut(session.leftOut.map { ($0, "it has no 'inputSchema'") })
     return try PluginLock(
       name: name, kind: MCPKind.name,
       summary: session.summary.flatMap(SchemaReader.sentence)
         ?? "Calls the tools of the MCP server \(session.serverName).",
-      source: source.value, connection: connection, types: encoder.types, actions: actions, file: file)
+      source: written, connection: connection, types: encoder.types, actions: actions, file: file)
   }
 
   /// What a tool can be to another.

@@ -88,9 +88,7 @@ package enum OpenAPIKind {
         ValueMap(effects.sorted { $0.key.precedesByScalars($1.key) }.map { ($0.key, .string($0.value.written)) }))
     }
     if readsDatesAsText { source["dates"] = .string("text") }
-    if !leftOut.isEmpty {
-      source["leftOut"] = .list(leftOut.map { .object(["part": .string($0.part), "reason": .string($0.reason)]) })
-    }
+    source.setLeftOut(leftOut)
     let info = document.root["info"]
     let summary =
       info?["summary"]?.string.flatMap { SchemaReader.sentence(of: $0) }
@@ -134,15 +132,6 @@ package enum OpenAPIKind {
       name: lock.name, document: bytes, source: description,
       only: only ?? (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects,
       readsDatesAsText: readsDatesAsText ?? (lock.source["dates"]?.string == "text"), file: lock.file)
-  }
-
-  /// What of the document couldn't be read: operations, as `GET /path`, which are no actions, and parts, each with the
-  /// reason.
-  package static func leftOut(_ lock: PluginLock) -> [(part: String, reason: String)] {
-    (lock.source["leftOut"]?.list ?? []).compactMap { entry in
-      guard let part = entry["part"]?.string, let reason = entry["reason"]?.string else { return nil }
-      return (part, reason)
-    }
   }
 
   /// Whether the operations of the lock ask for credentials.

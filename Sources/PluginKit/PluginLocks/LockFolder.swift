@@ -12,7 +12,7 @@ package final class LockFolder: PluginFinder {
   private let folder: String
   private let kinds: [any LockKind.Type]
   private let known = Mutex<[String: Known]>([:])
-  private let listed = Mutex<[String]?>(nil)
+  private let listed = Mutex<Listed?>(nil)
   /// Locks that count more than what is on disk; nil for one that counts as gone.
   private let others: [String: PluginLock?]
 
@@ -28,16 +28,30 @@ package final class LockFolder: PluginFinder {
     self.others = others
   }
 
-  package var names: [String] {
+  package var names: [String] { contents.names }
+  package var fault: String? { contents.fault }
+
+  private typealias Listed = (names: [String], fault: String?)
+
+  private var contents: Listed {
     listed.withLock { listed in
       if let listed { return listed }
-      var names = ((try? Files.list("\(folder)/plugins")) ?? []).filter { $0.hasSuffix(Self.ending) }
-        .map { String($0.dropLast(Self.ending.count)) }.filter { !$0.isEmpty && others[$0] == nil }
+      var files: [String] = []
+      var fault: String?
+      do throws(FileError) { files = try Files.list("\(folder)/plugins") } catch {
+        fault = error.isNotFound ? nil : error.description
+      }
+      var names = files.filter { $0.hasSuffix(Self.ending) }.map { String($0.dropLast(Self.ending.count)) }
+        .filter { !$0.isEmpty && others[$0] == nil }
       names += others.filter { $0.value != nil }.keys
       names.sort { $0.precedesByScalars($1) }
-      listed = names
-      return names
+      listed = (names, fault)
+      return (names, fault)
     }
+  }
+
+  package func absence(of name: String) -> String {
+    fault ?? "there is no plugins/\(name)\(Self.ending), which 'errand plugin add' writes"
   }
 
   /// The file of a plugin's lock.

@@ -109,6 +109,14 @@ package final class PluginLock: Sendable {
   package var summary: String { document["summary"]?.string ?? "" }
   /// What `errand plugin update` reads again.
   package var source: Value { document["source"] ?? .map(ValueMap()) }
+  /// What of the source is no action, or couldn't be read: operations, as `GET /path`, tools and parts, each with the
+  /// reason.
+  package var leftOut: [(part: String, reason: String)] {
+    (source["leftOut"]?.list ?? []).compactMap { entry in
+      guard let part = entry["part"]?.string, let reason = entry["reason"]?.string else { return nil }
+      return (part, reason)
+    }
+  }
   /// What every call needs.
   package var connection: Value { document["connection"] ?? .map(ValueMap()) }
   /// The names of the actions, sorted.
@@ -292,5 +300,13 @@ extension [String: Effect] {
       }
       self[name] = effect
     }
+  }
+}
+
+extension ValueMap {
+  /// Writes into a lock's `source` what `PluginLock.leftOut` reads.
+  package mutating func setLeftOut(_ parts: [(part: String, reason: String)]) {
+    if parts.isEmpty { return }
+    self["leftOut"] = .list(parts.map { .object(["part": .string($0.part), "reason": .string($0.reason)]) })
   }
 }

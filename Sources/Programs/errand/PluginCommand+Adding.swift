@@ -116,14 +116,17 @@ extension PluginCommand {
   private func startingSettings(of source: MCPSource) async throws(RuntimeError) -> (Value, lines: String) {
     var settings = ValueMap()
     var lines = ""
-    let secrets = SecretSources(SecretSettings(), folder: root, environment: Workspace.environmentVariables)
+    let secrets = secretSources
     func text(_ name: String) async throws(RuntimeError) -> String {
       if name.contains("=") {
         throw RuntimeError(
           .usage, "--env and --token take the name of a variable, but found '\(name.prefix { $0 != "=" })=…'")
       }
-      guard let found = try? await secrets.find(name)?.value else {
-        throw RuntimeError(.configuration, "there is no environment variable '\(name)' to give to the server")
+      guard let found = try await secret(name, in: secrets) else {
+        throw RuntimeError(
+          .configuration,
+          "missing secret: \(name.safe), to give to the server; set the environment variable of that name, or name a "
+            + "source that has it under 'secrets' in errand.yaml")
       }
       return found
     }
@@ -207,8 +210,7 @@ extension PluginCommand {
   }
 
   func tellLeftOut(of lock: PluginLock) {
-    guard lock.kind == OpenAPIKind.name else { return }
-    for (part, reason) in OpenAPIKind.leftOut(lock) { console.say("left out: \(part.safe): \(reason.safe)") }
+    for (part, reason) in lock.leftOut { console.say("left out: \(part.safe): \(reason.safe)") }
   }
 }
 

@@ -5,6 +5,7 @@ import CommandLineParser
 import HTTPClient
 import PluginLocks
 import Recipes
+import SecretSources
 
 // Where plugins come from, and what the command line says of them, for `errand plugin add` and `update`.
 
@@ -54,6 +55,28 @@ extension PluginCommand {
   func refuseOtherAddress(_ text: String) throws(RuntimeError) {
     if text.contains("://"), !isAddress(text) {
       throw RuntimeError(.usage, "'\(text)' can't be read; an address begins with https:// or http://")
+    }
+  }
+
+  /// The sources of secrets of errand.yaml, whatever else is wrong with that.
+  var secretSources: SecretSources {
+    SecretSources(
+      configuration(dispatch.catalog)?.configuration.secrets ?? SecretSettings(), folder: root,
+      environment: Workspace.environmentVariables)
+  }
+
+  /// What is in errand.yaml, as far as it can be read, and what is wrong with it.
+  func configuration(_ catalog: ActionCatalog) -> (configuration: Configuration, diagnostics: [Diagnostic])? {
+    guard let path = Workspace.configurationFile(parsed["config"].text, besides: nil),
+      let bytes = try? Files.read(path, limit: 1 << 20)
+    else { return nil }
+    return Configuration.read(Source(name: path, bytes: bytes), catalog: catalog)
+  }
+
+  /// A secret that the server is started or asked with; nil if no source has it.
+  func secret(_ name: String, in sources: SecretSources) async throws(RuntimeError) -> String? {
+    do throws(SecretError) { return try await sources.find(name)?.value } catch {
+      throw RuntimeError(.configuration, error.message)
     }
   }
 

@@ -142,11 +142,7 @@ extension PluginCommand {
     let sources = workspace.secretSources()
     var secrets: [(name: String, text: String)] = []
     for secret in connection.secrets {
-      let found: SecretSources.Found?
-      do throws(SecretError) { found = try await sources.find(secret.name) } catch {
-        throw RuntimeError(.configuration, error.message)
-      }
-      guard let text = found?.value else {
+      guard let text = try await self.secret(secret.name, in: sources) else {
         throw RuntimeError(
           .configuration, "missing secret: \(secret.name), of connection '\(connection.name)' in errand.yaml")
       }

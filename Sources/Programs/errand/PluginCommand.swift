@@ -20,7 +20,7 @@ struct PluginCommand: DispatchedCommand {
     case "add": return try await add()
     case "update": return try await update()
     case "remove": return try remove()
-    default: return list()
+    default: return try list()
     }
   }
 
@@ -44,6 +44,7 @@ struct PluginCommand: DispatchedCommand {
     if dispatch.catalog.isCompiled(name) {
       throw RuntimeError(.usage, "'\(name)' is part of errand, and has no lock")
     }
+    if let fault = locks.fault { throw RuntimeError(.noInput, fault) }
     let guess =
       name.nearest(among: locks.names).map { "; did you mean '\($0)'?" } ?? "; 'errand plugin list' lists them"
     throw RuntimeError(.noInput, "no plugin of this folder is named '\(name)'\(guess)")
@@ -82,7 +83,18 @@ struct PluginCommand: DispatchedCommand {
     Files.removeLeft(beside: path(of: name))
     try RuntimeError.creating { () throws(FileError) in try Files.remove(path(of: name)) }
     console.say("removed \(file(of: name))\(looked)")
+    if parsed["force"].isGiven {
+      for use in usesInConfiguration(of: name) {
+        console.say("\(use): until that is changed, or the plugin is added again, nothing of this folder runs")
+      }
+    }
     return .done
+  }
+
+  /// Where errand.yaml names a plugin that is gone.
+  private func usesInConfiguration(of name: String) -> [String] {
+    let diagnostics = configuration(dispatch.catalog.with(locks))?.diagnostics ?? []
+    return diagnostics.compactMap { $0.severity == .error ? Self.use(of: name, in: $0) : nil }
   }
 
   /// Where a plugin is used, if that is what is at fault when it is gone: `recipes/orders.yaml:2 uses shop.listOrders`.
@@ -95,8 +107,9 @@ struct PluginCommand: DispatchedCommand {
     return "\(Workspace.shown(source.name)):\(source.position(at: location.range.lowerBound).line) uses \(word)"
   }
 
-  private func list() -> ExitCode {
+  private func list() throws(RuntimeError) -> ExitCode {
     let locks = locks
+    if let fault = locks.fault { throw RuntimeError(.noInput, fault) }
     var rows: [[String]] = []
     var entries: [Value] = []
     for name in locks.names {

@@ -92,6 +92,97 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a connection whose plugin was removed is told with the lock that it needs`() async throws {
+    let program = try await Self.shop()
+    try program.write("connections:\n  shop: { baseURL: https://a.example }\n", to: "errand.yaml")
+    #expect(
+      try await program.call("plugin", "remove", "shop", "--force").error == """
+        removed plugins/shop.lock.json
+        errand.yaml:2 uses shop: until that is changed, or the plugin is added again, nothing of this folder runs
+
+        """)
+    let checked = try await program.call("check", "recipes/orders.yaml")
+    #expect(
+      checked.error.contains(
+        "no plugin is named 'shop': there is no plugins/shop.lock.json, which 'errand plugin add' writes; there are "),
+      "\(checked.error)")
+    await program.remove()
+  }
+
+  @Test func `what hinders plugins from being read is told`() async throws {
+    let program = try await Self.shop()
+    try program.write("connections:\n  shop: { baseURL: https://a.example }\n", to: "errand.yaml")
+    try FileManager.default.removeItem(at: program.folder.appending(path: "plugins"))
+    try program.write("", to: "plugins")
+    let fault = "cannot list '\(program.folder.path)/plugins': part of the path is not a folder (ENOTDIR)"
+    for words in [["plugin", "list"], ["plugin", "update", "shop"], ["plugin", "remove", "shop"]] {
+      let outcome = try await program.call(words)
+      #expect(outcome.code == 66 && outcome.error.contains(fault), "\(outcome.error)")
+    }
+    let checked = try await program.call("check", "recipes/orders.yaml")
+    #expect(checked.error.contains("no plugin is named 'shop': \(fault); there are "), "\(checked.error)")
+    try program.write("", to: "errand.yaml")
+    let used = try await program.call("check", "recipes/orders.yaml")
+    #expect(used.error.contains("no action is named 'shop.listOrders'; \(fault)"), "\(used.error)")
+    await program.remove()
+  }
+
+  /// A server in Python's own library that lists what a test says.
+  private static func server(_ tools: String) -> String {
+    """
+    import json, os, sys
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked.get("method") == "initialize":
+            answer = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                      "serverInfo": {"name": "made", "version": os.environ.get("TOK", "")}}
+        elif asked.get("method") == "tools/list":
+            answer = {"tools": \(tools)}
+        else:
+            answer = None
+        if "id" in asked:
+            reply = {"jsonrpc": "2.0", "id": asked["id"]}
+            reply.update({"result": answer} if answer else {"error": {"code": -32601, "message": "no"}})
+            print(json.dumps(reply), flush=True)
+    """
+  }
+
+  @Test func `a server is asked with the folder's secrets, and what it can't offer is told`() async throws {
+    let program = try await Program()
+    try program.write("TOK: from-the-file\n", to: "secrets.yaml")
+    try program.write("secrets: { files: [secrets.yaml] }\n", to: "errand.yaml")
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o600], ofItemAtPath: program.folder.appending(path: "secrets.yaml").path)
+    try program.write(
+      Self.server(#"[{"name": "a", "inputSchema": {"type": "object"}}, {"name": "b"}]"#), to: "made.py")
+    let command = ["--", "python3", "made.py"]
+    let missing = try await program.call(["plugin", "add", "mcp", "made", "--env", "TOKK"] + command)
+    #expect(
+      missing.error == """
+        error: missing secret: TOKK, to give to the server; set the environment variable of that name, or name a source \
+        that has it under 'secrets' in errand.yaml
+
+        """)
+    let added = try await program.call(["plugin", "add", "mcp", "made", "--env", "TOK"] + command)
+    #expect(added.code == 0 && added.error.contains("left out: b: it has no 'inputSchema'\n"), "\(added.error)")
+    #expect(try program.read("plugins/made.lock.json").contains("\"version\": \"from-the-file\""))
+    try FileManager.default.moveItem(
+      at: program.folder.appending(path: "made.py"), to: program.folder.appending(path: "moved.py"))
+    let moved = try await program.call("plugin", "update", "made", "--effect", "a=read", "--", "python3", "moved.py")
+    #expect(moved.code == 0 && moved.out.hasSuffix("~ a\n    effect: write → read\n"), "\(moved.out)\(moved.error)")
+    #expect(try program.read("plugins/made.lock.json").contains("moved.py"))
+    let lost = try await program.call("plugin", "update", "made", "--", "./moved.py")
+    #expect(lost.error.contains("moved.py' isn't a program: it is missing, or not executable"), "\(lost.error)")
+    for (tools, message) in [
+      ("[]", "'made' offers no tool that can be an action"),
+      (#"[{"name": "b"}]"#, "'made' offers no tool that can be an action: b: it has no 'inputSchema'"),
+    ] {
+      try program.write(Self.server(tools), to: "moved.py")
+      #expect(try await program.call("plugin", "update", "made").error.contains("error: \(message)\n"))
+    }
+    await program.remove()
+  }
+
   @Test func `recipes beside errand.yaml and connections are uses, and it is said where was looked`() async throws {
     let program = try await Self.shop()
     let recipe = try program.read("recipes/orders.yaml")
