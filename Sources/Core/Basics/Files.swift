@@ -82,6 +82,9 @@ public enum Files {
     }
   }
 
+  /// Removes what writers of a path left that were killed, of a path that only this machine writes.
+  package static func removeLeft(beside path: String) { Temporary.removeLeft(beside: path, after: 0) }
+
   /// Makes the names in a file's folder survive power loss, as is needed after a file was created, renamed or removed.
   public static func syncFolder(of path: String) throws(FileError) {
     let folder = folder(of: path)
@@ -218,8 +221,9 @@ private struct Temporary: ~Copyable {
 
   private static let serial = Atomic<Int>(0)
 
-  /// Removes what writers of a path left that were killed: it is named as theirs, an hour old, and its process is gone.
-  static func removeLeft(beside path: String) {
+  /// Removes what writers of a path left that were killed: it is named as theirs, its process is gone, and it is old
+  /// enough not to be of one that is alive on another machine.
+  static func removeLeft(beside path: String, after seconds: Int = 3600) {
     let folder = Files.folder(of: path)
     let base = beginning(beside: path).split(separator: "/").last.map { String($0) } ?? ""
     guard let names = try? Files.list(folder) else { return }
@@ -228,7 +232,8 @@ private struct Temporary: ~Copyable {
       guard parts.count == 2, let process = pid_t(parts[0]), process > 0, Int(parts[1]) != nil else { continue }
       var status = stat()
       let left = "\(folder)/\(name)"
-      guard lstat(left, &status) == 0, time(nil) - status.st_mtim.tv_sec > 3600, kill(process, 0) != 0, errno == ESRCH
+      guard lstat(left, &status) == 0, time(nil) - status.st_mtim.tv_sec >= seconds, kill(process, 0) != 0,
+        errno == ESRCH
       else { continue }
       unlink(left)
     }

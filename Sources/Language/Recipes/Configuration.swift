@@ -216,8 +216,9 @@ private struct ConfigurationReader {
       }
       let names = catalog.plugins.map(\.name)
       let guess = MessageText.didYouMean(plugin, among: names)
+      let absence = catalog.absence(ofPlugin: plugin).map { ": \($0)" } ?? ""
       findings.error(
-        "no plugin is named '\(plugin)'; \(guess ?? "there are \(names.joined(separator: ", "))")",
+        "no plugin is named '\(plugin)'\(absence); \(guess ?? "there are \(names.joined(separator: ", "))")",
         at: map["plugin"] ?? member.key)
       return nil
     }

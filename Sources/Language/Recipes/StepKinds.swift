@@ -100,7 +100,9 @@ extension StepReader {
       }
       ?? plugin.map { "'\($0.name)' has \($0.actions.map(\.id).joined(separator: ", "))" }
       ?? (name.contains("/") ? "actions of other systems aren't there; 'errand actions' lists ours" : nil)
-    findings.error("no action is named '\(name)'; \(guess ?? "'errand actions' lists them all")", at: value)
+    findings.error(
+      "no action is named '\(name)'; \(guess ?? "\(environment.catalog.faultOfFolder ?? "'errand actions' lists them all")")",
+      at: value)
     return nil
   }
 

@@ -31,7 +31,12 @@ package enum MCPKind: LockKind {
       throw PluginLockError(error.message + (error.detail.map { ":\n\($0)" } ?? ""))
     }
     defer { session.link.close() }
-    return try ToolLocks(name: name, source: source, session: session).lock()
+    let lock = try ToolLocks(name: name, source: source, session: session).lock()
+    guard !lock.actionNames.isEmpty else {
+      let reason = lock.leftOut.first.map { ": \($0.part.safe): \($0.reason)" } ?? ""
+      throw PluginLockError("'\(session.serverName)' offers no tool that can be an action\(reason)")
+    }
+    return lock
   }
 
   /// What a program that is a server offers otherwise than its lock says, and beside that; a server elsewhere isn't asked.

@@ -16,7 +16,8 @@ package struct MCPSource: Sendable {
   package var server: Server
   /// Whether `readOnlyHint` and `idempotentHint` count.
   package var trustsHints: Bool
-  /// Effects of tools, by the names of the tools or of their actions, which count before what the server says.
+  /// Effects of tools, by the names of the tools or, in a new source, of their actions, which count before what the
+  /// server says.
   package var effects: [String: Effect]
   /// The tools that a lock had an effect for, which the server may not have any more.
   private(set) var earlier: Set<String> = []
@@ -49,9 +50,27 @@ package struct MCPSource: Sendable {
       guard let tool = member.name, let effect = member.value.string.flatMap(Effect.init(written:)) else {
         throw fault("the effect \(member.value.written), which doesn't exist")
       }
-      effects[tool] = effect
-      earlier.insert(tool)
+      effects[self.tool(tool)] = effect
+      earlier.insert(self.tool(tool))
     }
+  }
+
+  /// The tool that a person means, who may name its action.
+  private func tool(_ name: String) -> String {
+    names[name] == nil ? names.first { $0.value.hasSameScalars(as: name) }?.key ?? name : name
+  }
+
+  /// Gives effects that count before those that were given earlier, and takes back what is nil.
+  package mutating func give(_ given: [String: Effect?]) throws(PluginLockError) {
+    var byTool: [String: Effect?] = [:]
+    for (name, effect) in given where byTool.updateValue(effect, forKey: tool(name)) != nil {
+      throw Self.givenTwice(tool(name))
+    }
+    try effects.give(byTool)
+  }
+
+  static func givenTwice(_ tool: String) -> PluginLockError {
+    PluginLockError("the tool '\(tool.safe)' is given two effects, one by the name of its action; give it one")
   }
 
   package var value: ValueMap {

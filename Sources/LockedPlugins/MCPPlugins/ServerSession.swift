@@ -17,6 +17,8 @@ struct ServerSession: Sendable {
   var serverVersion: String
   var summary: String?
   var tools: [Tool]
+  /// The names of tools that can't be called.
+  var leftOut: [String] = []
 
   static let clientName = "errand"
   static let clientVersion = "1"
@@ -44,11 +46,12 @@ struct ServerSession: Sendable {
           reason: .refused(.plugin, status: nil, retryAfter: nil),
           message: "'\(link.name)' answered neither 'server/discover' nor 'initialize'")
       }
-      let tools = try await tools(of: link, greeting.version, within: limit, time: time)
+      let (tools, leftOut) = try await tools(of: link, greeting.version, within: limit, time: time)
       return ServerSession(
         link: link, version: greeting.version, serverName: greeting.info?["name"]?.string?.safe ?? link.name,
         serverVersion: greeting.info?["version"]?.string?.safe ?? "",
-        summary: (greeting.info?["description"] ?? greeting.info?["title"])?.string, tools: tools)
+        summary: (greeting.info?["description"] ?? greeting.info?["title"])?.string, tools: tools,
+        leftOut: leftOut)
     } catch {
       link.close()
       throw error
@@ -121,17 +124,20 @@ struct ServerSession: Sendable {
 
   private static func tools(
     of link: any ServerLink, _ version: ProtocolVersion, within limit: TimeSpan, time: any TimeSource
-  ) async throws(ServerFailure) -> [Tool] {
+  ) async throws(ServerFailure) -> (tools: [Tool], leftOut: [String]) {
     var tools: [Tool] = []
+    var leftOut: [String] = []
     var cursor: String?
     for _ in 0..<mostPages {
       let params = cursor.map { ValueMap([("cursor", .string($0))]) } ?? ValueMap()
       let result = try await answer(
         to: ServerRequest(method: "tools/list", params: params, version: version), from: link, within: limit, time: time
       )
-      tools += try listed(result["tools"], by: link)
+      for entry in try listed(result["tools"], by: link) {
+        if let tool = Tool(reading: entry) { tools.append(tool) } else { leftOut.append(entry["name"]?.string ?? "") }
+      }
       guard tools.count <= mostTools else { break }
-      guard let next = result["nextCursor"]?.string, next != cursor else { return tools }
+      guard let next = result["nextCursor"]?.string, next != cursor else { return (tools, leftOut) }
       cursor = next
     }
     throw ServerFailure(
@@ -139,8 +145,8 @@ struct ServerSession: Sendable {
       message: "'\(link.name)' lists more than \(mostTools) tools, or more than \(mostPages) pages of them")
   }
 
-  /// The tools of a page; one without a schema of its arguments can't be called, and is left out.
-  private static func listed(_ tools: Value?, by link: any ServerLink) throws(ServerFailure) -> [Tool] {
+  /// The tools of a page, which all have names.
+  private static func listed(_ tools: Value?, by link: any ServerLink) throws(ServerFailure) -> [Value] {
     func fault(_ what: String) -> ServerFailure {
       ServerFailure(reason: .refused(.plugin, status: nil, retryAfter: nil), message: "'\(link.name)' \(what)")
     }
@@ -148,7 +154,7 @@ struct ServerSession: Sendable {
     if let index = list.firstIndex(where: { $0["name"]?.string == nil }) {
       throw fault("lists a tool whose name isn't a string ('tools[\(index)].name')")
     }
-    return list.compactMap(Tool.init(reading:))
+    return list
   }
 
   /// The result of a request that isn't a call, within a time limit.

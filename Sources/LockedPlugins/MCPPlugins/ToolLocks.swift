@@ -30,7 +30,7 @@ import PluginLocks
 /// Makes a lock of what a server offers.
 struct ToolLocks {
   let name: String
-  let source: MCPSource
+  var source: MCPSource
   let session: ServerSession
   private var file: String { "plugins/\(name).lock.json" }
 
@@ -40,17 +40,30 @@ struct ToolLocks {
     for tool in tools where byName.updateValue(tool, forKey: tool.name) != nil {
       throw PluginLockError("'\(session.serverName)' has two tools that are named '\(tool.name.safe)'")
     }
-    var source = source
-    for named in source.effects.keys.sorted(by: { $0.precedesByScalars($1) })
-    where !tools.contains(where: { [$0.name, Self.actionName($0.name)].contains { $0.hasSameScalars(as: named) } }) {
-      if source.earlier.contains(named) {
-        source.effects[named] = nil
-        continue
+    var resolved = self
+    resolved.source.effects = try effects(of: tools)
+    return try resolved.lock(of: tools, byName)
+  }
+
+  /// The effects that a person gave, by the names of tools.
+  private func effects(of tools: [Tool]) throws(PluginLockError) -> [String: Effect] {
+    var effects: [String: Effect] = [:]
+    for (named, effect) in source.effects.sorted(by: { $0.key.precedesByScalars($1.key) }) {
+      let tool =
+        tools.first { $0.name.hasSameScalars(as: named) }
+        ?? tools.first { Self.actionName($0.name).hasSameScalars(as: named) }
+      guard let tool else {
+        if source.earlier.contains(named) { continue }
+        throw PluginLockError(
+          "'\(session.serverName)' has no tool '\(named)', whose effect is given; it has "
+            + (tools.isEmpty ? "none" : tools.prefix(50).map(\.name.safe).joined(separator: ", ")))
       }
-      throw PluginLockError(
-        "'\(session.serverName)' has no tool '\(named)', whose effect is given; it has "
-          + (tools.isEmpty ? "none" : tools.prefix(50).map(\.name.safe).joined(separator: ", ")))
+      guard effects.updateValue(effect, forKey: tool.name) == nil else { throw MCPSource.givenTwice(tool.name) }
     }
+    return effects
+  }
+
+  private func lock(of tools: [Tool], _ byName: [String: Tool]) throws(PluginLockError) -> PluginLock {
     let helpers = Set(tools.flatMap { tool in Helper.allCases.compactMap { tool.meta[$0.key]?.string } })
     var encoder = LockEncoder()
     var read: [LockedAction] = []
@@ -70,11 +83,13 @@ struct ToolLocks {
     var connection = ValueMap([("server", .string(session.serverName.shortened(to: 200)))])
     if !session.serverVersion.isEmpty { connection["version"] = .string(session.serverVersion.shortened(to: 200)) }
     connection["protocol"] = .string(session.version.rawValue)
+    var written = source.value
+    written.setLeftOut(session.leftOut.map { ($0, "it has no 'inputSchema'") })
     return try PluginLock(
       name: name, kind: MCPKind.name,
       summary: session.summary.flatMap(SchemaReader.sentence)
         ?? "Calls the tools of the MCP server \(session.serverName).",
-      source: source.value, connection: connection, types: encoder.types, actions: actions, file: file)
+      source: written, connection: connection, types: encoder.types, actions: actions, file: file)
   }
 
   /// What a tool can be to another.
@@ -206,7 +221,7 @@ struct ToolLocks {
   ])
 
   private func effect(of tool: Tool) throws(PluginLockError) -> (Effect, LockedAction.EffectSource) {
-    if let effect = source.effects[tool.name] ?? source.effects[Self.actionName(tool.name)] { return (effect, .person) }
+    if let effect = source.effects[tool.name] { return (effect, .person) }
     if let text = try text("errand/effect", of: tool) {
       guard let effect = Effect(written: text) else {
         throw PluginLockError(

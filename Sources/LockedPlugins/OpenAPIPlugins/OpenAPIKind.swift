@@ -88,9 +88,7 @@ package enum OpenAPIKind {
         ValueMap(effects.sorted { $0.key.precedesByScalars($1.key) }.map { ($0.key, .string($0.value.written)) }))
     }
     if readsDatesAsText { source["dates"] = .string("text") }
-    if !leftOut.isEmpty {
-      source["leftOut"] = .list(leftOut.map { .object(["part": .string($0.part), "reason": .string($0.reason)]) })
-    }
+    source.setLeftOut(leftOut)
     let info = document.root["info"]
     let summary =
       info?["summary"]?.string.flatMap { SchemaReader.sentence(of: $0) }
@@ -115,12 +113,13 @@ package enum OpenAPIKind {
   /// - Parameters:
   ///   - only: What is chosen in place of what was; nil to leave it.
   ///   - readsDatesAsText: In place of what was; nil to leave it.
-  ///   - given: Effects that count before those that were given earlier.
+  ///   - given: Effects that count before those that were given earlier; nil to take one of those back.
+  ///   - moved: Where the document is from now; nil if that is where it was.
   package static func updated(
     _ lock: PluginLock, document bytes: [UInt8], only: [String]? = nil, readsDatesAsText: Bool? = nil,
-    giving given: [String: Effect] = [:]
+    giving given: [String: Effect?] = [:], from moved: String? = nil
   ) throws(PluginLockError) -> PluginLock {
-    let description = lock.source["document"]?.string ?? lock.file
+    let description = moved ?? lock.source["document"]?.string ?? lock.file
     let names = ActionNames.of(try OpenAPIDocument(bytes, called: description).operations())
     let known = Set(names + names.map(ActionNames.whole))
     var effects: [String: Effect] = [:]
@@ -128,19 +127,11 @@ package enum OpenAPIKind {
       guard let name = member.name, let effect = member.value.string.flatMap(Effect.init(written:)) else { continue }
       if known.contains(name) { effects[name] = effect }
     }
+    try effects.give(given)
     return try self.lock(
       name: lock.name, document: bytes, source: description,
-      only: only ?? (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects.merging(given) { $1 },
+      only: only ?? (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects,
       readsDatesAsText: readsDatesAsText ?? (lock.source["dates"]?.string == "text"), file: lock.file)
-  }
-
-  /// What of the document couldn't be read: operations, as `GET /path`, which are no actions, and parts, each with the
-  /// reason.
-  package static func leftOut(_ lock: PluginLock) -> [(part: String, reason: String)] {
-    (lock.source["leftOut"]?.list ?? []).compactMap { entry in
-      guard let part = entry["part"]?.string, let reason = entry["reason"]?.string else { return nil }
-      return (part, reason)
-    }
   }
 
   /// Whether the operations of the lock ask for credentials.

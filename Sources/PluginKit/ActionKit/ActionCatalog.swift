@@ -60,6 +60,12 @@ public final class ActionCatalog: Sendable {
   /// Why a plugin of the folder can't be used; nil for one that can, or that isn't there.
   package func fault(ofPlugin name: String) -> String? { isCompiled(name) ? nil : found?.fault(of: name) }
 
+  /// Why the plugin of that name isn't in the project's folder, as a clause; nil where no folder is looked in.
+  package func absence(ofPlugin name: String) -> String? { found?.absence(of: name) }
+
+  /// Why the project's folder can't be looked in for plugins; nil if it can, or if it has none.
+  package var faultOfFolder: String? { found?.fault }
+
   /// The action of that id or former id; the descriptor's own `id` tells which it is.
   public func action(_ id: String) -> ActionDescriptor? {
     if let known = read.withLock({ $0[id] }), known.id.hasSameScalars(as: id) { return known }
@@ -86,4 +92,8 @@ package protocol PluginFinder: Sendable {
   func plugin(_ name: String) -> PluginDescriptor?
   /// Why the plugin of that name can't be used, as a sentence without full stop; nil if it can, or isn't there.
   func fault(of name: String) -> String?
+  /// Why no plugin is there of a name that `names` hasn't, as a clause.
+  func absence(of name: String) -> String
+  /// Why it can't be said which plugins there are; nil if it can.
+  var fault: String? { get }
 }

@@ -12,7 +12,7 @@ package final class LockFolder: PluginFinder {
   private let folder: String
   private let kinds: [any LockKind.Type]
   private let known = Mutex<[String: Known]>([:])
-  private let listed = Mutex<[String]?>(nil)
+  private let listed = Mutex<Listed?>(nil)
   /// Locks that count more than what is on disk; nil for one that counts as gone.
   private let others: [String: PluginLock?]
 
@@ -28,16 +28,30 @@ package final class LockFolder: PluginFinder {
     self.others = others
   }
 
-  package var names: [String] {
+  package var names: [String] { contents.names }
+  package var fault: String? { contents.fault }
+
+  private typealias Listed = (names: [String], fault: String?)
+
+  private var contents: Listed {
     listed.withLock { listed in
       if let listed { return listed }
-      var names = ((try? Files.list("\(folder)/plugins")) ?? []).filter { $0.hasSuffix(Self.ending) }
-        .map { String($0.dropLast(Self.ending.count)) }.filter { !$0.isEmpty && others[$0] == nil }
+      var files: [String] = []
+      var fault: String?
+      do throws(FileError) { files = try Files.list("\(folder)/plugins") } catch {
+        fault = error.isNotFound ? nil : error.description
+      }
+      var names = files.filter { $0.hasSuffix(Self.ending) }.map { String($0.dropLast(Self.ending.count)) }
+        .filter { !$0.isEmpty && others[$0] == nil }
       names += others.filter { $0.value != nil }.keys
       names.sort { $0.precedesByScalars($1) }
-      listed = names
-      return names
+      listed = (names, fault)
+      return (names, fault)
     }
+  }
+
+  package func absence(of name: String) -> String {
+    fault ?? "there is no plugins/\(name)\(Self.ending), which 'errand plugin add' writes"
   }
 
   /// The file of a plugin's lock.
@@ -58,6 +72,18 @@ package final class LockFolder: PluginFinder {
     return fault
   }
 
+  /// The lock of a plugin that can't be used, if it can be made anew from what it says of its source.
+  package func recovered(_ name: String) -> PluginLock? { fault(of: name) == nil ? nil : recoverable(name) }
+
+  private func recoverable(_ name: String) -> PluginLock? {
+    let path = LockFolder.path(of: name, in: folder)
+    guard let bytes = try? Files.read(path, limit: PluginLock.mostBytes),
+      let lock = PluginLock(recovering: bytes, named: name, of: "plugins/\(name)\(Self.ending)"),
+      kinds.contains(where: { $0.name == lock.kind })
+    else { return nil }
+    return lock
+  }
+
   /// Why the plugin of that name can't be used, with all of it read; nil if it can.
   package func examined(_ name: String) -> String? {
     guard let lock = lock(name) else { return fault(of: name) }
@@ -65,7 +91,7 @@ package final class LockFolder: PluginFinder {
       for action in lock.actionNames { _ = try lock.action(action) }
       return nil
     } catch {
-      return error.message
+      return "\(error.message); run 'errand plugin update \(name)' to make it anew from its source"
     }
   }
 
@@ -85,10 +111,25 @@ package final class LockFolder: PluginFinder {
     do throws(FileError) { bytes = try Files.read("\(folder)/\(file)", limit: PluginLock.mostBytes) } catch {
       throw PluginLockError(error.description)
     }
-    let lock = try PluginLock(reading: bytes, of: file)
+    let lock: PluginLock
+    do throws(PluginLockError) {
+      lock = try PluginLock(reading: bytes, of: file)
+      if lock.digest != nil { try lock.verify() }
+    } catch {
+      let fix =
+        recoverable(name) == nil
+        ? "restore it, or remove it by 'errand plugin remove \(name) --force' and add it again"
+        : "run 'errand plugin update \(name)' to make it anew from its source"
+      throw PluginLockError("\(error.message); \(fix)")
+    }
+    // Without libcrypto nothing is wrong with the lock.
     try lock.verify()
     guard lock.name.hasSameScalars(as: name) else {
-      throw PluginLockError("\(file) is the lock of '\(lock.name)'; name it plugins/\(lock.name)\(Self.ending)")
+      let place = "plugins/\(lock.name)\(Self.ending)"
+      throw PluginLockError(
+        names.contains(where: lock.name.hasSameScalars)
+          ? "\(file) is a second lock of '\(lock.name)', beside \(place); remove it"
+          : "\(file) is the lock of '\(lock.name)'; name it \(place)")
     }
     return try plugin(of: lock)
   }

@@ -47,26 +47,41 @@ package final class PluginLock: Sendable {
   /// The largest file that is read.
   package static let mostBytes = 32 << 20
 
+  private init(_ document: Value, of file: String) {
+    self.document = document
+    self.file = file
+    decoder = Mutex(LockDecoder(types: document["types"]?.map ?? ValueMap()))
+  }
+
   /// Takes what is in a file; nothing but its outline is checked yet.
-  package init(reading bytes: [UInt8], of file: String) throws(PluginLockError) {
+  package convenience init(reading bytes: [UInt8], of file: String) throws(PluginLockError) {
+    let document: Value
     do throws(JSONError) {
       document = try JSON.parse(bytes)
     } catch {
       throw PluginLockError("\(file) isn't valid JSON: \(error.description)")
     }
-    self.file = file
-    decoder = Mutex(LockDecoder(types: document["types"]?.map ?? ValueMap()))
+    self.init(document, of: file)
     guard let version = document["errandPluginLock"]?.int else {
-      throw PluginLockError("\(file) isn't a plugin's lock; 'errand plugin add' writes one")
+      throw PluginLockError("\(file) isn't a plugin's lock")
     }
     guard version == PluginLock.version else {
       throw PluginLockError(
-        "\(file) has version \(version), and this program reads version \(PluginLock.version); "
-          + "use a newer errand, or run 'errand plugin update'")
+        "\(file) has version \(version), of a newer errand, and this program reads version \(PluginLock.version)")
     }
     guard !name.isEmpty, !kind.isEmpty, document["actions"]?.map != nil else {
-      throw PluginLockError("\(file) has no 'name', 'kind' or 'actions'; run 'errand plugin update'")
+      throw PluginLockError("\(file) has no 'name', 'kind' or 'actions'")
     }
+  }
+
+  /// Takes a lock that can't be used for what it says of its source, from which it can be made anew; nil if it says
+  /// nothing.
+  package convenience init?(recovering bytes: [UInt8], named name: String, of file: String) {
+    let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let text = bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(byteOrderMark.count)) : bytes
+    guard var map = (try? JSON.parse(text))?.map, map["source"]?.map?.isEmpty == false else { return nil }
+    map["name"] = .string(name)
+    self.init(.map(map), of: file)
   }
 
   /// Creates a lock.
@@ -94,6 +109,14 @@ package final class PluginLock: Sendable {
   package var summary: String { document["summary"]?.string ?? "" }
   /// What `errand plugin update` reads again.
   package var source: Value { document["source"] ?? .map(ValueMap()) }
+  /// What of the source is no action, or couldn't be read: operations, as `GET /path`, tools and parts, each with the
+  /// reason.
+  package var leftOut: [(part: String, reason: String)] {
+    (source["leftOut"]?.list ?? []).compactMap { entry in
+      guard let part = entry["part"]?.string, let reason = entry["reason"]?.string else { return nil }
+      return (part, reason)
+    }
+  }
   /// What every call needs.
   package var connection: Value { document["connection"] ?? .map(ValueMap()) }
   /// The names of the actions, sorted.
@@ -109,7 +132,7 @@ package final class PluginLock: Sendable {
         try LockedAction(name: name, entry: entry, decoder: &decoder)
       }
     } catch {
-      throw PluginLockError("\(file): the action '\(name)' can't be read: \(error); run 'errand plugin update'")
+      throw PluginLockError("\(file): the action '\(name)' can't be read: \(error)")
     }
   }
 
@@ -130,8 +153,7 @@ package final class PluginLock: Sendable {
       throw PluginLockError("libcrypto.so.3 can't be loaded; install the Debian package libssl3")
     }
     guard document["digest"]?.string == digest else {
-      throw PluginLockError(
-        "\(file) was changed since errand wrote it, and isn't used; restore it")
+      throw PluginLockError("\(file) was changed since errand wrote it, and isn't used")
     }
   }
 
@@ -267,4 +289,24 @@ package struct PluginLockError: Error, Sendable, CustomStringConvertible {
   package let message: String
   package init(_ message: String) { self.message = message }
   package var description: String { message }
+}
+
+extension [String: Effect] {
+  /// Gives effects that count before those that are there, and takes back what is nil.
+  package mutating func give(_ given: [String: Effect?]) throws(PluginLockError) {
+    for (name, effect) in given {
+      if effect == nil, self[name] == nil {
+        throw PluginLockError("'\(name.safe)' has no effect that was given by --effect, and could be taken back")
+      }
+      self[name] = effect
+    }
+  }
+}
+
+extension ValueMap {
+  /// Writes into a lock's `source` what `PluginLock.leftOut` reads.
+  package mutating func setLeftOut(_ parts: [(part: String, reason: String)]) {
+    if parts.isEmpty { return }
+    self["leftOut"] = .list(parts.map { .object(["part": .string($0.part), "reason": .string($0.reason)]) })
+  }
 }

@@ -70,6 +70,8 @@ package struct Command: Sendable {
     package var summary: String
     /// How many words it takes.
     package var count: ClosedRange<Int>
+    /// Whether it may be a command with options of its own, which follows `--`.
+    package var mayBeCommand = false
 
     /// One required word.
     package static func required(_ name: String, _ summary: String, _ form: Form = .text) -> Argument {
@@ -83,9 +85,10 @@ package struct Command: Sendable {
 
     /// Any number of words.
     package static func repeated(
-      _ name: String, _ summary: String, _ form: Form = .text, atLeast least: Int = 0
+      _ name: String, _ summary: String, _ form: Form = .text, atLeast least: Int = 0, mayBeCommand: Bool = false
     ) -> Argument {
-      Argument(name: name, form: form, summary: summary, count: least...Int.max)
+      Argument(
+        name: name, form: form, summary: summary, count: least...Int.max, mayBeCommand: mayBeCommand)
     }
   }
 

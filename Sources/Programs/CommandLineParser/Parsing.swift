@@ -124,6 +124,10 @@ private struct Parser {
     if spelling.hasPrefix("--"), let guess = spelling.nearest(among: known) {
       return error("'\(route.text)' has no option '\(spelling)'; did you mean '\(guess)'?")
     }
+    if let command = command() {
+      return error(
+        "'\(route.text)' has no option '\(spelling)'; if it is one of the command, write -- before '\(command)'")
+    }
     let below = route.all().dropFirst().first { route in
       route.command.options.contains { "--\($0.name)" == spelling || $0.short.map { "-\($0)" } == spelling }
     }
@@ -132,6 +136,14 @@ private struct Parser {
       below.map { "; it is one of '\($0.text)'" }
       ?? (spelling.hasPrefix("--") ? self.hint(for: "\(name)=\(value ?? "…")") : "")
     return error("'\(route.text)' has no option '\(spelling)'\(hint)")
+  }
+
+  /// The word with which a command begins that was given as arguments without `--` before it.
+  private func command() -> String? {
+    guard let index = route.command.arguments.firstIndex(where: \.mayBeCommand), index < arguments.count else {
+      return nil
+    }
+    return arguments[index]
   }
 
   // MARK: Commands and arguments

@@ -248,10 +248,12 @@ private let newCommand = Command(
       examples: [.init("new folder errands", "Makes the folder 'errands'.")]),
   ])
 
-private let effectOption = Command.Option.option(
-  "effect", "NAME=EFFECT",
-  "Sets the effect of an action or tool: pure, read, consume, idempotentWrite, idempotentWrite:1d or write.",
-  .text, repeats: true)
+private func effectOption(_ more: String = "") -> Command.Option {
+  .option(
+    "effect", "NAME=EFFECT",
+    "Sets the effect of an action or tool: pure, read, consume, idempotentWrite, idempotentWrite:1d or write\(more).",
+    .text, repeats: true)
+}
 
 private let datesOption = Command.Option.option(
   "dates", "HOW",
@@ -271,14 +273,14 @@ private let pluginCommand = Command(
         .required("name", "The plugin's name, which recipes use before an action's."),
         .repeated(
           "source", "For openapi: a document, as a file or a URL. For mcp: a URL, or -- and a command.",
-          .file, atLeast: 1),
+          .file, atLeast: 1, mayBeCommand: true),
       ],
       options: [
         .option(
           "only", "WHAT",
-          "For openapi: an operation, a path such as /pets/*, or a tag such as tag:pets; may be repeated.", .text,
+          "For openapi: an operation, a path such as /pets/*, or a tag such as tag:pets.", .text,
           repeats: true),
-        datesOption, effectOption,
+        datesOption, effectOption(),
         .flag("trust-hints", "For mcp: trusts the server's hints on which tools only read and which can be repeated."),
         .option(
           "env", "NAME", "For mcp: passes a secret to the command as an environment variable of the same name.", .text,
@@ -286,27 +288,35 @@ private let pluginCommand = Command(
         .option("token", "NAME", "For mcp at a URL: sends a secret as a bearer token.", .text),
       ],
       examples: [
-        .init("plugin add openapi jupyter http://127.0.0.1:8888/api/spec.yaml", "Reads a service's own document."),
+        .init("plugin add openapi shop http://127.0.0.1:8000/openapi.json", "Reads a service's own document."),
         .init("plugin add openapi shop shop.yaml --only tag:orders", "Adds some operations of a file."),
         .init(
           "plugin add mcp clock -- mcp-server-time --local-timezone UTC", "Starts a server and asks for its tools."),
       ]),
     Command(
       "update", "Reads a plugin's source again, shows the differences, and checks all recipes before it writes.",
-      arguments: [.required("name", "The plugin.", .name(.lockedPlugin))],
+      arguments: [
+        .required("name", "The plugin.", .name(.lockedPlugin)),
+        .repeated(
+          "source", "Where the plugin is from now, if its document, server or program has moved.", .file,
+          mayBeCommand: true),
+      ],
       options: [
         .option("only", "WHAT", "For openapi: replaces the earlier choice of operations.", .text, repeats: true),
-        datesOption, effectOption,
+        datesOption, effectOption("; or default, to take back what was given"),
         .flag("trust-hints", "For mcp: trusts the server's hints from now on."),
         .flag("dry-run", "Writes nothing."),
         .flag("force", "Writes the lock even if recipes no longer check."),
       ],
-      examples: [.init("plugin update shop --dry-run", "Exits with 2 if something would change.")]),
+      examples: [
+        .init("plugin update shop --dry-run", "Exits with 2 if something would change."),
+        .init("plugin update shop api/shop.yaml", "Reads the document at its new place."),
+      ]),
     Command(
       "remove", "Removes a plugin that no recipe uses.",
       arguments: [.required("name", "The plugin.", .name(.lockedPlugin))],
       options: [.flag("force", "Removes it even if recipes use it.")]),
-  ], defaultSubcommand: "list")
+  ], defaultSubcommand: "list", otherWords: .ofPlugin)
 
 private let schemaCommand = Command(
   "schema", "Prints the JSON Schema by which editors complete and check files.",

@@ -2,36 +2,46 @@ import ActionKit
 import AgentRuntime
 import Basics
 import CommandLineParser
+import Recipes
 
 /// `errand new plugin`: writes a plugin in another language, and a test of it.
 struct NewPluginCommand: DispatchedCommand {
   let dispatch: Dispatch
 
-  /// Files of these names would hide the language's own from every plugin in the folder, or can't be imported.
-  private static let taken: Set = [
-    "and", "as", "assert", "async", "asyncio", "await", "break", "calendar", "class", "code", "continue", "copy", "def",
-    "del", "elif", "else", "email", "except", "finally", "for", "from", "global", "html", "if", "import", "in",
-    "inspect",
-    "is", "lambda", "logging", "mcp", "nonlocal", "not", "or", "os", "pass", "pydantic", "queue", "raise", "random",
-    "return", "secrets", "select", "signal", "socket", "ssl", "string", "sys", "time", "token", "try", "types",
-    "typing",
-    "uuid", "while", "with", "yield",
-  ]
+  /// Python's words and modules, and those of what the SDK needs: a file of such a name would hide the module from every
+  /// plugin in the folder, or can't be imported.
+  private static let taken = Set(
+    """
+    abc aifc and annotated antigravity anyio argparse array as assert ast async asynchat asyncio asyncore atexit
+    attr attrs audioop await base64 bdb binascii bisect break builtins bz2 cProfile calendar certifi cffi cgi
+    cgitb chunk class click cmath cmd code codecs codeop collections colorsys compileall concurrent configparser
+    contextlib contextvars continue copy copyreg crypt cryptography csv ctypes curses dataclasses datetime dbm
+    decimal def del difflib dis distutils doctest dotenv elif else email encodings ensurepip enum errno except
+    faulthandler fcntl filecmp fileinput finally fnmatch for fractions from ftplib functools gc genericpath
+    getopt getpass gettext glob global graphlib grp gzip h11 hashlib heapq hmac html http httpcore httpcore2
+    httpx httpx2 idlelib idna if imaplib imghdr imp import importlib in inspect io ipaddress is itertools json
+    jsonschema jwt keyword lambda lib2to3 linecache locale logging lzma mailbox mailcap marshal math mcp
+    mimetypes mmap modulefinder msilib msvcrt multipart multiprocessing netrc nis nntplib nonlocal not nt ntpath
+    nturl2path numbers opcode opentelemetry operator optparse or os ossaudiodev pass pathlib pdb pickle
+    pickletools pip pipes pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd pyclbr
+    pycparser pydantic pydoc pyexpat pygments queue quopri raise random re readline referencing reprlib resource
+    return rich rlcompleter rpds runpy sched secrets select selectors setuptools shellingham shelve shlex shutil
+    signal site six smtpd smtplib sndhdr socket socketserver spwd sqlite3 ssl starlette stat statistics string
+    stringprep struct subprocess sunau symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios
+    textwrap this threading time timeit tkinter token tokenize tomllib trace traceback tracemalloc truststore
+    try tty turtle turtledemo typer types typing tzdata tzlocal unicodedata unittest urllib uu uuid uvicorn venv
+    warnings wave weakref webbrowser while winreg winsound with wsgiref xdrlib xml xmlrpc yield zipapp zipfile
+    zipimport zlib zoneinfo
+    """.split { " \n".contains($0) })
 
   func run() throws(RuntimeError) -> ExitCode {
     let name = parsed["name"].text ?? ""
-    let isName =
-      name.utf8.first.map(ASCII.lowercase.contains) == true
-      && name.utf8.allSatisfy {
-        ASCII.lowercase.contains($0) || ASCII.uppercase.contains($0) || ASCII.digits.contains($0)
-      }
-    guard isName else {
-      throw RuntimeError(
-        .usage, "'\(name.safe)' can't be the name of a plugin: use letters and digits, as in notes or myNotes")
+    if let fault = Names.fault(in: name) {
+      throw RuntimeError(.usage, "the plugin's name '\(name.safe)' \(fault.text)")
     }
     if dispatch.catalog.plugin(name) != nil { throw RuntimeError(.usage, "there is a plugin '\(name)' already") }
-    if Self.taken.contains(name) {
-      throw RuntimeError(.usage, "Python itself uses the name '\(name)'; give it another")
+    if Self.taken.contains(name[...]) {
+      throw RuntimeError(.usage, "Python, or what a plugin in it needs, uses the name '\(name)'; choose another name")
     }
     let folder = Workspace.shown("\(try dispatch.workspace().root)/plugins")
     for (path, text) in [("\(folder)/\(name).py", Self.server), ("\(folder)/test_\(name).py", Self.test)] {

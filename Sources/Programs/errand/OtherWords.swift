@@ -34,7 +34,8 @@ extension [Command.OtherWords] {
     .init("backfill", "schedule backfill"),
     .init("explain", "why"),
     .init("dag draw", "graph"),
-    .init("catalog nodes plugins services tasks", "actions"),
+    .init("catalog nodes services tasks", "actions"),
+    .init("extension extensions plugins", "plugin"),
     .init("calc evaluate expr", "eval"),
     .init("mock simulate", "sandbox"),
     .init("credentials secret vault", "secrets check"),
@@ -60,6 +61,16 @@ extension [Command.OtherWords] {
     .init("deny", "runs reject"),
     .init("emit event send", "runs signal"),
     .init("create new run submit", "run"),
+  ]
+
+  /// For `errand plugin WORD`.
+  static let ofPlugin: Self = [
+    .init("ls", "plugin list"),
+    .init("import install", "plugin add"),
+    .init("refresh upgrade", "plugin update"),
+    .init("delete rm uninstall", "plugin remove"),
+    .init("describe inspect show", "actions"),
+    .init("create new", "new plugin"),
   ]
 
   /// For `errand schedule WORD`.

@@ -36,7 +36,9 @@ extension PluginCommand {
     let given = parsed["source"].texts
     if parsed["kind"].text == "mcp" {
       try refuse(["only", "dates"], "is for openapi")
-      let source = MCPSource(try server(given), trustsHints: parsed["trust-hints"].isGiven, effects: try effects())
+      let source = MCPSource(
+        try server(given), trustsHints: parsed["trust-hints"].isGiven,
+        effects: try effects(takingBack: false).compactMapValues { $0 })
       let (settings, lines) = try await startingSettings(of: source)
       lock = try await RuntimeError.ofLock { () async throws(PluginLockError) in
         try await MCPKind.lock(name: name, source: source, settings: settings, in: context(of: name))
@@ -46,13 +48,9 @@ extension PluginCommand {
       sketch = needsSettings ? "  \(name):\n\(lines)" : MCPKind.connectionSketch(lock)
     } else {
       try refuse(["trust-hints", "env", "token"], "is for mcp")
-      guard given.count == 1, let document = given.first else {
-        throw RuntimeError(.usage, "'plugin add openapi' takes one document, and \(given.count) are given")
-      }
-      try refuseOtherAddress(document)
-      let source = isAddress(document) ? document : shown(document)
+      let source = try document(given)
       let bytes = try await contents(of: source)
-      let effects = try effects()
+      let effects = try effects(takingBack: false).compactMapValues { $0 }
       lock = try RuntimeError.ofLock { () throws(PluginLockError) in
         try OpenAPIKind.lock(
           name: name, document: bytes, source: source, only: parsed["only"].texts, effects: effects,
@@ -64,7 +62,8 @@ extension PluginCommand {
     console.out(try actionTable(of: lock))
     tellLeftOut(of: lock)
     tellHints(of: lock)
-    console.say("\nwrote \(file(of: name)); keep it with your recipes")
+    console.say(
+      "\nwrote \(file(of: name)); keep it with your recipes; a running 'errand serve' reads it after SIGHUP")
     let isReady =
       !needsSettings && !OpenAPIKind.asksForCredentials(lock)
       && dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
@@ -80,14 +79,25 @@ extension PluginCommand {
     return .done
   }
 
+  /// The one document that is given, as the lock has it.
+  func document(_ given: [String]) throws(RuntimeError) -> String {
+    guard given.count == 1, let document = given.first else {
+      throw RuntimeError(.usage, "a plugin of kind openapi has one document, and \(given.count) are given")
+    }
+    try refuseOtherAddress(document)
+    return isAddress(document) ? document : shown(document)
+  }
+
   /// A path as the lock has it: from the folder of errand.yaml on, if it is in there.
   private func shown(_ path: String) -> String {
     let whole = Recipe.path(Workspace.absolute(path, in: Workspace.workingFolder), besides: "")
     return whole.hasPrefix(root + "/") ? String(whole.dropFirst(root.utf8.count + 1)) : whole
   }
 
-  private func server(_ words: [String]) throws(RuntimeError) -> MCPSource.Server {
-    guard let first = words.first else { throw RuntimeError(.usage, "'plugin add mcp' needs an address or a command") }
+  func server(_ words: [String]) throws(RuntimeError) -> MCPSource.Server {
+    guard let first = words.first else {
+      throw RuntimeError(.usage, "a plugin of kind mcp needs an address or a command")
+    }
     guard isAddress(first) else {
       try refuseOtherAddress(first)
       if first.contains("/"), Workspace.isFolder(Workspace.absolute(first, in: root)) {
@@ -106,14 +116,17 @@ extension PluginCommand {
   private func startingSettings(of source: MCPSource) async throws(RuntimeError) -> (Value, lines: String) {
     var settings = ValueMap()
     var lines = ""
-    let secrets = SecretSources(SecretSettings(), folder: root, environment: Workspace.environmentVariables)
+    let secrets = secretSources
     func text(_ name: String) async throws(RuntimeError) -> String {
       if name.contains("=") {
         throw RuntimeError(
           .usage, "--env and --token take the name of a variable, but found '\(name.prefix { $0 != "=" })=…'")
       }
-      guard let found = try? await secrets.find(name)?.value else {
-        throw RuntimeError(.configuration, "there is no environment variable '\(name)' to give to the server")
+      guard let found = try await secret(name, in: secrets) else {
+        throw RuntimeError(
+          .configuration,
+          "missing secret: \(name.safe), to give to the server; set the environment variable of that name, or name a "
+            + "source that has it under 'secrets' in errand.yaml")
       }
       return found
     }
@@ -142,7 +155,7 @@ extension PluginCommand {
   }
 
   /// What isn't found now has no connection yet that could say where it is.
-  private func refuseUnknownProgram(_ program: String) throws(RuntimeError) {
+  func refuseUnknownProgram(_ program: String) throws(RuntimeError) {
     let isAddress = mayBeAddress(program)
     guard isAddress || !program.contains("/"), searchPath(for: program) == nil,
       ChildProcess.file(of: program, in: MCPKind.searchPath, from: root) == nil
@@ -155,7 +168,7 @@ extension PluginCommand {
   }
 
   /// Where a program is looked for that the shell finds and a connection as it is doesn't; nil for any other.
-  private func searchPath(for program: String) -> String? {
+  func searchPath(for program: String) -> String? {
     let usual = MCPKind.searchPath
     guard !program.contains("/"), ChildProcess.file(of: program, in: usual, from: root) == nil,
       let path = Workspace.environmentVariables["PATH"],
@@ -197,8 +210,7 @@ extension PluginCommand {
   }
 
   func tellLeftOut(of lock: PluginLock) {
-    guard lock.kind == OpenAPIKind.name else { return }
-    for (part, reason) in OpenAPIKind.leftOut(lock) { console.say("left out: \(part.safe): \(reason.safe)") }
+    for (part, reason) in lock.leftOut { console.say("left out: \(part.safe): \(reason.safe)") }
   }
 }
 

@@ -5,6 +5,7 @@ import CommandLineParser
 import HTTPClient
 import PluginLocks
 import Recipes
+import SecretSources
 
 // Where plugins come from, and what the command line says of them, for `errand plugin add` and `update`.
 
@@ -13,13 +14,15 @@ extension PluginCommand {
     for option in options where parsed[option].isGiven { throw RuntimeError(.usage, "--\(option) \(reason)") }
   }
 
-  /// The effects of the command line, by the names of actions.
-  func effects() throws(RuntimeError) -> [String: Effect] {
-    var effects: [String: Effect] = [:]
+  /// The effects of the command line, by the names of actions or tools; nil for one that is taken back.
+  func effects(takingBack: Bool) throws(RuntimeError) -> [String: Effect?] {
+    var effects: [String: Effect?] = [:]
     for text in parsed["effect"].texts {
       let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
-      guard parts.count == 2, let effect = Effect(written: parts[1]) else {
-        throw RuntimeError(.usage, Self.fault(ofEffect: text, parts.count == 2 ? parts[1] : nil))
+      let word = parts.count == 2 ? parts[1] : nil
+      let effect = word.flatMap { Effect(written: $0) }
+      guard let word, effect != nil || takingBack && word == "default" else {
+        throw RuntimeError(.usage, Self.fault(ofEffect: text, word, takingBack))
       }
       guard effects.updateValue(effect, forKey: parts[0]) == nil else {
         throw RuntimeError(.usage, "--effect gives '\(parts[0])' two effects; give it one")
@@ -28,7 +31,7 @@ extension PluginCommand {
     return effects
   }
 
-  private static func fault(ofEffect text: String, _ effect: String?) -> String {
+  private static func fault(ofEffect text: String, _ effect: String?, _ takingBack: Bool) -> String {
     if let effect, effect.hasPrefix("idempotentWrite:") {
       let span = effect.dropFirst("idempotentWrite:".count)
       return "'\(span)' isn't a length of time for --effect \(text); write it like idempotentWrite:1d"
@@ -37,7 +40,7 @@ extension PluginCommand {
     let guess = effect?.nearest(among: words).map { "; did you mean '\($0)'?" } ?? ""
     return
       "--effect takes NAME=EFFECT, with one of \(words.joined(separator: ", ")), or idempotentWrite:1d and the like, "
-      + "but found '\(text)'\(guess)"
+      + "\(takingBack ? "or default to take it back, " : "")but found '\(text)'\(guess)"
   }
 
   func isAddress(_ text: String) -> Bool { text.hasPrefix("https://") || text.hasPrefix("http://") }
@@ -52,6 +55,28 @@ extension PluginCommand {
   func refuseOtherAddress(_ text: String) throws(RuntimeError) {
     if text.contains("://"), !isAddress(text) {
       throw RuntimeError(.usage, "'\(text)' can't be read; an address begins with https:// or http://")
+    }
+  }
+
+  /// The sources of secrets of errand.yaml, whatever else is wrong with that.
+  var secretSources: SecretSources {
+    SecretSources(
+      configuration(dispatch.catalog)?.configuration.secrets ?? SecretSettings(), folder: root,
+      environment: Workspace.environmentVariables)
+  }
+
+  /// What is in errand.yaml, as far as it can be read, and what is wrong with it.
+  func configuration(_ catalog: ActionCatalog) -> (configuration: Configuration, diagnostics: [Diagnostic])? {
+    guard let path = Workspace.configurationFile(parsed["config"].text, besides: nil),
+      let bytes = try? Files.read(path, limit: 1 << 20)
+    else { return nil }
+    return Configuration.read(Source(name: path, bytes: bytes), catalog: catalog)
+  }
+
+  /// A secret that the server is started or asked with; nil if no source has it.
+  func secret(_ name: String, in sources: SecretSources) async throws(RuntimeError) -> String? {
+    do throws(SecretError) { return try await sources.find(name)?.value } catch {
+      throw RuntimeError(.configuration, error.message)
     }
   }
 

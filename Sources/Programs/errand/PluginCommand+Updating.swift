@@ -1,6 +1,7 @@
 import ActionKit
 import AgentRuntime
 import Basics
+import ChildProcesses
 import CommandLineParser
 import MCPPlugins
 import OpenAPIPlugins
@@ -14,19 +15,31 @@ import SecretSources
 extension PluginCommand {
   func update() async throws(RuntimeError) -> ExitCode {
     let name = parsed["name"].text ?? ""
-    let old = try known(name)
-    let workspace = try dispatch.workspace()
+    let recovered = locks.recovered(name)
+    let old = if let recovered { recovered } else { try known(name) }
+    var workspace = try dispatch.workspace()
+    if let recovered {
+      console.say("\(file(of: name)) can't be used as it is, and is made anew from its source")
+      // So that its connection is known, and recipes are compared with what they were written for.
+      workspace = workspace.with(LockFolder(root, kinds: everyLockKind, with: [name: recovered]))
+    }
     let new = try await renewed(old, in: workspace)
-    let difference = try RuntimeError.ofLock { () throws(PluginLockError) in try LockDifference(from: old, to: new) }
-    let isSame =
-      try RuntimeError.ofLock { () throws(PluginLockError) in try new.written() } == (try? Files.read(path(of: name)))
-    if isSame {
+    let written = try RuntimeError.ofLock { () throws(PluginLockError) in try new.written() }
+    if written == (try? Files.read(path(of: name))) {
       console.say("\(file(of: name)) is up to date")
       return .done
     }
-    for line in difference.lines { console.out(Style.ofDifference(line, console.colourOut)) }
-    if difference.isEmpty {
-      console.say("recipes notice no difference: only descriptions, the source, or who says an effect are new")
+    do throws(PluginLockError) {
+      let difference = try LockDifference(from: old, to: new)
+      for line in difference.lines { console.out(Style.ofDifference(line, console.colourOut)) }
+      if difference.isEmpty {
+        console.say(
+          try old.written() == written
+            ? "only how the file is written is new"
+            : "recipes notice no difference: only descriptions, the source, or who says an effect are new")
+      }
+    } catch {
+      console.say("what is different isn't known: \(error.message)")
     }
     tellLeftOut(of: new)
     let faults = newFaults(in: workspace, with: LockFolder(root, kinds: everyLockKind, with: [name: new]))
@@ -35,8 +48,8 @@ extension PluginCommand {
       guard parsed["force"].isGiven || parsed["dry-run"].isGiven else {
         throw RuntimeError(
           .invalid,
-          "\(file(of: name)) was left as it is: recipes don't fit what the service offers now; change them, "
-            + "or write it nonetheless with --force")
+          "\(file(of: name)) was left as it is: recipes don't fit what \(parsed["only"].isGiven ? "--only chooses" : "the service offers now")"
+            + "; change them, or write it nonetheless with --force")
       }
     }
     console.say("checked the recipes in \(recipes(in: workspace).folders.joined(separator: " and "))")
@@ -48,27 +61,77 @@ extension PluginCommand {
 
   /// The lock as its source gives it now.
   private func renewed(_ old: PluginLock, in workspace: Workspace) async throws(RuntimeError) -> PluginLock {
-    let given = try effects()
+    let given = try effects(takingBack: true)
+    let moved = parsed["source"].texts
     if old.kind == MCPKind.name {
       try refuse(["only", "dates"], "is for openapi")
-      var source = try RuntimeError.ofLock { () throws(PluginLockError) in try MCPSource(of: old) }
-      source.trustsHints = source.trustsHints || parsed["trust-hints"].isGiven
-      source.effects.merge(given) { $1 }
-      let settings = try await settings(of: old.name, in: workspace)
-      let changed = source
-      return try await RuntimeError.ofLock { () async throws(PluginLockError) in
-        try await MCPKind.lock(name: old.name, source: changed, settings: settings, in: context(of: old.name))
+      let source = try RuntimeError.ofLock { () throws(PluginLockError) in
+        var source = try MCPSource(of: old)
+        source.trustsHints = source.trustsHints || parsed["trust-hints"].isGiven
+        try source.give(given)
+        return source
       }
+      let settings = try await settings(of: old.name, in: workspace)
+      return try await asked(source, at: moved, settings, for: old.name)
     }
     try refuse(["trust-hints"], "is for mcp")
-    guard let document = old.source["document"]?.string else {
-      throw RuntimeError(.invalid, "\(old.file): its source names no document; remove it, and add it again")
+    let place = try moved.isEmpty ? nil : document(moved)
+    guard let document = place ?? old.source["document"]?.string else {
+      throw RuntimeError(.invalid, "\(old.file): its source names no document; name it: \(Self.moving(old.name))")
     }
-    let bytes = try await contents(of: document)
+    let bytes: [UInt8]
+    do throws(RuntimeError) { bytes = try await contents(of: document) } catch {
+      let fix = moved.isEmpty ? "; if it has moved, name its new place: \(Self.moving(old.name))" : ""
+      throw RuntimeError(error.kind, error.message + fix)
+    }
     let only = parsed["only"].isGiven ? parsed["only"].texts : nil
     let readsDatesAsText = parsed["dates"].text.map { $0 == "text" }
     return try RuntimeError.ofLock { () throws(PluginLockError) in
-      try OpenAPIKind.updated(old, document: bytes, only: only, readsDatesAsText: readsDatesAsText, giving: given)
+      try OpenAPIKind.updated(
+        old, document: bytes, only: only, readsDatesAsText: readsDatesAsText, giving: given, from: place)
+    }
+  }
+
+  private static func moving(_ name: String, _ source: String = "SOURCE") -> String {
+    "errand plugin update \(name) \(source)"
+  }
+
+  /// The lock of what a server offers, which may have moved.
+  private func asked(
+    _ source: MCPSource, at moved: [String], _ settings: Value, for name: String
+  ) async throws(RuntimeError) -> PluginLock {
+    var source = source
+    var settings = settings.map ?? ValueMap()
+    if !moved.isEmpty {
+      source.server = try server(moved)
+      // What is named here counts, to be tried.
+      for field in ["command", "arguments", "url"] where settings[field] != nil {
+        settings[field] = nil
+        console.say("'\(field)' of the connection '\(name)' still counts in runs, in the place of what the lock has")
+      }
+    }
+    if case .command(let words) = source.server, settings["command"] == nil, let program = words.first {
+      let path = settings["path"]?.string ?? MCPKind.searchPath
+      if ChildProcess.file(of: program, in: path, from: root) == nil {
+        if moved.isEmpty {
+          throw RuntimeError(
+            .noInput,
+            (program.contains("/")
+              ? "'\(program.safe)' isn't a program: it is missing, or not executable; if it has moved, "
+              : "no program is named '\(program.safe)' in \(path.replacing(":", with: ", ")); add its folder to the 'path' "
+                + "of connection '\(name)', or ") + "name its new place: "
+              + Self.moving(name, "-- COMMAND"))
+        }
+        try refuseUnknownProgram(program)
+        if let path = searchPath(for: program) {
+          settings["path"] = .string(path)
+          console.say("put 'path: \(path)' into the connection '\(name)' in errand.yaml")
+        }
+      }
+    }
+    let (changed, map) = (source, Value.map(settings))
+    return try await RuntimeError.ofLock { () async throws(PluginLockError) in
+      try await MCPKind.lock(name: name, source: changed, settings: map, in: context(of: name))
     }
   }
 
@@ -79,11 +142,7 @@ extension PluginCommand {
     let sources = workspace.secretSources()
     var secrets: [(name: String, text: String)] = []
     for secret in connection.secrets {
-      let found: SecretSources.Found?
-      do throws(SecretError) { found = try await sources.find(secret.name) } catch {
-        throw RuntimeError(.configuration, error.message)
-      }
-      guard let text = found?.value else {
+      guard let text = try await self.secret(secret.name, in: sources) else {
         throw RuntimeError(
           .configuration, "missing secret: \(secret.name), of connection '\(connection.name)' in errand.yaml")
       }

@@ -20,7 +20,7 @@ struct PluginCommand: DispatchedCommand {
     case "add": return try await add()
     case "update": return try await update()
     case "remove": return try remove()
-    default: return list()
+    default: return try list()
     }
   }
 
@@ -40,14 +40,11 @@ struct PluginCommand: DispatchedCommand {
   func known(_ name: String) throws(RuntimeError) -> PluginLock {
     let locks = locks
     if let lock = locks.lock(name) { return lock }
-    if let fault = locks.fault(of: name) {
-      throw RuntimeError(
-        .invalid,
-        "\(fault); to make it anew, run 'errand plugin remove \(name)' and then 'errand plugin add'")
-    }
+    if let fault = locks.fault(of: name) { throw RuntimeError(.invalid, fault) }
     if dispatch.catalog.isCompiled(name) {
       throw RuntimeError(.usage, "'\(name)' is part of errand, and has no lock")
     }
+    if let fault = locks.fault { throw RuntimeError(.noInput, fault) }
     let guess =
       name.nearest(among: locks.names).map { "; did you mean '\($0)'?" } ?? "; 'errand plugin list' lists them"
     throw RuntimeError(.noInput, "no plugin of this folder is named '\(name)'\(guess)")
@@ -57,6 +54,7 @@ struct PluginCommand: DispatchedCommand {
     let bytes = try RuntimeError.ofLock { () throws(PluginLockError) in try lock.written() }
     try RuntimeError.creating { () throws(FileError) in
       try Files.makeFolder("\(root)/plugins")
+      Files.removeLeft(beside: path(of: lock.name))
       try Files.write(bytes, to: path(of: lock.name))
     }
   }
@@ -65,11 +63,9 @@ struct PluginCommand: DispatchedCommand {
 
   private func remove() throws(RuntimeError) -> ExitCode {
     let name = parsed["name"].text ?? ""
-    // One that can't be read serves no recipe, and may be what errand.yaml can't be read for.
-    let isUsable = locks.fault(of: name) == nil
-    if isUsable { _ = try known(name) }
+    if locks.fault(of: name) == nil { _ = try known(name) }
     var looked = ""
-    if isUsable, !parsed["force"].isGiven {
+    if !parsed["force"].isGiven {
       let workspace = try dispatch.workspace()
       let faults = newFaults(
         in: workspace, with: LockFolder(root, kinds: everyLockKind, with: [name: nil]))
@@ -78,14 +74,27 @@ struct PluginCommand: DispatchedCommand {
         for use in uses.compactMap(\.self) { console.error(use) }
         let others = zip(faults, uses).filter { $0.1 == nil }.map(\.0)
         if !others.isEmpty { console.show(Diagnostics(others)) }
+        let fix = locks.recovered(name) == nil ? "" : "; 'errand plugin update \(name)' makes it anew"
         throw RuntimeError(
-          .invalid, "'\(name)' is in use, and was left; change these, or remove it nonetheless with --force")
+          .invalid, "'\(name)' is in use, and was left\(fix); change these, or remove it nonetheless with --force")
       }
       looked = "; no recipe in \(recipes(in: workspace).folders.joined(separator: " or ")) uses it"
     }
+    Files.removeLeft(beside: path(of: name))
     try RuntimeError.creating { () throws(FileError) in try Files.remove(path(of: name)) }
     console.say("removed \(file(of: name))\(looked)")
+    if parsed["force"].isGiven {
+      for use in usesInConfiguration(of: name) {
+        console.say("\(use): until that is changed, or the plugin is added again, nothing of this folder runs")
+      }
+    }
     return .done
+  }
+
+  /// Where errand.yaml names a plugin that is gone.
+  private func usesInConfiguration(of name: String) -> [String] {
+    let diagnostics = configuration(dispatch.catalog.with(locks))?.diagnostics ?? []
+    return diagnostics.compactMap { $0.severity == .error ? Self.use(of: name, in: $0) : nil }
   }
 
   /// Where a plugin is used, if that is what is at fault when it is gone: `recipes/orders.yaml:2 uses shop.listOrders`.
@@ -98,8 +107,9 @@ struct PluginCommand: DispatchedCommand {
     return "\(Workspace.shown(source.name)):\(source.position(at: location.range.lowerBound).line) uses \(word)"
   }
 
-  private func list() -> ExitCode {
+  private func list() throws(RuntimeError) -> ExitCode {
     let locks = locks
+    if let fault = locks.fault { throw RuntimeError(.noInput, fault) }
     var rows: [[String]] = []
     var entries: [Value] = []
     for name in locks.names {

@@ -112,6 +112,9 @@ package struct Workspace: Sendable {
   package func with(_ plugins: any PluginFinder) -> Workspace {
     var other = self
     other.catalog = catalog.with(plugins)
+    if let source = configuration.source {
+      other.configuration = Configuration.read(source, catalog: other.catalog).configuration
+    }
     return other
   }
 

@@ -100,7 +100,7 @@ import Testing
     #expect(effects["refuse"] == "read person")
     #expect(effects["crash"] == "write default")
     let again = try MCPSource(of: lock)
-    #expect(again.effects == ["refuse": .read, "echoText": .pure])
+    #expect(again.effects == ["refuse": .read, "echo_text": .pure])
     #expect(again.trustsHints)
     #expect(again.server == .command(["python3", LockedServer.script, "modern", "pages"]))
   }

@@ -50,6 +50,29 @@ struct ToolLocksTests {
     #expect(error?.message == "'tried' has no tool 'look', whose effect is given; it has put")
   }
 
+  @Test func `the newest effect of a tool counts, by whichever of its names it is given`() throws {
+    let old = try Self.lock([("get_it", ValueMap())], MCPSource(.command(["tried"]), effects: ["getIt": .read]))
+    #expect(old.source["effects"] == .object(["get_it": .string("read")]))
+    func updated(_ given: [String: Effect?]) throws -> PluginLock {
+      var source = try MCPSource(of: old)
+      try source.give(given)
+      return try Self.lock([("get_it", ValueMap())], source)
+    }
+    for name in ["getIt", "get_it"] {
+      #expect(try updated([name: .write]).source["effects"] == .object(["get_it": .string("write")]))
+      #expect(try updated([name: nil]).source["effects"] == nil)
+    }
+    let twice = "the tool 'get_it' is given two effects, one by the name of its action; give it one"
+    let both: [String: Effect] = ["getIt": .read, "get_it": .write]
+    #expect(#expect(throws: PluginLockError.self) { try updated(both) }?.message == twice)
+    let new = #expect(throws: PluginLockError.self) {
+      try Self.lock([("get_it", ValueMap())], MCPSource(.command(["tried"]), effects: both))
+    }
+    #expect(new?.message == twice)
+    let none = #expect(throws: PluginLockError.self) { try updated(["put": nil]) }
+    #expect(none?.message == "'put' has no effect that was given by --effect, and could be taken back")
+  }
+
   @Test(arguments: [
     ("errand/recncile", "did you mean 'errand/reconcile'?"), ("errand/Effect", "did you mean 'errand/effect'?"),
     (

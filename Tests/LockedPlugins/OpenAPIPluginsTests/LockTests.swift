@@ -22,7 +22,7 @@ import Testing
 
   @Test func `what can't be an action is told with its reason`() throws {
     #expect(
-      OpenAPIKind.leftOut(try lock("shop.yaml")).map { "\($0.part): \($0.reason)" } == [
+      try lock("shop.yaml").leftOut.map { "\($0.part): \($0.reason)" } == [
         "GET /elsewhere: it is at a server of its own",
         "GET /matrix{at}: the parameter 'at' has the style 'matrix'",
       ])
@@ -45,7 +45,7 @@ import Testing
         """)
     #expect(lock.actionNames == ["postA"])
     #expect(
-      OpenAPIKind.leftOut(lock).map { "\($0.part): \($0.reason)" } == [
+      lock.leftOut.map { "\($0.part): \($0.reason)" } == [
         "/e: it refers to what isn't in the document",
         "POST /b: its body must be given, but 'foo bar' can't be sent",
         "POST /c: its body must be given, but it has no media type",

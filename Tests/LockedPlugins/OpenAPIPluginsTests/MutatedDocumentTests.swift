@@ -67,7 +67,7 @@ import Testing
     }
     plugins += 1
     _ = OpenAPIKind.connectionSketch(lock)
-    _ = OpenAPIKind.leftOut(lock)
+    _ = lock.leftOut
     let read = try PluginLock(reading: try lock.written(), of: "made")
     let plugin = PluginDescriptor(LockedPlugin(read, OpenAPIKind.self))
     let answers = Answers()

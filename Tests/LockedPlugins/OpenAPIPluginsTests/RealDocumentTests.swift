@@ -52,7 +52,7 @@ enum RealDocument: String, CaseIterable {
       "\(all.count - actions.count) lists by pages, \(written.count) bytes")
     let least = document.least
     #expect(actions.count == least.operations && inputs >= least.inputs && outputs >= least.outputs)
-    #expect(OpenAPIKind.leftOut(read).isEmpty)
+    #expect(read.leftOut.isEmpty)
     // What pages, checks and steps read of each.
     let plugin = PluginDescriptor(LockedPlugin(read, OpenAPIKind.self))
     for action in plugin.actions {

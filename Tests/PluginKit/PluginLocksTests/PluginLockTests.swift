@@ -95,19 +95,16 @@ struct PluginLockTests {
     let error = #expect(throws: PluginLockError.self) { try lock.verify() }
     #expect(
       error?.message
-        == "plugins/dogs.lock.json was changed since errand wrote it, and isn't used; restore it")
+        == "plugins/dogs.lock.json was changed since errand wrote it, and isn't used")
   }
 
   @Test(arguments: [
     ("{", "x isn't valid JSON: line 1, column 2: a key in double quotes is expected, but the text ends"),
-    ("{}", "x isn't a plugin's lock; 'errand plugin add' writes one"),
-    (
-      #"{"errandPluginLock": 2}"#,
-      "x has version 2, and this program reads version 1; use a newer errand, or run 'errand plugin update'"
-    ),
-    (#"{"errandPluginLock": 1}"#, "x has no 'name', 'kind' or 'actions'; run 'errand plugin update'"),
+    ("{}", "x isn't a plugin's lock"),
+    (#"{"errandPluginLock": 2}"#, "x has version 2, of a newer errand, and this program reads version 1"),
+    (#"{"errandPluginLock": 1}"#, "x has no 'name', 'kind' or 'actions'"),
   ])
-  func `a file that is no lock is refused with what to do`(text: String, message: String) {
+  func `a file that is no lock is refused`(text: String, message: String) {
     let error = #expect(throws: PluginLockError.self) { try PluginLock(reading: Array(text.utf8), of: "x") }
     #expect(error?.message == message)
   }
@@ -127,7 +124,7 @@ struct PluginLockTests {
       """
     let lock = try PluginLock(reading: Array(text.utf8), of: "x")
     let error = #expect(throws: PluginLockError.self) { try lock.action("do") }
-    #expect(error?.message == "x: the action 'do' can't be read: \(message); run 'errand plugin update'")
+    #expect(error?.message == "x: the action 'do' can't be read: \(message)")
   }
 
   @Test func `a difference names actions, effects, fields and limits, and no sentences`() throws {
@@ -174,6 +171,9 @@ struct LockFolderTests {
     let folder = try Self.folder([
       "dogs.lock.json": try dogs.written(), "cats.lock.json": try dogs.written(), "birds.lock.json": Array("{".utf8),
       "fish.lock.json": try TestLock.lock([], name: "fish", kind: "grpc").written(), "notes.json": [],
+      "dogs (1).lock.json": try dogs.written(), "moved.lock.json": try TestLock.lock([], name: "mice").written(),
+      "new.lock.json": Array(#"{"errandPluginLock": 2, "kind": "test", "source": {"document": "x"}}"#.utf8),
+      "null.lock.json": Array("null".utf8),
     ])
     defer { Files.removeTree(folder) }
     let catalog = ActionCatalog([]) { LockFolder($0, kinds: [TestKind.self]) }.looking(in: folder)
@@ -184,14 +184,45 @@ struct LockFolderTests {
     #expect(catalog.fault(ofPlugin: "dogs") == nil)
     #expect(catalog.fault(ofPlugin: "mice") == nil)
     #expect(
-      catalog.fault(ofPlugin: "cats")
-        == "plugins/cats.lock.json is the lock of 'dogs'; name it plugins/dogs.lock.json")
+      catalog.fault(ofPlugin: "moved")
+        == "plugins/moved.lock.json is the lock of 'mice'; name it plugins/mice.lock.json")
+    for name in ["cats", "dogs (1)"] {
+      #expect(
+        catalog.fault(ofPlugin: name)
+          == "plugins/\(name).lock.json is a second lock of 'dogs', beside plugins/dogs.lock.json; remove it")
+    }
+    #expect(
+      catalog.fault(ofPlugin: "new")
+        == "plugins/new.lock.json has version 2, of a newer errand, and this program reads version 1; run 'errand plugin "
+        + "update new' to make it anew from its source")
+    #expect(
+      catalog.fault(ofPlugin: "null")
+        == "plugins/null.lock.json isn't a plugin's lock; restore it, or remove it by 'errand plugin remove null --force' "
+        + "and add it again")
     #expect(
       catalog.fault(ofPlugin: "fish")
         == "plugins/fish.lock.json is of kind 'grpc', which this program doesn't know; use a newer errand")
     #expect(catalog.fault(ofPlugin: "birds")?.hasPrefix("plugins/birds.lock.json isn't valid JSON") == true)
     // In another folder there are none.
     #expect(catalog.looking(in: "\(folder)/plugins").plugins.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("", "changed"), ("\u{FEFF}", "with a byte order mark"),
+  ])
+  func `a lock that can't be used still says where it is from`(_ start: String, _ what: String) throws {
+    let text =
+      start + #"{"errandPluginLock": 1, "name": "cats", "kind": "test", "actions": {}, "source": {"url": "x"}}"#
+    let folder = try Self.folder([
+      "dogs.lock.json": Array(text.utf8), "cats.lock.json": Array(text.replacing("test", with: "grpc").utf8),
+      "fine.lock.json": try TestLock.lock([], name: "fine").written(),
+    ])
+    defer { Files.removeTree(folder) }
+    let locks = LockFolder(folder, kinds: [TestKind.self])
+    let lock = try #require(locks.recovered("dogs"))
+    #expect(lock.name == "dogs" && lock.kind == "test" && lock.source["url"] == .string("x"))
+    // What no kind reads, and what needs no recovery.
+    #expect(locks.recovered("cats") == nil && locks.recovered("fine") == nil && locks.recovered("mice") == nil)
   }
 
   @Test func `locks that aren't on disk can count instead of those that are`() throws {

@@ -102,8 +102,15 @@ import Testing
   }
 
   @Test(arguments: [
-    ("my-notes", "'my-notes' can't be the name of a plugin: use letters and digits, as in notes or myNotes"),
-    ("time", "Python itself uses the name 'time'; give it another"), ("shell", "there is a plugin 'shell' already"),
+    (
+      "my-notes",
+      "the plugin's name 'my-notes' isn't a name: a name begins with a lowercase letter, and letters and digits follow, "
+        + "as in 'taskKey2'; write 'myNotes'"
+    ),
+    ("steps", "the plugin's name 'steps' has a meaning of its own in recipes; choose another name"),
+    ("pathlib", "Python, or what a plugin in it needs, uses the name 'pathlib'; choose another name"),
+    ("anyio", "Python, or what a plugin in it needs, uses the name 'anyio'; choose another name"),
+    ("shell", "there is a plugin 'shell' already"),
   ])
   func `refuses names that a plugin can't have`(_ name: String, _ message: String) async throws {
     try await Self.with { program in

@@ -92,6 +92,97 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a connection whose plugin was removed is told with the lock that it needs`() async throws {
+    let program = try await Self.shop()
+    try program.write("connections:\n  shop: { baseURL: https://a.example }\n", to: "errand.yaml")
+    #expect(
+      try await program.call("plugin", "remove", "shop", "--force").error == """
+        removed plugins/shop.lock.json
+        errand.yaml:2 uses shop: until that is changed, or the plugin is added again, nothing of this folder runs
+
+        """)
+    let checked = try await program.call("check", "recipes/orders.yaml")
+    #expect(
+      checked.error.contains(
+        "no plugin is named 'shop': there is no plugins/shop.lock.json, which 'errand plugin add' writes; there are "),
+      "\(checked.error)")
+    await program.remove()
+  }
+
+  @Test func `what hinders plugins from being read is told`() async throws {
+    let program = try await Self.shop()
+    try program.write("connections:\n  shop: { baseURL: https://a.example }\n", to: "errand.yaml")
+    try FileManager.default.removeItem(at: program.folder.appending(path: "plugins"))
+    try program.write("", to: "plugins")
+    let fault = "cannot list '\(program.folder.path)/plugins': part of the path is not a folder (ENOTDIR)"
+    for words in [["plugin", "list"], ["plugin", "update", "shop"], ["plugin", "remove", "shop"]] {
+      let outcome = try await program.call(words)
+      #expect(outcome.code == 66 && outcome.error.contains(fault), "\(outcome.error)")
+    }
+    let checked = try await program.call("check", "recipes/orders.yaml")
+    #expect(checked.error.contains("no plugin is named 'shop': \(fault); there are "), "\(checked.error)")
+    try program.write("", to: "errand.yaml")
+    let used = try await program.call("check", "recipes/orders.yaml")
+    #expect(used.error.contains("no action is named 'shop.listOrders'; \(fault)"), "\(used.error)")
+    await program.remove()
+  }
+
+  /// A server in Python's own library that lists what a test says.
+  private static func server(_ tools: String) -> String {
+    """
+    import json, os, sys
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked.get("method") == "initialize":
+            answer = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                      "serverInfo": {"name": "made", "version": os.environ.get("TOK", "")}}
+        elif asked.get("method") == "tools/list":
+            answer = {"tools": \(tools)}
+        else:
+            answer = None
+        if "id" in asked:
+            reply = {"jsonrpc": "2.0", "id": asked["id"]}
+            reply.update({"result": answer} if answer else {"error": {"code": -32601, "message": "no"}})
+            print(json.dumps(reply), flush=True)
+    """
+  }
+
+  @Test func `a server is asked with the folder's secrets, and what it can't offer is told`() async throws {
+    let program = try await Program()
+    try program.write("TOK: from-the-file\n", to: "secrets.yaml")
+    try program.write("secrets: { files: [secrets.yaml] }\n", to: "errand.yaml")
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o600], ofItemAtPath: program.folder.appending(path: "secrets.yaml").path)
+    try program.write(
+      Self.server(#"[{"name": "a", "inputSchema": {"type": "object"}}, {"name": "b"}]"#), to: "made.py")
+    let command = ["--", "python3", "made.py"]
+    let missing = try await program.call(["plugin", "add", "mcp", "made", "--env", "TOKK"] + command)
+    #expect(
+      missing.error == """
+        error: missing secret: TOKK, to give to the server; set the environment variable of that name, or name a source \
+        that has it under 'secrets' in errand.yaml
+
+        """)
+    let added = try await program.call(["plugin", "add", "mcp", "made", "--env", "TOK"] + command)
+    #expect(added.code == 0 && added.error.contains("left out: b: it has no 'inputSchema'\n"), "\(added.error)")
+    #expect(try program.read("plugins/made.lock.json").contains("\"version\": \"from-the-file\""))
+    try FileManager.default.moveItem(
+      at: program.folder.appending(path: "made.py"), to: program.folder.appending(path: "moved.py"))
+    let moved = try await program.call("plugin", "update", "made", "--effect", "a=read", "--", "python3", "moved.py")
+    #expect(moved.code == 0 && moved.out.hasSuffix("~ a\n    effect: write → read\n"), "\(moved.out)\(moved.error)")
+    #expect(try program.read("plugins/made.lock.json").contains("moved.py"))
+    let lost = try await program.call("plugin", "update", "made", "--", "./moved.py")
+    #expect(lost.error.contains("moved.py' isn't a program: it is missing, or not executable"), "\(lost.error)")
+    for (tools, message) in [
+      ("[]", "'made' offers no tool that can be an action"),
+      (#"[{"name": "b"}]"#, "'made' offers no tool that can be an action: b: it has no 'inputSchema'"),
+    ] {
+      try program.write(Self.server(tools), to: "moved.py")
+      #expect(try await program.call("plugin", "update", "made").error.contains("error: \(message)\n"))
+    }
+    await program.remove()
+  }
+
   @Test func `recipes beside errand.yaml and connections are uses, and it is said where was looked`() async throws {
     let program = try await Self.shop()
     let recipe = try program.read("recipes/orders.yaml")
@@ -158,7 +249,6 @@ import Testing
     try program.write(old + "\n  shop: { token: \"${{ secrets.SHOP }}\" }\n", to: "errand.yaml")
     let lock = try program.read("plugins/shop.lock.json")
     for (text, fault) in [
-      (lock.replacingOccurrences(of: "\"GET\"", with: "\"POST\""), "was changed since errand wrote it, and isn't used"),
       ("<<<<<<<\n" + lock, "isn't valid JSON"), ("", "isn't valid JSON"),
     ] {
       try program.write(text, to: "plugins/shop.lock.json")
@@ -171,11 +261,70 @@ import Testing
       let doctor = try await program.call("doctor")
       #expect(doctor.code == 1 && doctor.out.contains(fault), "\(doctor.out)")
       let update = try await program.call("plugin", "update", "shop")
-      #expect(update.code == 3 && update.error.contains("run 'errand plugin remove shop' and then"), "\(update.error)")
+      #expect(
+        update.code == 3 && update.error.contains("remove it by 'errand plugin remove shop --force'"), "\(update.error)"
+      )
+      // By its name it is in use nonetheless.
+      let refused = try await program.call("plugin", "remove", "shop")
+      #expect(
+        refused.code == 3 && refused.error.contains("recipes/orders.yaml:2 uses shop.listOrders"), "\(refused.error)")
     }
-    #expect(try await program.call("plugin", "remove", "shop").code == 0)
+    #expect(try await program.call("plugin", "remove", "shop", "--force").code == 0)
     #expect(try await program.call("plugin", "add", "openapi", "shop", "shop.json").code == 0)
     #expect(try program.read("plugins/shop.lock.json") == lock)
+    await program.remove()
+  }
+
+  @Test(arguments: ["changed", "version", "mark", "layout"])
+  func `an update makes a lock anew that can't be used, with what was chosen`(_ fault: String) async throws {
+    let program = try await Self.shop()
+    let choices = ["--effect", "listOrders=write", "--only", "list_orders", "--dates", "text"]
+    #expect(try await program.call(["plugin", "update", "shop"] + choices).code == 0)
+    let lock = try program.read("plugins/shop.lock.json")
+    let (text, says) =
+      switch fault {
+      case "changed":
+        (lock.replacing("\"GET\"", with: "\"POST\""), "~ listOrders\n    called in another way\n")
+      case "version": (lock.replacing("\"errandPluginLock\": 1", with: "\"errandPluginLock\": 2"), "")
+      case "mark": ("\u{FEFF}" + lock, "")
+      default: (lock.replacing("\n", with: "\r\n"), "")
+      }
+    try program.write(text, to: "plugins/shop.lock.json")
+    let dead = "plugins/shop.lock.json.4194305-1.new"
+    try program.write("half", to: dead)
+    if fault != "layout" {
+      let refused = try await program.call("plugin", "remove", "shop")
+      #expect(
+        refused.code == 3 && refused.error.contains("; 'errand plugin update shop' makes it anew;"), "\(refused.error)")
+    }
+    let update = try await program.call("plugin", "update", "shop")
+    #expect(update.code == 0 && update.out == says, "\(update.out)\(update.error)")
+    if fault == "layout" { #expect(update.error.contains("only how the file is written is new"), "\(update.error)") }
+    #expect(try program.read("plugins/shop.lock.json") == lock)
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: dead).path))
+    await program.remove()
+  }
+
+  @Test func `a document that has moved keeps what was chosen`() async throws {
+    let program = try await Self.shop()
+    #expect(try await program.call("plugin", "update", "shop", "--effect", "listOrders=write").code == 0)
+    try FileManager.default.moveItem(
+      at: program.folder.appending(path: "shop.json"), to: program.folder.appending(path: "new.json"))
+    let lost = try await program.call("plugin", "update", "shop")
+    #expect(
+      lost.error.contains("; if it has moved, name its new place: errand plugin update shop SOURCE"), "\(lost.error)")
+    #expect(try await program.call("plugin", "update", "shop", "a.json", "b.json").code == 64)
+    let moved = try await program.call("plugin", "update", "shop", "new.json")
+    #expect(moved.code == 0, "\(moved.error)")
+    let lock = try program.read("plugins/shop.lock.json")
+    #expect(lock.contains("\"document\": \"new.json\"") && lock.contains("\"listOrders\": \"write\""))
+    let back = try await program.call("plugin", "update", "shop", "--effect", "listOrders=default")
+    #expect(back.out == "~ listOrders\n    effect: write → read\n", "\(back.out)\(back.error)")
+    let again = try await program.call("plugin", "update", "shop", "--effect", "listOrders=default")
+    #expect(
+      again.error == "error: 'listOrders' has no effect that was given by --effect, and could be taken back\n")
+    let chosen = try await program.call("plugin", "update", "shop", "--only", "add_order")
+    #expect(chosen.code == 3 && chosen.error.contains("recipes don't fit what --only chooses; "), "\(chosen.error)")
     await program.remove()
   }
 
@@ -229,6 +378,14 @@ import Testing
     (
       ["openapi", "shop", "shop.json", "--only", "list_orders", "--effect", "addOrder=read"],
       "has no action 'addOrder' to give an effect, for what was chosen leaves it out"
+    ),
+    (
+      ["mcp", "clock", "true", "--zone", "UTC"],
+      "'errand plugin add' has no option '--zone'; if it is one of the command, write -- before 'true'"
+    ),
+    (["openapi", "shop", "shop.json", "--onyl", "x"], "did you mean '--only'?"),
+    (
+      ["openapi", "shop", "shop.json", "--effect", "addOrder=default"], "but found 'addOrder=default'"
     ),
     (["mcp", "clock", "http://127.0.0.1:9/mcp", "more"], "unexpected argument 'more' after the address"),
   ])

@@ -159,6 +159,9 @@ struct ProgramTests {
 
   @Test(arguments: [
     Case(name: "no such command", arguments: ["rum"], code: 64, says: "did you mean 'run'?"),
+    Case(name: "plugins", arguments: ["plugins", "list"], code: 64, says: "write: errand plugin list"),
+    Case(name: "rm of plugin", arguments: ["plugin", "rm", "a"], code: 64, says: "write: errand plugin remove a"),
+    Case(name: "show of plugin", arguments: ["plugin", "show", "a"], code: 64, says: "write: errand actions a"),
     Case(
       name: "no such option", arguments: ["run", "a.yaml", "--sandbx"], code: 64, says: "did you mean '--sandbox'?"),
     Case(
