@@ -40,9 +40,8 @@ extension PluginCommand {
         try server(given), trustsHints: parsed["trust-hints"].isGiven,
         effects: try effects(takingBack: false).compactMapValues { $0 })
       let (settings, lines) = try await startingSettings(of: source)
-      lock = try await RuntimeError.ofLock { () async throws(PluginLockError) in
-        try await MCPKind.lock(name: name, source: source, settings: settings, in: context(of: name))
-      }
+      lock = try await self.lock(of: source, named: name, settings)
+      if case .command(let words) = source.server { tellSecrets(in: words) }
       // What it was started with is needed again.
       needsSettings = !lines.isEmpty
       sketch = needsSettings ? "  \(name):\n\(lines)" : MCPKind.connectionSketch(lock)

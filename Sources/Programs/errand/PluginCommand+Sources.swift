@@ -1,10 +1,13 @@
 import ActionKit
+import Agent
 import AgentRuntime
 import Basics
 import CommandLineParser
 import HTTPClient
+import MCPPlugins
 import PluginLocks
 import Recipes
+import Runs
 import SecretSources
 
 // Where plugins come from, and what the command line says of them, for `errand plugin add` and `update`.
@@ -98,6 +101,51 @@ extension PluginCommand {
       let name = String(pair.prefix { $0 != "=" })
       if name.namesSecret || ["key", "auth", "sig", "signature"].contains(name.lowercased()) {
         throw RuntimeError(.usage, "the address has '\(name.safe)' in it, which the lock would keep; \(fix)")
+      }
+    }
+  }
+
+  /// The lock of what a server offers.
+  ///
+  /// What the server was given as secrets stands in no message, and not in the lock, which belongs in version control.
+  func lock(
+    of source: MCPSource, named name: String, _ settings: Value
+  ) async throws(RuntimeError) -> PluginLock {
+    var hidden = [settings["token"]?.string].compactMap(\.self)
+    for name in ["secretHeaders", "secretEnvironment"] {
+      hidden += (settings[name]?.map?.members ?? []).compactMap(\.value.string)
+    }
+    let redactor = Redactor(hidden)
+    let result = await OutsideText.redacted(by: { redactor.redact($0, isCut: $1) }) {
+      () -> Result<PluginLock, RuntimeError> in
+      do throws(PluginLockError) {
+        return .success(try await MCPKind.lock(name: name, source: source, settings: settings, in: context(of: name)))
+      } catch {
+        return .failure(RuntimeError(.invalid, redactor.redact(error.message).safeLines(indent: "")))
+      }
+    }
+    let lock = try result.get()
+    func holdsSecret(_ value: Value?) -> Bool {
+      guard let value, let text = try? JSON.text(value) else { return false }
+      return !redactor.redact(text).hasSameScalars(as: text)
+    }
+    if holdsSecret(lock.document) {
+      let actions = lock.actionNames.filter { holdsSecret(lock.document["actions"]?[$0]) }
+      throw RuntimeError(
+        .invalid,
+        "'\(name)' shows a secret that it was given in what it says of \(actions.isEmpty ? "itself" : joined(actions))"
+          + ", and the lock would keep it; have the server leave it out")
+    }
+    return lock
+  }
+
+  /// Says that the lock keeps the whole command, if a secret seems to be in it.
+  func tellSecrets(in words: [String]) {
+    for (word, before) in zip(words.dropFirst(), words) {
+      let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+      let name = parts.count == 2 ? parts[0] : before.hasPrefix("-") ? before : ""
+      if name.drop(while: { $0 == "-" }).description.namesSecret {
+        console.say("note: the lock keeps the whole command; give what '\(name.safe)' is with --env NAME instead")
       }
     }
   }

@@ -129,10 +129,7 @@ extension PluginCommand {
         }
       }
     }
-    let (changed, map) = (source, Value.map(settings))
-    return try await RuntimeError.ofLock { () async throws(PluginLockError) in
-      try await MCPKind.lock(name: name, source: changed, settings: map, in: context(of: name))
-    }
+    return try await lock(of: source, named: name, .map(settings))
   }
 
   /// The settings of the plugin's connection, with their secrets.

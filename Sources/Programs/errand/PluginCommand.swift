@@ -154,10 +154,4 @@ extension RuntimeError {
   static func ofLock<Result>(_ body: () throws(PluginLockError) -> Result) throws(RuntimeError) -> Result {
     do throws(PluginLockError) { return try body() } catch { throw RuntimeError(.invalid, error.message) }
   }
-
-  static func ofLock<Result>(
-    _ body: () async throws(PluginLockError) -> Result
-  ) async throws(RuntimeError) -> Result {
-    do throws(PluginLockError) { return try await body() } catch { throw RuntimeError(.invalid, error.message) }
-  }
 }

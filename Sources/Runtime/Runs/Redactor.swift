@@ -37,7 +37,7 @@ package struct Redactor: Sendable {
   package func redact(_ text: String) -> String { finder.redact(text) }
 
   /// The text likewise; `isCut` says that it may end within a secret.
-  func redact(_ text: String, isCut: Bool) -> String { finder.redact(text, isCut: isCut) }
+  package func redact(_ text: String, isCut: Bool) -> String { finder.redact(text, isCut: isCut) }
 
   /// Runs a closure whose error messages must hold no secret, however they are shortened.
   func hidingSecrets<Result>(_ body: () async -> Result) async -> Result {

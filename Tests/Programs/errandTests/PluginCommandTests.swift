@@ -135,7 +135,7 @@ import Testing
         asked = json.loads(line)
         if asked.get("method") == "initialize":
             answer = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                      "serverInfo": {"name": "made", "version": os.environ.get("TOK", "")}}
+                      "serverInfo": {"name": "made", "version": os.environ.get("TOK", "")[::-1]}}
         elif asked.get("method") == "tools/list":
             answer = {"tools": \(tools)}
         else:
@@ -145,6 +145,59 @@ import Testing
             reply.update({"result": answer} if answer else {"error": {"code": -32601, "message": "no"}})
             print(json.dumps(reply), flush=True)
     """
+  }
+
+  @Test(arguments: [
+    ("sys.exit('no ' + token)", "'made' exited with code 1:\nno •••\n"),
+    ("sys.exit('\\x1b[31m')", "'made' exited with code 1:\n␛[31m\n"),
+    ("print(token)", "such a server may print to its standard error only: •••\n"),
+    ("fault = token", "'made' refused 'tools/list': ••• (code -32601)\n"),
+    (
+      "tools[0]['inputSchema']['properties']['a']['default'] = json.dumps(token)",
+      "'made' shows a secret that it was given in what it says of w, and the lock would keep it; have the server leave "
+        + "it out\n"
+    ),
+  ])
+  func `what a server was given as secrets is shown by no message, and kept in no lock`(
+    _ leak: String, _ message: String
+  ) async throws {
+    let program = try await Program()
+    let text = """
+      import json, os, sys
+      token, fault = os.environ["TOK"], None
+      tools = [{"name": "w", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}]
+      if os.path.exists("leaks"):
+          \(leak)
+      for line in sys.stdin:
+          asked = json.loads(line)
+          if asked.get("method") == "initialize":
+              answer = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                        "serverInfo": {"name": "made", "version": "1"}}
+          elif asked.get("method") == "tools/list":
+              answer = None if fault else {"tools": tools}
+          else:
+              answer = None
+          if "id" in asked:
+              reply = {"jsonrpc": "2.0", "id": asked["id"]}
+              reply.update({"result": answer} if answer else {"error": {"code": -32601, "message": fault or "no"}})
+              print(json.dumps(reply), flush=True)
+      """
+    try program.write(text, to: "made.py")
+    try program.write("", to: "leaks")
+    let secret = ["TOK": "s3cr\"t+%é-abcdef"]
+    let command = ["plugin", "add", "mcp", "made", "--env", "TOK", "--", "python3", "made.py"]
+    let refused = try await program.call(command, environment: secret)
+    #expect(refused.code == 3 && refused.error.hasSuffix(message), "\(refused.error)")
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "plugins").path))
+
+    try FileManager.default.removeItem(at: program.folder.appending(path: "leaks"))
+    #expect(try await program.call(command, environment: secret).code == 0)
+    try program.write(
+      "connections: { made: { secretEnvironment: { TOK: \"${{ secrets.TOK }}\" } } }\n", to: "errand.yaml")
+    try program.write("", to: "leaks")
+    let updated = try await program.call("plugin", "update", "made", environment: secret)
+    #expect(updated.code == 3 && updated.out.isEmpty && updated.error.hasSuffix(message), "\(updated.error)")
+    await program.remove()
   }
 
   @Test func `a server is asked with the folder's secrets, and what it can't offer is told`() async throws {
@@ -165,7 +218,7 @@ import Testing
         """)
     let added = try await program.call(["plugin", "add", "mcp", "made", "--env", "TOK"] + command)
     #expect(added.code == 0 && added.error.contains("left out: b: it has no 'inputSchema'\n"), "\(added.error)")
-    #expect(try program.read("plugins/made.lock.json").contains("\"version\": \"from-the-file\""))
+    #expect(try program.read("plugins/made.lock.json").contains("\"version\": \"elif-eht-morf\""))
     try FileManager.default.moveItem(
       at: program.folder.appending(path: "made.py"), to: program.folder.appending(path: "moved.py"))
     let moved = try await program.call("plugin", "update", "made", "--effect", "a=read", "--", "python3", "moved.py")
