@@ -200,9 +200,12 @@ private struct ConfigurationReader {
       settings["limits"] = nil
     }
     guard let descriptor = catalog.plugin(plugin) else {
-      if let fault = catalog.fault(ofPlugin: plugin) {
-        // Recipes that use it don't check; others do.
-        findings.warning("connection '\(name)' can't be used: \(fault)", at: map["plugin"] ?? member.key)
+      let names = catalog.plugins.map(\.name)
+      let guess = MessageText.didYouMean(plugin, among: names)
+      let absence = catalog.absence(ofPlugin: plugin)
+      // Recipes that use it don't check; others do. A name that is like another is a slip.
+      if let absence, guess == nil || catalog.fault(ofPlugin: plugin) != nil {
+        findings.warning("connection '\(name)' can't be used: \(absence)", at: map["plugin"] ?? member.key)
         // Its settings aren't known; what they compute isn't at fault.
         let unknown = ObjectSchema(
           fields: settings.members.compactMap(\.name).map {
@@ -214,11 +217,9 @@ private struct ConfigurationReader {
           Value(.map(settings), at: member.value.place), of: unknown, path: name, in: scope, warnsOfSecrets: false)
         return nil
       }
-      let names = catalog.plugins.map(\.name)
-      let guess = MessageText.didYouMean(plugin, among: names)
-      let absence = catalog.absence(ofPlugin: plugin).map { ": \($0)" } ?? ""
+      let missing = absence.map { ": \($0)" } ?? ""
       findings.error(
-        "no plugin is named '\(plugin)'\(absence); \(guess ?? "there are \(names.joined(separator: ", "))")",
+        "no plugin is named '\(plugin)'\(missing); \(guess ?? "there are \(names.joined(separator: ", "))")",
         at: map["plugin"] ?? member.key)
       return nil
     }

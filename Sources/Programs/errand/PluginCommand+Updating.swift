@@ -163,17 +163,20 @@ extension PluginCommand {
   }
 
   /// The errors in recipes, tests and errand.yaml that other plugins would bring.
-  func newFaults(in workspace: Workspace, with plugins: LockFolder) -> [Diagnostic] {
+  ///
+  /// - Parameter isGone: Whether a plugin is gone, of which a connection only warns.
+  func newFaults(in workspace: Workspace, with plugins: LockFolder, isGone: Bool = false) -> [Diagnostic] {
     func faults(_ workspace: Workspace) -> [Diagnostic] {
       var found =
         workspace.configuration.source.map {
-          Configuration.read($0, catalog: workspace.catalog).diagnostics
+          Configuration.read($0, catalog: workspace.catalog).diagnostics.filter { isGone || $0.severity == .error }
         } ?? []
       for path in recipes(in: workspace).files {
         guard let source = try? workspace.environment.read(path) else { continue }
-        found += Recipe.check(source, in: workspace.environmentOfChecks()).diagnostics
+        let faults = Recipe.check(source, in: workspace.environmentOfChecks()).diagnostics
+        found += faults.filter { $0.severity == .error }
       }
-      return found.filter { $0.severity == .error }
+      return found
     }
     let known = Set(faults(workspace).map(\.rendered))
     return faults(workspace.with(plugins)).filter { !known.contains($0.rendered) }

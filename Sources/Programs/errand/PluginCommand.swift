@@ -68,7 +68,7 @@ struct PluginCommand: DispatchedCommand {
     if !parsed["force"].isGiven {
       let workspace = try dispatch.workspace()
       let faults = newFaults(
-        in: workspace, with: LockFolder(root, kinds: everyLockKind, with: [name: nil]))
+        in: workspace, with: LockFolder(root, kinds: everyLockKind, with: [name: nil]), isGone: true)
       if !faults.isEmpty {
         let uses = faults.map { Self.use(of: name, in: $0) }
         for use in uses.compactMap(\.self) { console.error(use) }
@@ -85,7 +85,7 @@ struct PluginCommand: DispatchedCommand {
     console.say("removed \(file(of: name))\(looked)")
     if parsed["force"].isGiven {
       for use in usesInConfiguration(of: name) {
-        console.say("\(use): until that is changed, or the plugin is added again, nothing of this folder runs")
+        console.say("\(use), which can't be used before the plugin is added again")
       }
     }
     return .done
@@ -94,7 +94,7 @@ struct PluginCommand: DispatchedCommand {
   /// Where errand.yaml names a plugin that is gone.
   private func usesInConfiguration(of name: String) -> [String] {
     let diagnostics = configuration(dispatch.catalog.with(locks))?.diagnostics ?? []
-    return diagnostics.compactMap { $0.severity == .error ? Self.use(of: name, in: $0) : nil }
+    return diagnostics.compactMap { Self.use(of: name, in: $0) }
   }
 
   /// Where a plugin is used, if that is what is at fault when it is gone: `recipes/orders.yaml:2 uses shop.listOrders`.

@@ -98,14 +98,22 @@ import Testing
     #expect(
       try await program.call("plugin", "remove", "shop", "--force").error == """
         removed plugins/shop.lock.json
-        errand.yaml:2 uses shop: until that is changed, or the plugin is added again, nothing of this folder runs
+        errand.yaml:2 uses shop, which can't be used before the plugin is added again
 
         """)
     let checked = try await program.call("check", "recipes/orders.yaml")
+    let absence = "there is no plugins/shop.lock.json, which 'errand plugin add' writes"
     #expect(
-      checked.error.contains(
-        "no plugin is named 'shop': there is no plugins/shop.lock.json, which 'errand plugin add' writes; there are "),
+      checked.error.contains("errand.yaml:2:3: warning: connection 'shop' can't be used: \(absence)"),
       "\(checked.error)")
+    #expect(checked.error.contains("no action is named 'shop.listOrders'"), "\(checked.error)")
+    // What doesn't use it goes on.
+    try program.write("steps: [{ let: { a: 1 } }]", to: "other.yaml")
+    #expect(try await program.call("run", "other.yaml").code == 0)
+    // A name that is like another's is a slip.
+    try program.write("connections:\n  a: { plugin: markbok }\n", to: "errand.yaml")
+    let slip = try await program.call("run", "other.yaml")
+    #expect(slip.code == 78 && slip.error.contains("did you mean 'markbook'?"), "\(slip.error)")
     await program.remove()
   }
 
@@ -120,7 +128,7 @@ import Testing
       #expect(outcome.code == 66 && outcome.error.contains(fault), "\(outcome.error)")
     }
     let checked = try await program.call("check", "recipes/orders.yaml")
-    #expect(checked.error.contains("no plugin is named 'shop': \(fault); there are "), "\(checked.error)")
+    #expect(checked.error.contains("warning: connection 'shop' can't be used: \(fault)"), "\(checked.error)")
     try program.write("", to: "errand.yaml")
     let used = try await program.call("check", "recipes/orders.yaml")
     #expect(used.error.contains("no action is named 'shop.listOrders'; \(fault)"), "\(used.error)")
