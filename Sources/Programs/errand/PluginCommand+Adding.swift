@@ -62,7 +62,7 @@ extension PluginCommand {
     tellLeftOut(of: lock)
     tellHints(of: lock)
     console.say(
-      "\nwrote \(file(of: name)); keep it with your recipes; a running 'errand serve' reads it after SIGHUP")
+      "\nwrote \(file(of: name)); keep it with your recipes; a running 'errand serve' reads it within a minute")
     let isReady =
       !needsSettings && !OpenAPIKind.asksForCredentials(lock)
       && dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false

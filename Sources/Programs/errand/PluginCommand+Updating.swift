@@ -55,7 +55,7 @@ extension PluginCommand {
     console.say("checked the recipes in \(recipes(in: workspace).folders.joined(separator: " and "))")
     if parsed["dry-run"].isGiven { return .hasChanges }
     try write(new)
-    console.say("wrote \(file(of: name)); a running 'errand serve' reads it after SIGHUP")
+    console.say("wrote \(file(of: name)); a running 'errand serve' reads it within a minute")
     return .done
   }
 

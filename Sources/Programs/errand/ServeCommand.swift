@@ -5,6 +5,7 @@ import Basics
 import CommandLineParser
 import Glibc
 import HTTPServer
+import PluginLocks
 import Recipes
 import RunState
 import Runs
@@ -17,8 +18,8 @@ import Synchronization
 /// It holds the folder, resumes all open runs, fires the schedules and watches the recipes, until it is told to end.
 /// SIGTERM and SIGINT shut it down cleanly: nothing new begins, what is in flight finishes, and the exit code is 0,
 /// which a service manager takes for a clean end. A second signal ends it at once, which loses no state. SIGHUP reads
-/// `errand.yaml`, the secrets and the recipes again; a faulty `errand.yaml` changes nothing. Only the SIGHUP of a
-/// terminal that is closed ends it like SIGTERM.
+/// `errand.yaml`, the secrets and the recipes again, and so do locks of plugins that change; a faulty `errand.yaml`
+/// changes nothing. Only the SIGHUP of a terminal that is closed ends it like SIGTERM.
 struct ServeCommand: DispatchedCommand {
   let dispatch: Dispatch
 
@@ -312,12 +313,15 @@ private struct Service {
     at looks: AsyncStream<ServiceEvent>, _ sink: AsyncStream<ServiceEvent>.Continuation
   ) async {
     var watch = watch(sink)
+    var locks = lockStamps()
     for await next in looks {
-      if case .look = next {
+      let found = lockStamps()
+      if case .look = next, found == locks {
         let news = await schedules.look()
         tell(news)
         if !news.isEmpty { Service.giveBackMemory() }
       } else {
+        locks = found
         notice.reloading()
         if await reload(), !Task.isCancelled {
           let workspace = current.value.workspace
@@ -359,7 +363,15 @@ private struct Service {
   }
 
   private func watch(_ sink: AsyncStream<ServiceEvent>.Continuation) -> FolderWatch? {
-    FolderWatch(current.value.workspace.recipeFolders, reportsStart: true) { sink.yield(.look) }
+    let workspace = current.value.workspace
+    let folders = workspace.recipeFolders + [workspace.root, "\(workspace.root)/plugins"]
+    return FolderWatch(folders, reportsStart: true) { sink.yield(.look) }
+  }
+
+  /// The locks of plugins as they are on the disk.
+  private func lockStamps() -> [String: FileStamp] {
+    let root = current.value.workspace.root
+    return LockFolder(root, kinds: []).names.reduce(into: [:]) { $0[$1] = FileStamp(LockFolder.path(of: $1, in: root)) }
   }
 
   /// Reads `errand.yaml` and the secrets again; false, with the faults on the console, if they are faulty.

@@ -9,7 +9,7 @@ package struct FileStamp: Sendable, Equatable {
   private let nanoseconds: Int
 
   /// The stamp of the file at a path; nil if there is none or it can't be inspected.
-  init?(_ path: String) {
+  package init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     device = UInt(status.st_dev)

@@ -167,6 +167,34 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a plugin that is added or changed is read by itself`() async throws {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    let serve = try program.serve("serve")
+    #expect(await serve.line(with: "recipe done") != nil)
+    func document(_ field: String) -> String {
+      """
+      openapi: 3.1.0
+      servers: [{ url: "http://127.0.0.1:9" }]
+      paths: { /a: { get: { operationId: get, parameters: [{ name: \(field), in: query, schema: { type: string } }] } } }
+      """
+    }
+    try program.write(document("one"), to: "shop.yaml")
+    #expect(try await program.call("plugin", "add", "openapi", "shop", "shop.yaml").code == 0)
+    #expect(await serve.line(with: "errand.yaml is read again") != nil)
+    try program.write("steps: [{ uses: shop.get, with: { one: a }, retry: { maxAttempts: 1 } }]", to: "recipes/a.yaml")
+    let run = try await program.call("run", "recipes/a.yaml")
+    #expect(run.code == 1 && run.error.contains("refused the connection"), "\(run.error)")
+    try program.write(document("two"), to: "shop.yaml")
+    #expect(try await program.call("plugin", "update", "shop", "--force").code == 0)
+    #expect(await serve.line(with: "errand.yaml is read again") != nil)
+    try program.write("steps: [{ uses: shop.get, with: { two: a }, retry: { maxAttempts: 1 } }]", to: "recipes/b.yaml")
+    let other = try await program.call("run", "recipes/b.yaml")
+    #expect(other.code == 1 && other.error.contains("refused the connection"), "\(other.error)")
+    serve.signal(SIGTERM)
+    #expect(await serve.end() == 0)
+    await program.remove()
+  }
+
   @Test func `notifies systemd when it is ready, reloads and stops, and keeps the last valid errand.yaml`() async throws
   {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
