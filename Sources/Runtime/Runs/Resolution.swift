@@ -174,6 +174,9 @@ extension Recipe {
     }
     let value = value ?? .map(ValueMap())
     let faults = call.action.output.check(value, as: "output").filter { $0.severity == .error }
+    if let place = value.placeholder(at: "output") {
+      throw ResolutionError("'\(place)' is still to be filled in, with what \(call.action.id) gave")
+    }
     guard faults.isEmpty else {
       throw ResolutionError(
         "\(call.action.id) gives a different output: \(faults.map(\.message).joined(separator: "; "))")
@@ -201,6 +204,14 @@ extension Recipe {
   }
 }
 
+extension Value {
+  /// Where a text of a template was left as it was.
+  fileprivate func placeholder(at path: String) -> String? {
+    if case .string("…") = content { return path }
+    return map?.members.lazy.compactMap { $0.value.placeholder(at: "\(path).\($0.name ?? "")") }.first
+  }
+}
+
 extension ActionDescriptor {
   /// The required fields of the output as JSON, each with an empty value of its type; nil if there are none.
   fileprivate var outputTemplate: String? {
@@ -221,9 +232,10 @@ extension FieldType {
   /// A placeholder that shows what to write.
   fileprivate var template: Value {
     switch self {
-    case .bool: .bool(false)
-    case .int: .int(0)
-    case .double: .double(0)
+    // None that would do if they were left.
+    case .bool: .string("true|false")
+    case .int: .string("0…")
+    case .double: .string("0.0…")
     case .list: .list([])
     case .map: .map(ValueMap())
     case .object(let schema): schema.template

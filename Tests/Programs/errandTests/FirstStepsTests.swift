@@ -179,7 +179,7 @@ import Testing
       // The folder stays locked until the command has ended too.
       while resumed.code == 75 { resumed = try await program.call("runs", "resume", "--json") }
       let run = resumed.json["run"]?.string ?? ""
-      let output = #"--done --output '{"exitCode":0,"output":"…","errors":"…","isRun":false}'"#
+      let output = #"--done --output '{"exitCode":"0…","output":"…","errors":"…","isRun":"true|false"}'"#
       let why = try await program.call("why", run)
       #expect(why.out.contains("errand runs resolve \(run) note \(output)\n"), "\(why.out)")
       let refused = try await program.call("runs", "resolve", run, "note", "--done")
@@ -187,7 +187,12 @@ import Testing
       #expect(
         refused.error
           == "error: shell.run has an output that later steps may read, so 'done' needs it; fill in: \(output)\n")
-      let settled = try await program.shell("'\(Program.binary.path)' runs resolve \(run) note \(output)")
+      // What is copied and left as it is says nothing of the write.
+      let resolve = "'\(Program.binary.path)' runs resolve \(run) note"
+      let copied = try await program.shell("\(resolve) \(output)")
+      #expect(copied.error == "error: 'output.output' is still to be filled in, with what shell.run gave\n")
+      let filled = #"{"exitCode":0,"output":"","errors":"","isRun":true}"#
+      let settled = try await program.shell("\(resolve) --done --output '\(filled)'")
       #expect(settled.code == 0, "\(settled.error)")
     }
   }

@@ -76,13 +76,16 @@ import Testing
     Refusal(
       path: "block/a", resolution: .done(nil),
       message:
-        "bench.post has an output that later steps may read, so 'done' needs it; fill in: --done --output '{\"name\":\"…\",\"value\":0}'"
+        "bench.post has an output that later steps may read, so 'done' needs it; fill in: --done --output '{\"name\":\"…\",\"value\":\"0…\"}'"
     ),
     Refusal(
       path: "block/a", resolution: .done(.object(["name": .string("a"), "value": .string("5")])),
       message:
         "bench.post gives a different output: 'output.value' must be an int, but found a string; write it without quotes, 5"
     ),
+    Refusal(
+      path: "block/a", resolution: .done(.object(["name": .string("…"), "value": .int(5)])),
+      message: "'output.name' is still to be filled in, with what bench.post gave"),
     Refusal(
       path: "block/b", resolution: .retry,
       message: "no step 'block/b' of the run is uncertain; did you mean 'block/a'?"),
