@@ -305,6 +305,7 @@ private let pluginCommand = Command(
         .option("only", "WHAT", "For openapi: replaces the earlier choice of operations.", .text, repeats: true),
         datesOption, effectOption("; or default, to take back what was given"),
         .flag("trust-hints", "For mcp: trusts the server's hints from now on."),
+        .flag("distrust-hints", "For mcp: no longer trusts the server's hints."),
         .flag("dry-run", "Writes nothing."),
         .flag("force", "Writes the lock even if recipes no longer check."),
       ],

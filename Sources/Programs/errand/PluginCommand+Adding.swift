@@ -28,7 +28,9 @@ extension PluginCommand {
     }
     if Files.exists(path(of: name)) {
       throw RuntimeError(
-        .cannotCreate, "\(file(of: name)) is there already; 'errand plugin update \(name)' reads its source again")
+        .cannotCreate,
+        "\(file(of: name)) is there already; 'errand plugin update \(name)' reads its source again, and 'errand plugin update \(name) SOURCE' "
+          + "another one")
     }
     let lock: PluginLock
     let sketch: String
@@ -64,6 +66,7 @@ extension PluginCommand {
     tellHints(of: lock)
     console.say(
       "\nwrote \(file(of: name)); keep it with your recipes; a running 'errand serve' reads it after SIGHUP")
+    renewSchemas()
     let isReady =
       !needsSettings && !OpenAPIKind.asksForCredentials(lock)
       && dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
