@@ -283,9 +283,10 @@ private let pluginCommand = Command(
         datesOption, effectOption(),
         .flag("trust-hints", "For mcp: trusts the server's hints on which tools only read and which can be repeated."),
         .option(
-          "env", "NAME", "For mcp: passes a secret to the command as an environment variable of the same name.", .text,
+          "env", "NAME", "For mcp: passes a secret to the command as an environment variable of the same name.",
+          .name(.secret),
           repeats: true),
-        .option("token", "NAME", "For mcp at a URL: sends a secret as a bearer token.", .text),
+        .option("token", "NAME", "For mcp at a URL: sends a secret as a bearer token.", .name(.secret)),
       ],
       examples: [
         .init("plugin add openapi shop http://127.0.0.1:8000/openapi.json", "Reads a service's own document."),
