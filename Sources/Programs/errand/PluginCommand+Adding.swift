@@ -70,11 +70,13 @@ extension PluginCommand {
     let isReady =
       !needsSettings && !OpenAPIKind.asksForCredentials(lock)
       && dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
+    let isConfigured = Workspace.configurationFile(parsed["config"].text, besides: nil) != nil
+    let place = isConfigured ? "errand.yaml" : "errand.yaml, which isn't in this folder yet"
     console.say(
       """
 
       \(isReady ? "No connection is needed. Optional settings go" : "Its connection goes") under 'connections:' in \
-      errand.yaml:
+      \(place):
       \(sketch.hasSuffix("\n") ? String(sketch.dropLast()) : sketch)
 
       'errand actions \(name)' shows what each action takes and gives.

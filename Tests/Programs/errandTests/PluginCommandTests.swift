@@ -201,6 +201,13 @@ import Testing
     #expect(try await program.call("plugin", "update", "made", "--trust-hints", "--distrust-hints").code == 64)
     let lost = try await program.call("plugin", "update", "made", "--", "./moved.py")
     #expect(lost.error.contains("moved.py' isn't a program: it is missing, or not executable"), "\(lost.error)")
+    // The settings of the program that it was are no fault of the server elsewhere.
+    try program.write("connections: { made: { path: /usr/local/bin:/usr/bin:/bin } }\n", to: "errand.yaml")
+    let elsewhere = try await program.call("plugin", "update", "made", "http://127.0.0.1:9/mcp")
+    #expect(elsewhere.code == 3 && elsewhere.error.contains("127.0.0.1:9"), "\(elsewhere.error)")
+    try FileManager.default.removeItem(at: program.folder.appending(path: "errand.yaml"))
+    let again = try await program.call("plugin", "add", "mcp", "more", "--", "python3", "moved.py")
+    #expect(again.error.contains("'connections:' in errand.yaml, which isn't in this folder yet:"), "\(again.error)")
     for (tools, message) in [
       ("[]", "'made' offers no tool that can be an action"),
       (#"[{"name": "b"}]"#, "'made' offers no tool that can be an action: b: it has no 'inputSchema'"),
