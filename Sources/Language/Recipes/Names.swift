@@ -34,6 +34,8 @@ package enum Names {
 
   /// A name of several words as one; nil if that is no name either.
   private static func joined(_ name: String) -> String? {
+    // Without its other letters a word is another one.
+    if name.contains(where: { !$0.isASCII && $0.isLetter }) { return nil }
     // What is in capitals has no words of its own.
     let name = name.utf8.contains(where: ASCII.lowercase.contains) ? name : name.lowercased()
     if isWellFormed(name), fault(in: name) == nil { return name }

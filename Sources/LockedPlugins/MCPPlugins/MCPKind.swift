@@ -72,6 +72,14 @@ package enum MCPKind: LockKind {
     isProgram(lock) ? ProgramSettings.schema : AddressSettings.schema
   }
 
+  /// What `errand.yaml` says of a connection to a server.
+  package static func settings(of server: MCPSource.Server) -> ObjectSchema {
+    switch server {
+    case .command: ProgramSettings.schema
+    case .url: AddressSettings.schema
+    }
+  }
+
   package static func calls(of action: LockedAction, in lock: PluginLock) -> ActionDescriptor.Calls {
     ToolCalls(action).calls
   }

@@ -155,7 +155,10 @@ struct ToolLocks {
     }
     for secret in try texts("errand/secrets", of: tool) {
       guard let index = input.firstIndex(where: { $0.name.hasSameScalars(as: secret) }) else {
-        throw fault("has no argument '\(secret.safe)', which its 'errand/secrets' names")
+        throw fault(
+          call["key"]?.string == secret
+            ? "has '\(secret.safe)' in both 'errand/key' and 'errand/secrets'; an idempotency key isn't a secret"
+            : "has no argument '\(secret.safe)', which its 'errand/secrets' names")
       }
       input[index].type = .secret(input[index].type)
     }

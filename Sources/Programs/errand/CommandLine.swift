@@ -283,9 +283,10 @@ private let pluginCommand = Command(
         datesOption, effectOption(),
         .flag("trust-hints", "For mcp: trusts the server's hints on which tools only read and which can be repeated."),
         .option(
-          "env", "NAME", "For mcp: passes a secret to the command as an environment variable of the same name.", .text,
+          "env", "NAME", "For mcp: passes a secret to the command as an environment variable of the same name.",
+          .name(.secret),
           repeats: true),
-        .option("token", "NAME", "For mcp at a URL: sends a secret as a bearer token.", .text),
+        .option("token", "NAME", "For mcp at a URL: sends a secret as a bearer token.", .name(.secret)),
       ],
       examples: [
         .init("plugin add openapi shop http://127.0.0.1:8000/openapi.json", "Reads a service's own document."),
@@ -305,6 +306,7 @@ private let pluginCommand = Command(
         .option("only", "WHAT", "For openapi: replaces the earlier choice of operations.", .text, repeats: true),
         datesOption, effectOption("; or default, to take back what was given"),
         .flag("trust-hints", "For mcp: trusts the server's hints from now on."),
+        .flag("distrust-hints", "For mcp: no longer trusts the server's hints."),
         .flag("dry-run", "Writes nothing."),
         .flag("force", "Writes the lock even if recipes no longer check."),
       ],

@@ -28,7 +28,9 @@ extension PluginCommand {
     }
     if Files.exists(path(of: name)) {
       throw RuntimeError(
-        .cannotCreate, "\(file(of: name)) is there already; 'errand plugin update \(name)' reads its source again")
+        .cannotCreate,
+        "\(file(of: name)) is there already; 'errand plugin update \(name)' reads its source again, and 'errand plugin update \(name) SOURCE' "
+          + "another one")
     }
     let lock: PluginLock
     let sketch: String
@@ -63,14 +65,17 @@ extension PluginCommand {
     tellHints(of: lock)
     console.say(
       "\nwrote \(file(of: name)); keep it with your recipes; a running 'errand serve' reads it within a minute")
+    renewSchemas()
     let isReady =
       !needsSettings && !OpenAPIKind.asksForCredentials(lock)
       && dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
+    let isConfigured = Workspace.configurationFile(parsed["config"].text, besides: nil) != nil
+    let place = isConfigured ? "errand.yaml" : "errand.yaml, which isn't in this folder yet"
     console.say(
       """
 
       \(isReady ? "No connection is needed. Optional settings go" : "Its connection goes") under 'connections:' in \
-      errand.yaml:
+      \(place):
       \(sketch.hasSuffix("\n") ? String(sketch.dropLast()) : sketch)
 
       'errand actions \(name)' shows what each action takes and gives.

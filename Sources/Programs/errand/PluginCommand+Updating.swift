@@ -56,25 +56,28 @@ extension PluginCommand {
     if parsed["dry-run"].isGiven { return .hasChanges }
     try write(new)
     console.say("wrote \(file(of: name)); a running 'errand serve' reads it within a minute")
+    renewSchemas()
     return .done
   }
 
   /// The lock as its source gives it now.
   private func renewed(_ old: PluginLock, in workspace: Workspace) async throws(RuntimeError) -> PluginLock {
     let given = try effects(takingBack: true)
+    if parsed["trust-hints"].isGiven { try refuse(["distrust-hints"], "is the opposite of --trust-hints") }
     let moved = parsed["source"].texts
     if old.kind == MCPKind.name {
       try refuse(["only", "dates"], "is for openapi")
       let source = try RuntimeError.ofLock { () throws(PluginLockError) in
         var source = try MCPSource(of: old)
-        source.trustsHints = source.trustsHints || parsed["trust-hints"].isGiven
+        source.trustsHints =
+          parsed["trust-hints"].isGiven || source.trustsHints && !parsed["distrust-hints"].isGiven
         try source.give(given)
         return source
       }
       let settings = try await settings(of: old.name, in: workspace)
       return try await asked(source, at: moved, settings, for: old.name)
     }
-    try refuse(["trust-hints"], "is for mcp")
+    try refuse(["trust-hints", "distrust-hints"], "is for mcp")
     let place = try moved.isEmpty ? nil : document(moved)
     guard let document = place ?? old.source["document"]?.string else {
       throw RuntimeError(.invalid, "\(old.file): its source names no document; name it: \(Self.moving(old.name))")
@@ -104,6 +107,11 @@ extension PluginCommand {
     var settings = settings.map ?? ValueMap()
     if !moved.isEmpty {
       source.server = try server(moved)
+      // Of the settings of a program a server elsewhere knows few, and the other way round.
+      let fields = MCPKind.settings(of: source.server).fields
+      for name in settings.members.compactMap(\.name) where !fields.contains(where: { $0.name == name }) {
+        settings[name] = nil
+      }
       // What is named here counts, to be tried.
       for field in ["command", "arguments", "url"] where settings[field] != nil {
         settings[field] = nil

@@ -59,6 +59,25 @@ struct PluginCommand: DispatchedCommand {
     }
   }
 
+  /// Makes the schemas anew that editors complete and check files by, where `errand new folder` made them.
+  func renewSchemas() {
+    let catalog = dispatch.catalog.looking(in: root)
+    for schema in FileSchema.allCases {
+      let path = "\(root)/recipes/\(schema.rawValue).schema.json"
+      let document = schema.document(catalog)
+      // One that says otherwise of where it is from is another's.
+      guard let old = try? Files.read(path), let comment = document["$comment"],
+        let read = try? JSON.parse(old), read["$comment"] == comment, read != document
+      else { continue }
+      do throws(FileError) {
+        try Files.write(Array("\(JSON.shown(document, .pretty))\n".utf8), to: path)
+        console.say("wrote \(Workspace.shown(path)), for editors")
+      } catch {
+        console.say("errand schema \(schema.rawValue) prints what belongs into \(Workspace.shown(path)): \(error)")
+      }
+    }
+  }
+
   // MARK: Removing and listing
 
   private func remove() throws(RuntimeError) -> ExitCode {
@@ -83,6 +102,7 @@ struct PluginCommand: DispatchedCommand {
     Files.removeLeft(beside: path(of: name))
     try RuntimeError.creating { () throws(FileError) in try Files.remove(path(of: name)) }
     console.say("removed \(file(of: name))\(looked)")
+    renewSchemas()
     if parsed["force"].isGiven {
       for use in usesInConfiguration(of: name) {
         console.say("\(use), which can't be used before the plugin is added again")

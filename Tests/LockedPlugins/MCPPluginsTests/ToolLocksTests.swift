@@ -108,6 +108,17 @@ struct ToolLocksTests {
         })
   }
 
+  @Test func `a key is no secret`() {
+    let error = #expect(throws: PluginLockError.self) {
+      try Self.lock(
+        [("put", ValueMap([("errand/key", .string("k")), ("errand/secrets", .list([.string("k")]))]))],
+        properties: ValueMap([("k", .object(["type": .string("string")]))]))
+    }
+    #expect(
+      error?.message
+        == "the tool 'put' has 'k' in both 'errand/key' and 'errand/secrets'; an idempotency key isn't a secret")
+  }
+
   @Test(arguments: ["preview", "reconcile"])
   func `a tool that serves another only reads`(_ helper: String) throws {
     let effect = ValueMap([("errand/effect", .string("write"))])

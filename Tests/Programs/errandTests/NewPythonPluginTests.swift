@@ -107,6 +107,11 @@ import Testing
       "the plugin's name 'my-notes' isn't a name: a name begins with a lowercase letter, and letters and digits follow, "
         + "as in 'taskKey2'; write 'myNotes'"
     ),
+    (
+      "ähm",
+      "the plugin's name 'ähm' isn't a name: a name begins with a lowercase letter, and letters and digits follow, as in "
+        + "'taskKey2'"
+    ),
     ("steps", "the plugin's name 'steps' has a meaning of its own in recipes; choose another name"),
     ("pathlib", "Python, or what a plugin in it needs, uses the name 'pathlib'; choose another name"),
     ("anyio", "Python, or what a plugin in it needs, uses the name 'anyio'; choose another name"),

@@ -117,6 +117,27 @@ import Testing
     await program.remove()
   }
 
+  @Test func `the schemas of a folder know its plugins, and those of others are left`() async throws {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write(Self.document(), to: "shop.json")
+    let plain = try await program.call("schema", "recipe").out
+    try program.write(plain, to: "recipes/recipe.schema.json")
+    try program.write("{}", to: "recipes/test.schema.json")
+    let added = try await program.call("plugin", "add", "openapi", "shop", "shop.json")
+    #expect(added.error.contains("\nwrote recipes/recipe.schema.json, for editors\n"), "\(added.error)")
+    let schema = try program.read("recipes/recipe.schema.json")
+    #expect(try await program.call("schema", "recipe").out == schema && schema.contains("shop.listOrders"))
+    #expect(try program.read("recipes/test.schema.json") == "{}")
+    let update = try await program.call("plugin", "update", "shop", "--only", "add_order")
+    #expect(update.error.hasSuffix("wrote recipes/recipe.schema.json, for editors\n"), "\(update.error)")
+    #expect(!(try program.read("recipes/recipe.schema.json").contains("shop.listOrders")))
+    #expect(try await program.call("plugin", "remove", "shop").code == 0)
+    #expect(try program.read("recipes/recipe.schema.json") == plain)
+    await program.remove()
+  }
+
   @Test func `what hinders plugins from being read is told`() async throws {
     let program = try await Self.shop()
     try program.write("connections:\n  shop: { baseURL: https://a.example }\n", to: "errand.yaml")
@@ -215,7 +236,9 @@ import Testing
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o600], ofItemAtPath: program.folder.appending(path: "secrets.yaml").path)
     try program.write(
-      Self.server(#"[{"name": "a", "inputSchema": {"type": "object"}}, {"name": "b"}]"#), to: "made.py")
+      Self.server(
+        #"[{"name": "a", "inputSchema": {"type": "object"}, "annotations": {"idempotentHint": True}}, {"name": "b"}]"#),
+      to: "made.py")
     let command = ["--", "python3", "made.py"]
     let missing = try await program.call(["plugin", "add", "mcp", "made", "--env", "TOKK"] + command)
     #expect(
@@ -232,8 +255,20 @@ import Testing
     let moved = try await program.call("plugin", "update", "made", "--effect", "a=read", "--", "python3", "moved.py")
     #expect(moved.code == 0 && moved.out.hasSuffix("~ a\n    effect: write → read\n"), "\(moved.out)\(moved.error)")
     #expect(try program.read("plugins/made.lock.json").contains("moved.py"))
+    let taken = try await program.call("plugin", "update", "made", "--effect", "a=default", "--trust-hints")
+    #expect(taken.out == "~ a\n    effect: read → idempotentWrite\n", "\(taken.out)\(taken.error)")
+    let back = try await program.call("plugin", "update", "made", "--distrust-hints")
+    #expect(back.out == "~ a\n    effect: idempotentWrite → write\n", "\(back.out)\(back.error)")
+    #expect(try await program.call("plugin", "update", "made", "--trust-hints", "--distrust-hints").code == 64)
     let lost = try await program.call("plugin", "update", "made", "--", "./moved.py")
     #expect(lost.error.contains("moved.py' isn't a program: it is missing, or not executable"), "\(lost.error)")
+    // The settings of the program that it was are no fault of the server elsewhere.
+    try program.write("connections: { made: { path: /usr/local/bin:/usr/bin:/bin } }\n", to: "errand.yaml")
+    let elsewhere = try await program.call("plugin", "update", "made", "http://127.0.0.1:9/mcp")
+    #expect(elsewhere.code == 3 && elsewhere.error.contains("127.0.0.1:9"), "\(elsewhere.error)")
+    try FileManager.default.removeItem(at: program.folder.appending(path: "errand.yaml"))
+    let again = try await program.call("plugin", "add", "mcp", "more", "--", "python3", "moved.py")
+    #expect(again.error.contains("'connections:' in errand.yaml, which isn't in this folder yet:"), "\(again.error)")
     for (tools, message) in [
       ("[]", "'made' offers no tool that can be an action"),
       (#"[{"name": "b"}]"#, "'made' offers no tool that can be an action: b: it has no 'inputSchema'"),

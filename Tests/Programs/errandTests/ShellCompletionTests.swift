@@ -16,7 +16,7 @@ import Testing
     let program = try await Program()
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
-    try program.write("zone: UTC\n", to: "errand.yaml")
+    try program.write("zone: UTC\nsecrets: { commands: { SHOP_KEY: [echo, k] } }\n", to: "errand.yaml")
     try program.write(
       """
       summary: "Asks; $(touch pwned) `touch pwned`"
@@ -126,7 +126,7 @@ import Testing
       ("runs show nothing ", []), ("--config nothing.yaml runs show ", []),
       ("--remote http://127.0.0.1:1 runs show ", []),
       ("--state nothing runs show ", []), ("actions timetable.tod", ["timetable.today"]),
-      ("sandbox markb", ["markbook"]),
+      ("sandbox markb", ["markbook"]), ("plugin add --env ", ["SHOP_KEY"]), ("plugin add --token ", ["SHOP_KEY"]),
     ] as [(String, [String])] {
       let typed = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
       let answer = try await program.call(["completions", "fish", "--"] + typed)
