@@ -146,8 +146,8 @@ private let examples = {
     {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","language":2,"cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","path":"inbox/a.csv","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2,"key":{"key":"2026-11","caller":"ada","request":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},"zone":"Europe/Berlin","base":"https://errand.example.org","needs":["plugin:markbook","secret:MARKBOOK_KEY"],"queue":"nightly"}
     One of several programs that share a database took a run up. `epoch` counts such claims of the run, and `isTakeover` says that the run was under way, `isSuspect` that the program before it crashed; a folder has none.
     {"event":"runClaimed",\#(run),"worker":"lab-3","epoch":2,"isTakeover":true,"isSuspect":true}
-    A run began, continued, or stopped without having ended.
-    {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}
+    A run began, continued, or stopped without having ended. `lacking` says that a paused run goes on by itself once what it lacks is there.
+    {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z","lacking":true}
     A person or a program asked to cancel a run. `key`, here and of decisions and resolutions, holds the digest of the request's key.
     {"event":"cancelRequested",\#(run),"reason":"wrong class","by":"ada","key":\#(key)}
     A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`, `case` the case that a step with `else` or `switch` chose. With `attempt`, an attempt begins too, as by `attemptBegan`; then `status` is left out if it is `running`, and `key` if it is the run's id, a slash and the step.

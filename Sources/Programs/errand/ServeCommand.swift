@@ -332,6 +332,7 @@ private struct Service {
           if Task.isCancelled { break }
           log.say("reloaded", "errand.yaml is read again: \(summary)")
           tellFaults()
+          await agent.host.carryOnLacking()
         }
         let summary = await summary()
         if Task.isCancelled { break }

@@ -68,6 +68,15 @@ struct RunFormatter: ~Copyable {
     if let error = run.error, run.status != .rejected { tell(error, &story) }
     if [.failed, .timedOut, .cancelled, .rejected].contains(run.status) {
       if tellMisfit(&story) { return }
+      // That it counts as failed doesn't say that nothing was done.
+      let doubtful = run.stepsInOrder.filter { step in
+        step.resolution?.choice == "fail" && step.error?.effect == .unknown
+          && conditions?.isPlainWrite(stepAt: step.path) != false
+      }
+      if !doubtful.isEmpty {
+        let which = joined(doubtful.prefix(5).map { named($0.path) })
+        story.say(.next, "\(which) may have been done, and a retry does it again: look there first.")
+      }
       story.say(
         .next, "To retry in a new run, keeping what succeeded:", commands: ["errand runs retry \(id)"])
     }

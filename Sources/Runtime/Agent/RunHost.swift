@@ -146,6 +146,14 @@ package actor RunHost {
     try await sharing.join(takingUp: takingUp)
   }
 
+  /// Carries on the runs that were paused because they lacked something, as far as that is there now.
+  package func carryOnLacking() async {
+    guard ownsAll, store.sharing == nil else { return }
+    for run in await store.openRuns(OpenRunQuery(statuses: [.paused])) where store.run(run.id)?.isLacking == true {
+      try? await carryOn(run.id, isAsked: true)
+    }
+  }
+
   /// Carries an open run on, unless it is being carried on already, has to queue, or is paused.
   package func carryOn(_ id: String) async throws(RunRefusedError) { try await carryOn(id, isAsked: false) }
 

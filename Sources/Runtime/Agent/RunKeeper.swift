@@ -81,8 +81,12 @@ final class RunKeeper: Sendable {
   // MARK: What the host decides
 
   /// Keeps that an open run is paused or queued.
-  func hold(_ id: String, as status: RunStatus, _ reason: String) async throws(StateError) {
-    try await append([.runStatusChanged(RunStatusChanged(run: id, at: time.now(), status: status, reason: reason))])
+  ///
+  /// - Parameter isLacking: Whether a paused run goes on by itself once it can.
+  func hold(_ id: String, as status: RunStatus, _ reason: String, isLacking: Bool = false) async throws(StateError) {
+    var change = RunStatusChanged(run: id, at: time.now(), status: status, reason: reason)
+    change.isLacking = isLacking
+    try await append([.runStatusChanged(change)])
   }
 
   /// Ends a run that is not walked.
@@ -105,7 +109,9 @@ final class RunKeeper: Sendable {
       await end(run, as: .cancelled, error)
     } else {
       let message = run.doubts.map { "\($0), for the program ended meanwhile; and \(reason.message)" } ?? reason.message
-      if run.status != .paused || run.reason != message { try? await hold(run.id, as: .paused, message) }
+      if run.status != .paused || run.reason != message {
+        try? await hold(run.id, as: .paused, message, isLacking: true)
+      }
     }
   }
 

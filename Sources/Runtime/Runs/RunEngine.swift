@@ -267,10 +267,11 @@ package final class RunEngine: Sendable {
         RunError(
           .configuration, "the run was cancelled without its 'finally' steps, which cannot run: \(reason)"))
     }
-    return .runStatusChanged(
-      RunStatusChanged(
-        run: id, at: surroundings.time.now(), status: .paused,
-        reason: "\(reason), then: errand runs resume \(id); or give it up with: errand runs cancel \(id)"))
+    var change = RunStatusChanged(
+      run: id, at: surroundings.time.now(), status: .paused,
+      reason: "\(reason), then: errand runs resume \(id); or give it up with: errand runs cancel \(id)")
+    change.isLacking = true
+    return .runStatusChanged(change)
   }
 
   /// A loop may wait for a thousand things.

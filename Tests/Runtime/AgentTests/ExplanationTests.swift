@@ -74,6 +74,13 @@ struct RunStory: Sendable, CustomTestStringConvertible {
     event.resolution = ResolutionRecord(choice: "retry", by: person, at: at(seconds), doubt: "the answer was lost")
     return .stepBegan(event)
   }
+  static func countedAsFailed(_ step: String, by person: String, at seconds: Int) -> StateEvent {
+    var event = StepEnded(
+      run: "r1", at: at(seconds), step: step, now: at(seconds), status: .failed,
+      error: RunError(.plugin, "resolved as failed", step: step, effect: .unknown))
+    event.resolution = ResolutionRecord(choice: "fail", by: person, at: at(seconds), doubt: "the answer was lost")
+    return .stepEnded(event)
+  }
   static func waits(_ step: String, _ wait: WaitRecord) -> StateEvent {
     .stepWaits(StepWaits(run: "r1", at: at(2), step: step, now: at(2), wait: wait))
   }
@@ -271,12 +278,13 @@ extension RunStory {
       events: [
         began("put[3]/write", at: 60, key: "k-1"),
         ended(
-          "put[3]/write", .uncertain, error: RunError(.uncertain, "the answer was lost", step: "put[3]/write")),
+          "put[3]/write", .uncertain,
+          error: RunError(.uncertain, "the answer was lost", detail: "look at the log", step: "put[3]/write")),
         status(.uncertain, "…"),
       ],
       expected: """
         backup is uncertain: it isn't known whether 'put[3]/write' was done, and a person has to check.
-          'put[3]/write', begun on Fri 2026-11-20 11:01 EET: the answer was lost. Its idempotency key is k-1.
+          'put[3]/write', begun on Fri 2026-11-20 11:01 EET: the answer was lost. look at the log. Its idempotency key is k-1.
               errand runs resolve r1 'put[3]/write' --done
               errand runs resolve r1 'put[3]/write' --retry
               errand runs resolve r1 'put[3]/write' --fail
@@ -293,6 +301,23 @@ extension RunStory {
         backup succeeded on Fri 2026-11-20 11:03:05 EET, after 3 min 5 s.
           Started by hand on Fri 2026-11-20 11:00 EET.
           ana said on Fri 2026-11-20 11:02 EET that 'note' was not done, and retried it. It was uncertain: the answer was lost.
+        """),
+    RunStory(
+      testDescription: "cancelled after a person counted a write as failed",
+      events: [
+        began("note", at: 60, key: "k-1"),
+        ended(
+          "note", .uncertain, error: RunError(.uncertain, "the answer was lost", detail: "Look at it", step: "note")),
+        status(.uncertain, "…"), countedAsFailed("note", by: "ana", at: 120), over(.cancelled),
+      ],
+      expected: """
+        backup was cancelled on Fri 2026-11-20 11:03:05 EET, after 3 min 5 s.
+          'note' may have been done, and a retry does it again: look there first.
+          To retry in a new run, keeping what succeeded:
+              errand runs retry r1
+          Started by hand on Fri 2026-11-20 11:00 EET.
+          ana said on Fri 2026-11-20 11:02 EET that 'note' had failed. It was uncertain: the answer was lost.
+          'note' failed (resolved as failed), and the run continued.
         """),
     RunStory(
       testDescription: "started by a slot, late", cause: RunCause(.slot, schedule: "backup", slot: at(-240)),

@@ -93,12 +93,25 @@ import Testing
     await #expect(throws: RunRefusedError.self) { try await bench.host.carryOn("r1") }
     #expect(bench.store.run("r1")?.status == .paused)
     #expect(bench.store.run("r1")?.reason?.contains("r.yaml:1:") == true)
+    #expect(bench.store.run("r1")?.isLacking == true)
     _ = await bench.host.recover()
     #expect(try await bench.host.cancel("r1", reason: nil))
     let ended = try await bench.ended("r1")
     #expect(ended.status == .cancelled)
     #expect(
       ended.error?.message.hasPrefix("the run was cancelled without its 'finally' steps, which cannot run: ") == true)
+  }
+
+  @Test(arguments: [true, false])
+  func `a run that was paused because it lacked something goes on when that is there`(isLacking: Bool) async throws {
+    let first = await HostBench()
+    try await first.accept("r1", "steps: [{ let: { x: 1 } }]")
+    var pause = RunStatusChanged(run: "r1", at: first.time.now(), status: .paused, reason: "missing secret: A")
+    pause.isLacking = isLacking
+    try await first.store.append([.runStatusChanged(pause)])
+    let second = await HostBench(first.store, time: first.time)
+    #expect(await second.host.recover().map(\.id) == (isLacking ? [] : ["r1"]))
+    if isLacking { await second.until("r1 succeeded") } else { #expect(second.store.run("r1")?.status == .paused) }
   }
 
   @Test(arguments: [false, true])
