@@ -53,6 +53,8 @@ public final class ActionDescriptor: Sendable {
     package var previewing: (@Sendable (Value, any Sendable, ActionContext) async throws -> [Change])?
     /// Whether that compares with what it reads, and so tells nothing once an earlier step has written there.
     package var previewReads = false
+    /// Whether something else than the action makes it, so that its failure doesn't mean that the action would fail.
+    package var previewIsSeparate = false
 
     package init(running: @escaping Call) { self.running = running }
   }
@@ -153,6 +155,8 @@ extension ActionDescriptor {
   public var canPreview: Bool { calls.previewing != nil }
   /// Whether a preview tells nothing once an earlier step has written to what the action reads.
   package var previewReads: Bool { calls.previewReads }
+  /// Whether a preview that fails says nothing about the action.
+  package var previewIsSeparate: Bool { calls.previewIsSeparate }
 
   /// The action for a step, with the effect that its input declares if it is for the step to declare one.
   ///
