@@ -67,5 +67,5 @@ extension ObjectSchema {
 
 extension FieldType {
   /// Whether it is anything, null included.
-  fileprivate var isDynamic: Bool { if case .dyn = self { true } else { false } }
+  package var isDynamic: Bool { if case .dyn = self { true } else { false } }
 }
