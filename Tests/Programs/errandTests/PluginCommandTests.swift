@@ -118,6 +118,35 @@ import Testing
     await program.remove()
   }
 
+  @Test(arguments: [
+    (
+      "test: { plugin: shop, username: me, token: '${{ secrets.T }}' }",
+      "'test' needs 'username' and 'password' or neither"
+    ),
+    (
+      "test: { plugin: shop, username: me, password: '${{ secrets.P }}', token: '${{ secrets.T }}' }",
+      "'test.username' must not be given beside 'token'"
+    ),
+    ("http: { username: '${{ secrets.T }}' }", "'http' needs 'username' and 'password' or neither"),
+    (
+      "test: { plugin: shop }",
+      "warning: errand.yaml has no connection 'shop', so 'shop.listOrders' is called without settings; write "
+        + "connection: test"
+    ),
+    (
+      "test: { plugin: shop }\n  more: { plugin: shop }",
+      "is called without settings; write connection: with one of more, test"
+    ),
+  ])
+  func `what the text of a connection shows is said by check`(_ connections: String, _ message: String) async throws {
+    let program = try await Self.shop()
+    try program.write("connections:\n  \(connections)\n", to: "errand.yaml")
+    let checked = try await program.call("check", "recipes/orders.yaml")
+    #expect(checked.code == (message.contains("is called without settings") ? 0 : 78), "\(checked.error)")
+    #expect(checked.error.contains(message) || checked.out.contains(message), "\(checked.error)\(checked.out)")
+    await program.remove()
+  }
+
   @Test func `a plugin that a recipe uses isn't removed`() async throws {
     let program = try await Self.shop()
     let refused = try await program.call("plugin", "remove", "shop")
