@@ -260,8 +260,12 @@ public final class WebClient: WebClientProtocol {
       default: ErrorKind(httpStatus: status)
       }
     let wasRefused = (400...499).contains(status) && status != 408 && !response.followsWrite
+    let answer =
+      response.followedURL.map {
+        "a redirect (303) to \($0), which was answered with HTTP status \(status); that says nothing of the write."
+      } ?? "HTTP status \(status)."
     throw ActionError(
-      kind, "\(request.method) \(request.redactedURL) was answered with HTTP status \(status).",
+      kind, "\(request.method) \(request.redactedURL) was answered with \(answer)",
       detail: response.reason, status: status, retryAfter: response.retryAfter(now: time.now()),
       effect: !isWrite || wasRefused ? ActionError.Effect.none : .unknown)
   }

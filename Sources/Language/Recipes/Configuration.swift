@@ -81,18 +81,7 @@ package struct Configuration: Sendable {
     guard let declared = connections.first(where: { $0.name.hasSameScalars(as: connection) }) else {
       return .map(ValueMap())
     }
-    switch declared.settings {
-    case .literal(let value, _): return value
-    case .map(let members, _):
-      var settings = ValueMap()
-      for member in members {
-        let field = member.key.string.flatMap(plugin.configuration.field(named:))
-        guard let value = member.value.known(takingSecrets: field?.takesSecrets ?? false) else { return nil }
-        settings[member.key] = value
-      }
-      return .map(settings)
-    case .list, .template: return nil
-    }
+    return declared.settings.knownSettings(of: plugin.configuration)
   }
 
   /// Reads and checks `errand.yaml`.
@@ -240,6 +229,14 @@ private struct ConfigurationReader {
         value, of: descriptor.configuration, path: name, in: scope, warnsOfSecrets: !settings.isOnThisMachine
       ).template
     else { return nil }
+    // What is written out as a whole was judged with its fields.
+    if !compiler.secrets.isEmpty, let known = template.knownSettings(of: descriptor.configuration) {
+      for conflict in descriptor.configuration.conflicts(in: known) {
+        findings.error(
+          MessageText("'\(conflict.field.map { "\(name).\($0)" } ?? name)' \(conflict.message)"),
+          at: conflict.field.flatMap { settings[$0] } ?? member.key)
+      }
+    }
     return Configuration.Connection(
       name: name, plugin: plugin, settings: template, limits: limits, location: findings.location(of: member.key),
       secrets: compiler.secrets)
@@ -259,6 +256,23 @@ extension ValueMap {
 }
 
 extension ValueTemplate {
+  /// Settings with a made-up text in the place of each secret; nil where another setting than one that takes a secret is
+  /// computed.
+  fileprivate func knownSettings(of schema: ObjectSchema) -> Value? {
+    switch self {
+    case .literal(let value, _): return value
+    case .map(let members, _):
+      var settings = ValueMap()
+      for member in members {
+        let field = member.key.string.flatMap(schema.field(named:))
+        guard let value = member.value.known(takingSecrets: field?.takesSecrets ?? false) else { return nil }
+        settings[member.key] = value
+      }
+      return .map(settings)
+    case .list, .template: return nil
+    }
+  }
+
   /// The value as far as it is written out, with a made-up text where secrets are taken; nil if there is more to it.
   fileprivate func known(takingSecrets: Bool) -> Value? {
     switch self {

@@ -34,6 +34,7 @@ extension StepReader {
         findings.error(MessageText(message), at: refusal.value.place == .none ? with : refusal.value)
       }
     }
+    if fields["connection"] == nil, hasSettings { warnOfUnusedConnections(of: action, at: value) }
     var key: ValueTemplate?
     if let member = fields.member("key") {
       if action.acceptsKey {
@@ -120,6 +121,22 @@ extension StepReader {
       findings.error("errand.yaml has no connection '\(name)'; \(guess ?? list)", at: value)
     }
     return name
+  }
+
+  /// Warns of a step that would go to the service that a lock names, while all of the plugin's connections have other
+  /// names: most likely it is meant for one of these.
+  private func warnOfUnusedConnections(of action: ActionDescriptor, at place: Value) {
+    guard let known = environment.connections, known[action.plugin] == nil,
+      environment.catalog.plugin(action.plugin)?.isFromOutside == true
+    else { return }
+    let others = known.filter { $0.value.hasSameScalars(as: action.plugin) }.map(\.key).sorted()
+    guard let first = others.first else { return }
+    let list: MessageText =
+      others.count == 1
+      ? "write connection: \(first)" : "write connection: with one of \(others.joined(separator: ", "))"
+    findings.warning(
+      "errand.yaml has no connection '\(action.plugin)', so '\(action.id)' is called without settings; \(list)",
+      at: place)
   }
 
   /// Whether a connection has what an action needs, as far as that is known; one that lacks it is faulted once.

@@ -56,6 +56,8 @@ struct ServerFailure: Error {
     case expired
     /// The request was sent, or may have been, and has no answer.
     case lost(ErrorKind, status: Int? = nil)
+    /// The server answered with a result that can't be read.
+    case unreadable
     /// The task was cancelled; whether anything was sent before is in `mayHaveHappened`.
     case cancelled(mayHaveHappened: Bool)
   }
@@ -104,6 +106,7 @@ struct ServerFailure: Error {
       // A read is asked again of a server that was started anew, as one of a service that failed.
       return ActionError(
         kind == .plugin ? .server : kind, message, detail: detail, status: status, retryable: true, effect: lost)
+    case .unreadable: return .unusable(message, isWrite: isWrite)
     case .cancelled(let mayHaveHappened):
       return ActionError(
         .cancelled, message, detail: detail, effect: mayHaveHappened ? lost : ActionError.Effect.none)

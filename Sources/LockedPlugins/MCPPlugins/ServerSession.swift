@@ -80,7 +80,7 @@ struct ServerSession: Sendable {
         return nil
       // The process ended, or an HTTP server of before knows nothing of requests outside of a session.
       case .lost(.plugin, _), .lost(.timeout, _), .refused(.plugin, _, _), .refused(.notFound, _, _): return nil
-      case .lost, .refused, .unreachable, .expired, .cancelled: throw error
+      case .lost, .refused, .unreachable, .unreadable, .expired, .cancelled: throw error
       }
     }
     let versions = (result["supportedVersions"]?.list ?? []).compactMap(\.string)

@@ -6,7 +6,7 @@ import HTTPClient
 import ModelContext
 
 /// What a connection to a server that is a program of this machine says in `errand.yaml`.
-struct ProgramSettings: FieldSet {
+struct ProgramSettings: ValidatedFieldSet {
   @Field("The program, in the place of the lock's: a name that is looked for in `path`, or a path.", .notEmpty)
   var command: String?
   @Field("The program's arguments, in the place of the lock's.") var arguments: [String]?
@@ -23,10 +23,28 @@ struct ProgramSettings: FieldSet {
   var requestTimeout = TimeSpan.seconds(30)
   @Field("The longest message that is read from the program, in bytes.", .range(1024...1 << 30))
   var maxMessageBytes = 16 << 20
+
+  func conflicts() -> [Conflict] {
+    var conflicts: [Conflict] = []
+    let named = [
+      ("environment", Array(environment.keys)), ("secretEnvironment", Array(secretEnvironment.keys)),
+      ("inherit", inherit),
+    ]
+    for (field, names) in named {
+      for name in names.sorted(by: { $0.precedesByScalars($1) })
+      where name.isEmpty || name.utf8.contains(ASCII.equals) || name.utf8.contains(0) {
+        conflicts.append(Conflict("has '\(name.safe)', which can't be the name of a variable", at: field))
+      }
+    }
+    if let folder = path.split(separator: ":").first(where: { !$0.hasPrefix("/") }) {
+      conflicts.append(Conflict("must name absolute folders, and '\(folder)' isn't one", at: "path"))
+    }
+    return conflicts
+  }
 }
 
 /// What a connection to a server at an address says in `errand.yaml`.
-struct AddressSettings: FieldSet {
+struct AddressSettings: ValidatedFieldSet {
   @Field("The server's address, in the place of the lock's.", .notEmpty) var url: String?
   @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
   @Field("Header fields of every request.") var headers: [String: String] = [:]
@@ -39,6 +57,29 @@ struct AddressSettings: FieldSet {
   var requestTimeout = TimeSpan.seconds(30)
   @Field("The longest message that is read from the server, in bytes.", .range(1024...1 << 30))
   var maxMessageBytes = 16 << 20
+
+  func conflicts() -> [Conflict] {
+    var conflicts: [Conflict] = []
+    if let url {
+      if let address = HTTPURL(url) {
+        if address.userInfo != nil {
+          conflicts.append(Conflict("must not hold a name or password; write them into 'secretHeaders'", at: "url"))
+        }
+      } else {
+        conflicts.append(Conflict("must begin with http:// or https://", at: "url"))
+      }
+    }
+    if let token {
+      for (field, names) in [("headers", Array(headers.keys)), ("secretHeaders", Array(secretHeaders.keys))]
+      where names.contains(where: { $0.lowercased() == "authorization" }) {
+        conflicts.append(Conflict("must not have 'Authorization' beside 'token'", at: field))
+      }
+      if token.reveal().lowercased().hasPrefix("bearer ") {
+        conflicts.append(Conflict("must not begin with 'Bearer', which is added", at: "token"))
+      }
+    }
+    return conflicts
+  }
 }
 
 /// How a server is met, by the source of a lock and the settings of a connection.
@@ -93,6 +134,9 @@ enum ServerSettings: Sendable {
     let arguments = settings.arguments ?? Array(words.dropFirst())
     let root = context.path(".")
     let folder = settings.folder.map { context.path($0) } ?? root
+    if let given = settings.folder, (try? Files.kind(of: "\(folder)/.")) != .folder {
+      throw fault("'folder' of connection '\(context.connection)' is '\(given.safe)', which isn't a folder")
+    }
     guard let file = ChildProcess.file(of: program, in: settings.path, from: root) else {
       throw fault(
         program.utf8.contains(ASCII.slash)
@@ -101,14 +145,13 @@ enum ServerSettings: Sendable {
             + "folder to the 'path' of connection '\(context.connection)'")
     }
     var environment = ["PATH": settings.path, "LANG": "C.UTF-8"]
-    for name in settings.inherit where !name.utf8.contains(0) {
+    for name in settings.inherit {
       environment[name] = getenv(name).map { String(cString: $0) }
     }
     for (name, value) in settings.environment { environment[name] = value }
     for (name, value) in settings.secretEnvironment { environment[name] = value.reveal() }
-    for (name, value) in environment
-    where name.isEmpty || name.utf8.contains(ASCII.equals) || "\(name)\(value)".utf8.contains(0) {
-      throw fault("'\(name.safe)' can't be the name of a variable, or its value contains a NUL character")
+    for (name, value) in environment where value.utf8.contains(0) {
+      throw fault("the value of '\(name.safe)' contains a NUL character")
     }
     if ([program] + arguments).contains(where: { $0.utf8.contains(0) }) {
       throw fault("an argument of '\(program.safe)' contains a NUL character")

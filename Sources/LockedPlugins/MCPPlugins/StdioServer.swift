@@ -212,6 +212,9 @@ final class StdioServer: ServerLink {
     do throws(ModelContextMessage.Fault) {
       message = try ModelContextMessage(reading: bytes, limits: JSON.Limits(bytes: limit))
     } catch {
+      if bytes.first(where: { $0 != ASCII.space && $0 != ASCII.tab }) == ASCII.openBrace {
+        return receiveUnreadable(bytes, error.error.message)
+      }
       return fail(
         "'\(name)' wrote to its standard output what isn't a message of MCP, and was ended; such a server may print "
           + "to its standard error only: ", quoting: bytes)
@@ -232,6 +235,19 @@ final class StdioServer: ServerLink {
     case .request(let id, "ping", _): say(.result(id, ValueMap()))
     case .request(let id, let method, _): say(.failure(id, .refused(method)))
     }
+  }
+
+  /// A message that can't be read, such as one with a number that is too large: only the call fails whose result it is.
+  private func receiveUnreadable(_ bytes: [UInt8], _ reason: String) {
+    if let id = ModelContextMessage.idOfResult(bytes) {
+      guard let call = take(.int(id)) else { return }
+      return call.answer.resume(
+        returning: .failure(
+          ServerFailure(
+            reason: .unreadable, message: "'\(name)' answered \(call.request.what) with what can't be read: \(reason)"))
+      )
+    }
+    fail("'\(name)' wrote what can't be read, and was ended: \(reason)")
   }
 
   // MARK: Ending

@@ -14,7 +14,8 @@
 //     {"outcome": "unknown", "look": "…"}  a person has to look, at what the sentence says
 //
 // and the preview tool {"changes": [{"subject": "…", "before": "…", "after": "…"}]}: `before` is absent for what isn't
-// there yet, `after` for what will be gone. Answers are structuredContent, or JSON as the only text; where the SDK puts
+// there yet, `after` for what will be gone. `output` may also be what the action gives, for a tool without outputSchema:
+// {"text": "…", "content": […]}. Answers are structuredContent, or JSON as the only text; where the SDK puts
 // an answer into {"result": …}, what is in it counts.
 
 import ActionKit
@@ -33,6 +34,8 @@ struct ToolCalls: Sendable {
   }
 
   private var tool: String { call["tool"]?.string ?? "" }
+  /// Whether the tool has no outputSchema.
+  private var isPlain: Bool { call["plain"]?.bool == true }
   private var isWrite: Bool {
     switch action.effect {
     case .pure, .read: false
@@ -60,6 +63,8 @@ struct ToolCalls: Sendable {
       }
     }
     if call["preview"] != nil {
+      // Another tool makes it.
+      calls.previewIsSeparate = true
       calls.previewing = { input, service, context in
         try await preview(input, on: Self.cast(service), in: context)
       }
@@ -97,8 +102,14 @@ struct ToolCalls: Sendable {
       throw failure(
         answer, of: tool, effect: isWrite ? call["reconcile"] == nil ? .done : .unknown : ActionError.Effect.none)
     }
-    return try output(
-      structured: answer.structured, text: answer.texts.joined(separator: "\n"), content: answer.content, of: service)
+    let text = answer.texts.joined(separator: "\n")
+    do throws(ValueError) {
+      return try output(structured: answer.structured, text: text, content: answer.content)
+    } catch {
+      throw .unusable(
+        "the answer of the tool '\(tool)' doesn't match \(service.lock.file): \(error.description.excerpt(300)); run "
+          + "'errand plugin update \(service.lock.name)'", isWrite: isWrite)
+    }
   }
 
   private func failure(_ answer: ToolResult, of tool: String, effect: ActionError.Effect) -> ActionError {
@@ -111,24 +122,16 @@ struct ToolCalls: Sendable {
   }
 
   /// What the tool answered, as the action's output.
-  private func output(
-    structured: Value?, text: String, content: [Value], of service: MCPService
-  ) throws(ActionError) -> Value {
-    if call["plain"]?.bool == true {
+  private func output(structured: Value?, text: String, content: [Value]) throws(ValueError) -> Value {
+    if isPlain {
       var output = ValueMap([("text", .string(text)), ("content", .list(content))])
       if let structured { output["structured"] = structured }
       return .map(output)
     }
-    do throws(ValueError) {
-      guard let value = structured ?? (try? JSON.parse(Array(text.utf8))) else {
-        throw ValueError("there is no structuredContent")
-      }
-      return try action.output.taking(value, as: "")
-    } catch {
-      throw .unusable(
-        "the answer of the tool '\(tool)' doesn't match \(service.lock.file): \(error.description.excerpt(300)); run "
-          + "'errand plugin update \(service.lock.name)'", isWrite: isWrite)
+    guard let value = structured ?? (try? JSON.parse(Array(text.utf8))) else {
+      throw ValueError("there is no structuredContent")
     }
+    return try action.output.taking(value, as: "")
   }
 
   // MARK: Looking
@@ -169,17 +172,33 @@ struct ToolCalls: Sendable {
       "reconcile", input, ["baseline": baseline, "started_at": .string("\(startedAt)")], on: service, in: context)
     switch answer["outcome"]?.string {
     case "done":
-      let given = answer["output"]
-      let text = given?.string ?? ""
-      return .done(
-        try output(
-          structured: given?.string == nil ? given : nil, text: text,
-          content: text.isEmpty ? [] : [.object(["type": .string("text"), "text": .string(text)])], of: service))
+      do throws(ValueError) { return .done(try lookedUp(answer["output"])) } catch {
+        throw misfit("reconcile", answer, "the \"output\" of '\(tool)' (\(error.description.excerpt(300)))")
+      }
     case "notDone": return .notDone
     case "unknown":
       let look = answer["look"]?.string ?? ""
       return .unknown(look.isEmpty ? "the tool can't tell whether it was done" : look.excerpt(500).safe)
     default: throw misfit("reconcile", answer, #""outcome" that is "done", "notDone" or "unknown""#)
+    }
+  }
+
+  /// The action's output, from what the reconcile tool answered as such.
+  private func lookedUp(_ given: Value?) throws(ValueError) -> Value {
+    switch given?.content {
+    case nil, .null:
+      if action.output.fields.contains(where: \.isRequired) { throw ValueError("it is missing") }
+      return .map(ValueMap())
+    case .string(let text):
+      return try output(
+        structured: nil, text: text, content: [.object(["type": .string("text"), "text": .string(text)])])
+    case .map:
+      // What such a tool gives, in the form in which `--output` takes it.
+      if isPlain, let given, given["text"] != nil, given["content"] != nil {
+        return try action.output.taking(given, as: "output")
+      }
+      return try output(structured: given, text: "", content: [])
+    default: throw ValueError("it must be an object or a text")
     }
   }
 
@@ -190,14 +209,21 @@ struct ToolCalls: Sendable {
     guard let changes = (answer["changes"] ?? answer).list else {
       throw misfit("preview", answer, #"a list "changes""#)
     }
-    return try changes.map { change throws(ActionError) in
-      guard let subject = change["subject"]?.string, !subject.isEmpty else {
-        throw misfit("preview", change, #"changes with a "subject""#)
+    return try changes.enumerated().map { index, change throws(ActionError) in
+      func fault(_ wanted: String) -> ActionError { misfit("preview", change, "\(wanted) in 'changes[\(index)]'") }
+      guard let subject = change["subject"]?.string, !subject.isEmpty else { throw fault(#"a "subject""#) }
+      if let other = change.map?.members.first(where: { !Self.partsOfChanges.contains($0.name ?? "") }) {
+        throw fault("\(Self.partsOfChanges.map { "\"\($0)\"" }.joined(separator: ", ")) and not \(other.key.written)")
       }
       func shown(_ name: String) -> String? {
         change[name].flatMap { $0.isNull ? nil : $0.string ?? JSON.shown($0) }
       }
-      return Change(subject, from: shown("before"), to: shown("after"))
+      let (before, after) = (shown("before"), shown("after"))
+      // It would pass for what is the same before and after.
+      if before == nil, after == nil { throw fault(#""before" or "after""#) }
+      return Change(subject, from: before, to: after)
     }
   }
+
+  private static let partsOfChanges = ["subject", "before", "after"]
 }

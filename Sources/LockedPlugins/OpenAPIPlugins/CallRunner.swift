@@ -104,7 +104,9 @@ struct CallRunner: Sendable {
           case .string, .dyn: true
           default: false
           }
-        fields["body"] = try AnswerFields.body(of: response, to: request, as: isAny ? .auto : .json, isWrite: isWrite).0
+        let body = try AnswerFields.body(of: response, to: request, as: isAny ? .auto : .json, isWrite: isWrite).0
+        // Where a type is known, null is as an empty answer, which leaves out what recipes rely on.
+        if !body.isNull || output.field(named: "body")?.type.isDynamic == true { fields["body"] = body }
       }
     }
     return try fitted(.map(fields), answerTo: request, status: response.status)

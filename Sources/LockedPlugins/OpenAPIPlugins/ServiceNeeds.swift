@@ -87,17 +87,23 @@ struct ServiceNeeds {
       }
       fields.append(field)
     }
-    return ObjectSchema(fields: fields.filter(\.isRequired) + fields.filter { !$0.isRequired })
+    return ObjectSchema(fields: fields.filter(\.isRequired) + fields.filter { !$0.isRequired }) { [self] value in
+      HTTPPlugin.Configuration.schema.conflicts(in: forHTTP(value))
+    }
+  }
+
+  /// The settings that are those of `http`, with the document's address as the standard.
+  private func forHTTP(_ value: Value) -> Value {
+    var map = value.map ?? ValueMap()
+    map["apiKey"] = nil
+    if map["baseURL"]?.isNull ?? true, let baseURL { map["baseURL"] = .string(baseURL) }
+    return .map(map)
   }
 
   /// The settings as those of `http`.
   func settings(_ value: Value, as path: String) throws(ValueError) -> HTTPPlugin.Configuration {
-    var map = value.map ?? ValueMap()
-    let secret = map["apiKey"]?.string
-    map["apiKey"] = nil
-    if map["baseURL"]?.isNull ?? true, let baseURL { map["baseURL"] = .string(baseURL) }
-    var settings = try HTTPPlugin.Configuration(checking: .map(map), as: path)
-    if let secret, let key {
+    var settings = try HTTPPlugin.Configuration(checking: forHTTP(value), as: path)
+    if let secret = value["apiKey"]?.string, let key {
       switch key {
       case .header(let name): settings.secretHeaders[name] = Secret(secret)
       case .query(let name): settings.secretQuery[name] = Secret(secret)

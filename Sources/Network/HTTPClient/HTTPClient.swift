@@ -93,7 +93,7 @@ public final class HTTPClient: Sendable {
       guard request.redirects.limit > 0, let next = try request.redirected(by: response) else {
         response.url = request.url
         response.hidesQuery = request.hidesQuery
-        response.followsWrite = request.method != original.method
+        if request.method != original.method { response.followedURL = request.redactedURL }
         return response
       }
       guard redirects < request.redirects.limit else { throw Failure(of: request).tooManyRedirects(elapsed: elapsed) }

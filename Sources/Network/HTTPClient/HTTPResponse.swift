@@ -13,9 +13,11 @@ public struct HTTPResponse: Sendable {
   public var bodyBytes: Int
   /// The URL that answered, after redirects; it holds the secrets of the request, so show `HTTPRequest.redactedURL`.
   public var url: String
-  /// Whether it answers a GET in the place of a write, to which a redirect led (303): its status says nothing of the
-  /// write then.
-  package var followsWrite = false
+  /// The address, as `HTTPRequest.redactedURL` has it, of the GET in the place of a write to which a redirect led (303),
+  /// if it answers one.
+  package var followedURL: String?
+  /// Whether it answers such a GET: its status says nothing of the write then.
+  package var followsWrite: Bool { followedURL != nil }
   /// Whether the query of the URL is secret.
   package var hidesQuery = false
   /// The network address that answered, if a network did; behind a proxy, the proxy's.

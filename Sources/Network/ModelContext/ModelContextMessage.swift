@@ -56,6 +56,19 @@ package enum ModelContextMessage: Sendable {
     try self.init(value)
   }
 
+  /// The id of the request to which a text that can't be read is the result, if it begins with it; nil if that isn't
+  /// certain.
+  package static func idOfResult(_ bytes: [UInt8]) -> Int? {
+    // The members before the result: none of them is nested.
+    let openings = bytes.indices.lazy.filter { bytes[$0] == ASCII.openBrace || bytes[$0] == ASCII.openBracket }.prefix(
+      2)
+    guard let end = openings.dropFirst().first else { return nil }
+    let head = String(decoding: bytes[..<end], as: UTF8.self).filter { !$0.isWhitespace }
+    let members = head.dropFirst().split(separator: ",")
+    guard members.last == "\"result\":" else { return nil }
+    return members.first { $0.hasPrefix("\"id\":") }.flatMap { Int($0.dropFirst("\"id\":".count)) }
+  }
+
   package init(_ value: Value) throws(Fault) {
     let id = MessageID(value["id"])
     func fault(_ message: String) -> Fault { Fault(id: id, error: ModelContextError(.invalidRequest, message)) }

@@ -55,6 +55,8 @@ public final class ActionDescriptor: Sendable {
     package var previewReads = false
     /// What it sends, where its input doesn't tell: `DELETE /pupils/{id}`.
     package var sends: String?
+    /// Whether something else than the action makes it, so that its failure doesn't mean that the action would fail.
+    package var previewIsSeparate = false
 
     package init(running: @escaping Call) { self.running = running }
   }
@@ -157,6 +159,8 @@ extension ActionDescriptor {
   package var previewReads: Bool { calls.previewReads }
   /// What it sends, where its input doesn't tell.
   package var sends: String? { calls.sends }
+  /// Whether a preview that fails says nothing about the action.
+  package var previewIsSeparate: Bool { calls.previewIsSeparate }
 
   /// The action for a step, with the effect that its input declares if it is for the step to declare one.
   ///

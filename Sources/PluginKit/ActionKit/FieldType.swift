@@ -181,18 +181,28 @@ public struct ObjectSchema: Sendable {
   public var fields: [FieldSchema]
   /// The set that declares them, if it is a type; the inputs of a recipe have none.
   private let declaring: (any FieldSet.Type)?
+  /// The rules between fields that no type declares.
+  private let rules: (@Sendable (Value) -> [Conflict])?
 
   /// Creates a description without rules between fields.
   public init(fields: [FieldSchema]) { self.init(fields: fields, of: nil) }
 
+  /// Creates a description with rules between fields, which are asked for values whose fields are each right.
+  package init(fields: [FieldSchema], rules: @escaping @Sendable (Value) -> [Conflict]) {
+    self.fields = fields
+    declaring = nil
+    self.rules = rules
+  }
+
   init(fields: [FieldSchema], of declaring: (any FieldSet.Type)?) {
     self.fields = fields
     self.declaring = declaring
+    rules = nil
   }
 
   /// What is wrong between fields of a value that are each right.
-  func conflicts(in value: Value) -> [Conflict] {
-    (declaring as? any ValidatedFieldSet.Type)?.conflicts(in: value) ?? []
+  package func conflicts(in value: Value) -> [Conflict] {
+    rules?(value) ?? (declaring as? any ValidatedFieldSet.Type)?.conflicts(in: value) ?? []
   }
 
   /// The set's stored properties that are no fields, which reading cannot fill: the compiler does not catch them.

@@ -22,6 +22,8 @@ public struct PluginDescriptor: Sendable {
   public var actions: [ActionDescriptor] { source.actions }
   /// What a program has to have to run its actions as they were checked: the name, for a plugin from data with a hash.
   package var identity: String { source.digest.map { "\(name)@\($0)" } ?? name }
+  /// Whether it is from a lock, and not part of the program.
+  package var isFromOutside: Bool { source.digest != nil }
   /// The module of the plugin's client, and some lines of Swift that use it; nil for a plugin that shows none.
   var library: (module: String, usage: String)? { source.library }
   /// Whether the plugin needs no sandbox.

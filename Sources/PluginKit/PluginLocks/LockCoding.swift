@@ -7,7 +7,8 @@
 //     {"choice": ["a", "b"]}  {"fields": {"name": F, …}}  {"named": "Dag"}
 //
 // `optional` is what items are that may be null. `named` is a type of the lock's `types`, where what several actions have
-// is written once. A field F is a map with its `type` and, where they are other than empty and false, `summary`,
+// is written once. A choice is one in what is given; in what is got it is read as a string whose known values the summary
+// names, because services gain values without notice. A field F is a map with its `type` and, where they are other than empty and false, `summary`,
 // `optional`, `default`, `deprecated`, `secret` (it may be made with secrets) and `limits` (`min`, `max`, `minLength`,
 // `maxLength`, and `each` with those of items).
 
@@ -104,13 +105,19 @@ extension String {
 /// Reads types; what isn't as `LockEncoder` writes it is an error with its place in the file.
 struct LockDecoder {
   /// The types that have names.
-  let types: ValueMap
+  private let types: ValueMap
+  private let side: SchemaReader.Side
   /// Those under way, so that a type that holds itself is an error.
   private var open: [String] = []
   private var known: [String: FieldType] = [:]
   private static let deepest = 64
 
-  init(types: ValueMap) { self.types = types }
+  private static let mostKnownValues = 20
+
+  init(types: ValueMap, for side: SchemaReader.Side) {
+    self.types = types
+    self.side = side
+  }
 
   /// The fields of a set: those that must be given first, each part by name.
   mutating func fields(_ value: Value?, depth: Int = 0) throws(ValueError) -> ObjectSchema {
@@ -128,8 +135,9 @@ struct LockDecoder {
     }
     let type = try type(written, depth: depth)
     let value = member.value
+    let sentences = [value["summary"]?.string, side == .got ? Self.knownValues(of: written) : nil]
     return FieldSchema(
-      name, type, value["summary"]?.string ?? "", isOptional: value["optional"]?.bool ?? false,
+      name, type, sentences.compactMap(\.self).joined(separator: " "), isOptional: value["optional"]?.bool ?? false,
       fallback: value["default"].map(type.restored), limits: Self.limits(value["limits"], of: type),
       deprecation: value["deprecated"]?.string, secrecy: value["secret"]?.bool == true ? .possible : .none)
   }
@@ -148,7 +156,7 @@ struct LockDecoder {
     case "map": return .map(try type(member.value, depth: depth + 1))
     case "optional": return .optional(try type(member.value, depth: depth + 1))
     case "secret": return .secret(try type(member.value, depth: depth + 1))
-    case "choice": return .choice((member.value.list ?? []).compactMap(\.string))
+    case "choice": return side == .got ? .string : .choice((member.value.list ?? []).compactMap(\.string))
     case "fields": return .object(try fields(member.value, depth: depth + 1))
     case "named":
       guard let name = member.value.string, let written = types[name] else {
@@ -163,6 +171,15 @@ struct LockDecoder {
       return type
     default: throw ValueError("a type can't have '\(name)'", at: member.key.place)
     }
+  }
+
+  /// The sentence that names the values of a choice, also of one in a list or map.
+  private static func knownValues(of written: Value) -> String? {
+    guard let values = written["choice"]?.list?.compactMap(\.string), !values.isEmpty else {
+      return (written["list"] ?? written["map"] ?? written["optional"]).flatMap(knownValues)
+    }
+    let more = values.count > mostKnownValues ? ", …" : ""
+    return "Known values: \(values.prefix(mostKnownValues).map { "'\($0)'" }.joined(separator: ", "))\(more)."
   }
 
   private static let words = Dictionary(

@@ -1,9 +1,9 @@
 // What a service that is described by data answers, made to fit its description.
 //
-// A description that others wrote is seldom whole, and services gain fields and words without notice. So a field that
-// isn't declared is left out, a word that isn't among those of a choice is taken as it is, null is an absent field or
-// member of a map, and a number is taken for the other kind where nothing is lost. What remains is an error that names
-// the place: an expression was checked against a type that the value doesn't have.
+// A description that others wrote is seldom whole, and services gain fields without notice. So a field that isn't
+// declared is left out, null is an absent field or member of a map, and a number is taken for the other kind where
+// nothing is lost. What remains is an error that names the place: an expression was checked against a type that the
+// value doesn't have.
 //
 // A field that must be there and is null is left out, too: services are loose about null, Jupyter's with the content of
 // what it has just stored, and most recipes never ask. One that does ask fails there.
@@ -20,7 +20,6 @@ extension FieldType {
     case (.dyn, _): return value
     case (.optional(let wrapped), _): return value.isNull ? value : try wrapped.taking(value, as: path)
     case (.secret(let wrapped), _): return try wrapped.taking(value, as: path)
-    case (.choice, .string): return value
     case (.int, .double(let number)):
       if let whole = Int(exactly: number) { return .int(whole) }
     case (.list(let element), .list(let items)):
@@ -68,5 +67,5 @@ extension ObjectSchema {
 
 extension FieldType {
   /// Whether it is anything, null included.
-  fileprivate var isDynamic: Bool { if case .dyn = self { true } else { false } }
+  package var isDynamic: Bool { if case .dyn = self { true } else { false } }
 }

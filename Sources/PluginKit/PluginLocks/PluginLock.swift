@@ -39,8 +39,8 @@ package final class PluginLock: Sendable {
   package let document: Value
   /// What messages call the file.
   package let file: String
-  /// The types that have names, read when they are first asked for.
-  private let decoder: Mutex<LockDecoder>
+  /// What reads the types of each side, those that have names when they are first asked for.
+  private let decoders: Mutex<(given: LockDecoder, got: LockDecoder)>
 
   /// The version of the form.
   package static let version = 1
@@ -50,7 +50,8 @@ package final class PluginLock: Sendable {
   private init(_ document: Value, of file: String) {
     self.document = document
     self.file = file
-    decoder = Mutex(LockDecoder(types: document["types"]?.map ?? ValueMap()))
+    let types = document["types"]?.map ?? ValueMap()
+    decoders = Mutex((LockDecoder(types: types, for: .given), LockDecoder(types: types, for: .got)))
   }
 
   /// Takes what is in a file; nothing but its outline is checked yet.
@@ -128,8 +129,8 @@ package final class PluginLock: Sendable {
   package func action(_ name: String) throws(PluginLockError) -> LockedAction? {
     guard let entry = document["actions"]?[name] else { return nil }
     do throws(ValueError) {
-      return try decoder.withLock { decoder throws(ValueError) in
-        try LockedAction(name: name, entry: entry, decoder: &decoder)
+      return try decoders.withLock { decoders throws(ValueError) in
+        try LockedAction(name: name, entry: entry, given: &decoders.given, got: &decoders.got)
       }
     } catch {
       throw PluginLockError("\(file): the action '\(name)' can't be read: \(error)")
@@ -220,15 +221,15 @@ package struct LockedAction: Sendable {
     self.call = call
   }
 
-  init(name: String, entry: Value, decoder: inout LockDecoder) throws(ValueError) {
+  init(name: String, entry: Value, given: inout LockDecoder, got: inout LockDecoder) throws(ValueError) {
     guard let word = entry["effect"]?.string, let effect = Effect(written: word) else {
       throw ValueError("its effect can't be \(entry["effect"]?.written ?? "missing")", at: entry.place)
     }
     self.init(
       name: name, summary: entry["summary"]?.string ?? "", effect: effect,
       from: entry["effectFrom"]?.string.flatMap(EffectSource.init) ?? .standard,
-      input: try decoder.fields(entry["input"]), output: try decoder.fields(entry["output"]),
-      baseline: try entry["baseline"].map { value throws(ValueError) in try decoder.fields(value) },
+      input: try given.fields(entry["input"]), output: try got.fields(entry["output"]),
+      baseline: try entry["baseline"].map { value throws(ValueError) in try got.fields(value) },
       acceptsKey: entry["key"]?.bool ?? false, timeout: entry["timeout"]?.string.flatMap { TimeSpan($0) },
       call: entry["call"] ?? .map(ValueMap()))
   }

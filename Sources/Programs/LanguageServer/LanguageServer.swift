@@ -203,10 +203,13 @@ package final class LanguageServer {
     guard case .running = phase else { return }
     switch method {
     case "initialized": watchFiles()
-    case "textDocument/didOpen": open(params)
+    case "textDocument/didOpen":
+      forgetUnwatched()
+      open(params)
     case "textDocument/didChange": change(params)
     case "textDocument/didSave":
-      // Not every client watches files for the server, and others may have changed with this one.
+      // Others may have changed with this one.
+      forgetUnwatched()
       recheckAll()
     case "textDocument/didClose": close(params)
     case "workspace/didChangeWatchedFiles": filesChanged(params)
@@ -218,6 +221,11 @@ package final class LanguageServer {
       recheckAll()
     default: break
     }
+  }
+
+  /// Has the folders read anew, with their errand.yaml and plugins, where the client doesn't say that files change.
+  private func forgetUnwatched() {
+    if !client.registersWatchers { folders.forget() }
   }
 
   private func watchFiles() {

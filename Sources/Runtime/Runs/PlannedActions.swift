@@ -161,12 +161,18 @@ extension Planner {
       }
       fork.rely(on: footprint.reads, isDoubted: false, in: strand)
     }
+    if action.previewIsSeparate { try check(input, nil, of: call, step, at: path) }
     let found: [Change]?
     do throws(StepInterruption) {
       found = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
         try await action.preview(input, on: service, in: context)
       }
     } catch {
+      if action.previewIsSeparate, case .failed(let failure) = error,
+        [.plugin, .server, .timeout, .validation].contains(failure.kind)
+      {
+        return .opaque(Plan.Reason("the preview couldn't be made: \(failure.message)"))
+      }
       // A missing thing may be made by the writes before, and a step that may not happen need not succeed; but an
       // invalid input fails all the same.
       guard case .failed(let failure) = error, failure.kind != .validation,

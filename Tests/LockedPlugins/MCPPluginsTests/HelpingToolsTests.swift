@@ -75,8 +75,17 @@ import Testing
     ),
     (
       structured(#"{"outcome": "done"}"#),
-      "the answer of the tool 'add' doesn't match plugins/tried.lock.json: there is no structuredContent; run 'errand plugin "
-        + "update tried'"
+      #"the tool 'look' must answer the "output" of 'add' (it is missing), but answered {"outcome":"done"}"#
+    ),
+    (
+      structured(#"{"outcome": "done", "output": 5}"#),
+      #"the tool 'look' must answer the "output" of 'add' (it must be an object or a text), but answered "#
+        + #"{"outcome":"done","output":5}"#
+    ),
+    (
+      structured(#"{"outcome": "done", "output": {"m": 1}}"#),
+      #"the tool 'look' must answer the "output" of 'add' ('n' is missing (int)), but answered "#
+        + #"{"outcome":"done","output":{"m":1}}"#
     ),
     (#"{"content": []}"#, "the tool 'look' answered neither structuredContent nor JSON"),
     (#"{"content": [{"type": "text", "text": "no"}], "isError": true}"#, "the tool 'look' failed: no"),
@@ -108,10 +117,44 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    (#","output":"hi""#, #"{"text":"hi","content":[{"type":"text","text":"hi"}]}"#),
+    (#","output":{"text":"hi","content":[]}"#, #"{"content":[],"text":"hi"}"#),
+    (#","output":{"zz":1}"#, #"{"text":"","content":[],"structured":{"zz":1}}"#),
+    (
+      "",
+      #"the tool 'look' must answer the "output" of 'add' (it is missing), but answered {"outcome":"done"}"#
+    ),
+    (
+      #","output":{"text":5,"content":[]}"#,
+      #"the tool 'look' must answer the "output" of 'add' ('output.text' must be a string, but found an int), but answered "#
+        + #"{"outcome":"done","output":{"text":5,"content":[]}}"#
+    ),
+  ])
+  func `of a tool without outputSchema the output is a text, an object, or what the action gives`(
+    _ output: String, _ found: String
+  ) async throws {
+    let schema = #""outputSchema": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}"#
+    let answer = Self.structured(#"{"outcome":"done"\#(output)}"#)
+    let tools = Self.tools(looks: "[\(answer)]").replacing(",\n   \(schema)", with: "")
+    try await Self.with(tools) { server, _ in
+      let action = try #require(server.plugin.action("add"))
+      do throws(ActionError) {
+        let outcome = try await action.reconcile(
+          Self.input, with: .map(ValueMap()), startedAt: Self.startedAt, on: server.service,
+          in: .testing(time: SystemTime()))
+        let output: Value? = if case .done(let output) = outcome { output } else { nil }
+        #expect(output.map { JSON.shown($0) } == found)
+      } catch {
+        #expect(error.message == found)
+      }
+    }
+  }
+
   @Test func `a preview says what would change`() async throws {
     let answers = [
       Self.structured(#"{"changes": [{"subject": "A", "before": "x", "after": null}, {"subject": "B", "after": 7}]}"#),
-      Self.structured(#"{"result": []}"#), Self.structured(#"{"changes": [{"after": "x"}]}"#),
+      Self.structured(#"{"result": []}"#),
     ]
     try await Self.with(Self.tools(shows: "[\(answers.joined(separator: ","))]")) { server, calls in
       let action = try #require(server.plugin.action("add"))
@@ -120,9 +163,27 @@ import Testing
       }
       #expect(try await changes() == [Change("A", from: "x", to: nil), Change("B", from: nil, to: "7")])
       #expect(try await changes() == [])
-      let error = await #expect(throws: ActionError.self) { try await changes() }
-      #expect(error?.message == #"the tool 'show' must answer changes with a "subject", but answered {"after":"x"}"#)
       #expect(try calls().first == #"["show", {"text": "a"}]"#)
+    }
+  }
+
+  @Test(arguments: [
+    (#"{"after":"x"}"#, #"a "subject""#), (#"{"subject":"A"}"#, #""before" or "after""#),
+    (#"{"subject":"A","before":null}"#, #""before" or "after""#),
+    (#"{"subject":"A","befor":"5","after":"9"}"#, #""subject", "before", "after" and not 'befor'"#),
+    ("5", #"a "subject""#),
+  ])
+  func `a change of a preview that says too little is refused with its place`(
+    _ change: String, _ wanted: String
+  ) async throws {
+    let answer = Self.structured(#"{"changes": [{"subject": "B", "after": 7}, \#(change)]}"#)
+    try await Self.with(Self.tools(shows: "[\(answer)]")) { server, _ in
+      let action = try #require(server.plugin.action("add"))
+      let error = await #expect(throws: ActionError.self) {
+        try await action.preview(Self.input, on: server.service, in: .testing(time: SystemTime()))
+      }
+      #expect(
+        error?.message == "the tool 'show' must answer \(wanted) in 'changes[1]', but answered \(change)")
     }
   }
 

@@ -187,6 +187,16 @@ import Testing
         + "standard error only: Downloading the model: 10 %", .server, .unknown
     ),
     (
+      "garbage", .object(["line": .string(#"{"jsonrpc": "2.0", "id": <id>, "result": {"mean": NaN}}"#)]),
+      "'tried' answered the tool 'garbage' with what can't be read: the message isn't valid JSON: line 1, column 48: "
+        + "'NaN' isn't a JSON value", .validation, .done
+    ),
+    (
+      "garbage", .object(["line": .string(#"{"jsonrpc": "2.0", "result": {"big": 1e400}, "id": 1}"#)]),
+      "'tried' wrote what can't be read, and was ended: the message isn't valid JSON: line 1, column 38: the "
+        + "number 1e400 is too large for a double", .server, .unknown
+    ),
+    (
       "huge", .object(["size": .int(200_000)]), "'tried' wrote a message longer than 100000 bytes, and was ended",
       .server, .unknown
     ),

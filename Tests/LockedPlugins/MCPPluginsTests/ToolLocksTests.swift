@@ -135,4 +135,30 @@ struct ToolLocksTests {
     let plain = try Self.lock([("put", ValueMap([("errand/\(helper)", .string("other"))])), ("other", ValueMap())])
     #expect(Self.tools(of: plain) == ["put: put"])
   }
+
+  @Test(arguments: [
+    (true, #"{"environment": {"A=B": "x"}}"#, "'c.environment' has 'A=B', which can't be the name of a variable"),
+    (true, #"{"secretEnvironment": {"": "x"}}"#, "'c.secretEnvironment' has '', which can't be the name of a variable"),
+    (true, #"{"inherit": ["HOME", "A=B"]}"#, "'c.inherit' has 'A=B', which can't be the name of a variable"),
+    (true, #"{"path": "/bin:bin"}"#, "'c.path' must name absolute folders, and 'bin' isn't one"),
+    (true, #"{"path": "/bin:/usr/bin", "inherit": ["HOME"]}"#, ""),
+    (false, #"{"url": "127.0.0.1:9/mcp"}"#, "'c.url' must begin with http:// or https://"),
+    (
+      false, #"{"url": "https://u:p@a.example/mcp"}"#,
+      "'c.url' must not hold a name or password; write them into 'secretHeaders'"
+    ),
+    (
+      false, #"{"token": "t", "secretHeaders": {"authorization": "x"}}"#,
+      "'c.secretHeaders' must not have 'Authorization' beside 'token'"
+    ),
+    (false, #"{"token": "Bearer t"}"#, "'c.token' must not begin with 'Bearer', which is added"),
+    (false, #"{"url": "https://a.example/mcp?a=b", "token": "t", "headers": {"A": "b"}}"#, ""),
+  ])
+  func `what the text of a connection shows is judged with its settings`(
+    _ isProgram: Bool, _ settings: String, _ message: String
+  ) throws {
+    let source = MCPSource(isProgram ? .command(["tried"]) : .url("https://a.example/mcp"))
+    let faults = MCPKind.configuration(of: try Self.lock([], source)).check(try JSON.parse(settings), as: "c")
+    #expect(faults.map(\.message) == (message.isEmpty ? [] : [message]))
+  }
 }

@@ -330,6 +330,12 @@ import Testing
       #expect(write.kind == .validation)
     }
     try await withPeer(lock("shop.yaml")) { _ in
+      json("null")
+    } _: { (shop) async throws in
+      let write = try await shop.failure("createItem", #"{"body": {"name": "Pen"}}"#)
+      #expect(write.message.contains("'body' is missing (") && write.effect == .done, "\(write.message)")
+    }
+    try await withPeer(lock("shop.yaml")) { _ in
       json(#"{"name": "Pen"}"#)
     } _: { (shop) async throws in
       #expect(try await shop.failure("getItem", #"{"id": "1"}"#).message.contains("'body.id' is missing (int)"))

@@ -79,6 +79,14 @@ struct PluginLockTests {
     #expect(try read.action("meow") == nil)
   }
 
+  @Test func `a choice is one in what is given, and a string with known values in what is got`() throws {
+    let action = try #require(try TestLock.lock([TestLock.action("bark")]).action("bark"))
+    let given = try #require(action.input.field(named: "tags"))
+    #expect("\(given.type.name): \(given.summary)" == "list('red' or 'green'): Its colours.")
+    let got = try #require(action.output.field(named: "dog")?.type.nested?.schema.field(named: "tags"))
+    #expect("\(got.type.name): \(got.summary)" == "list(string): Its colours. Known values: 'red', 'green'.")
+  }
+
   @Test(arguments: [
     "pure", "read", "write", "consume", "consume:3", "idempotentWrite", "idempotentWrite:1h30m",
     "idempotentWrite:sameDay:Europe/Berlin",

@@ -122,6 +122,30 @@ import Testing
     #expect(client.published().map { String($0.prefix(8)) } == ["b.yaml 1"])
   }
 
+  @Test(arguments: ["textDocument/didSave", "textDocument/didOpen"])
+  func `folders are read anew when a text is opened or saved, if the client doesn't watch files`(
+    _ method: String
+  ) throws {
+    let folder = try Files.makeTemporaryFolder("errand-lsp")
+    defer { Files.removeTree(folder) }
+    let watching = try JSON.parse(#"{"workspace":{"didChangeWatchedFiles":{"dynamicRegistration":true}}}"#)
+    for (capabilities, isRead) in [(Value.object([:]), true), (watching, false)] {
+      try Files.write(Array("recipes: [others]\n".utf8), to: "\(folder)/errand.yaml")
+      let client = try Client(capabilities)
+      let path = "\(folder)/chores/a.yaml"
+      client.open(path, "steps: []\n")
+      #expect(client.server.folders.folder(of: path).recipeFolders == ["\(folder)/others"])
+      try Files.write(Array("recipes: [chores]\n".utf8), to: "\(folder)/errand.yaml")
+      if method == "textDocument/didSave" {
+        client.notify(method, .object(["textDocument": .object(["uri": .string("file://\(path)")])]))
+      } else {
+        client.open(path, "steps: []\n")
+      }
+      _ = client.sent()
+      #expect(client.server.folders.folder(of: path).recipeFolders == ["\(folder)/\(isRead ? "chores" : "others")"])
+    }
+  }
+
   @Test func `faults in errand.yaml are shown there, and what held before them holds`() throws {
     let client = try Client()
     client.open("/w/errand.yaml", "recipes: [chores]\n")

@@ -158,7 +158,11 @@ import Testing
         ("rename", "notes.renameNote, with: { name: a, body: {} }"),
       ] {
         try program.write("steps: [{ uses: \(step) }]", to: "\(name).yaml")
-        #expect(try await program.call("run", "\(name).yaml").code != 0)
+        let run = try await program.call("run", "\(name).yaml")
+        #expect(run.code != 0)
+        let message = "/notes/list, which was answered with HTTP status 404; that says nothing of the write."
+        #expect(run.error.contains("was answered with a redirect (303) to "), "\(run.error)")
+        #expect(run.error.contains(message), "\(run.error)")
         let status = try await program.call("runs", "show", "last:\(name)", "--json").json["status"]?.string
         #expect(status == "uncertain", "\(name): \(status ?? "")")
       }

@@ -1,3 +1,4 @@
+import ActionTestKit
 import Foundation
 import HTTPServer
 import Testing
@@ -74,6 +75,75 @@ import Testing
     #expect(forced.code == 0)
     #expect(forced.out.contains("~ addOrder\n    effect: write → idempotentWrite:1d\n"), "\(forced.out)")
     #expect(try await program.call("check", "recipes/orders.yaml").code == 3)
+    await program.remove()
+  }
+
+  @Test(arguments: [
+    (
+      #"{"isError": true, "content": [{"type": "text", "text": "no preview today"}]}"#,
+      "the tool 'show' failed: no preview today"
+    ),
+    (
+      #"{"content": [], "structuredContent": {"changes": [{"subject": "A", "befor": 1}]}}"#,
+      #"the tool 'show' must answer "subject", "before", "after" and not 'befor' in 'changes[0]', but answered "#
+        + #"{"subject":"A","befor":1}"#
+    ),
+  ])
+  func `a preview tool that fails leaves the plan to show the write by its input, and to go on`(
+    _ answer: String, _ reason: String
+  ) async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      [{"name": "add", "_meta": {"errand/effect": "write", "errand/preview": "show"}, "answers": [],
+        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
+       {"name": "show", "answers": [\(answer), \(answer), \(answer)], "inputSchema": {"type": "object", "properties": {}}}]
+      """, to: "tools.json")
+    let server = packageFolder.appending(path: "Tests/LockedPlugins/MCPPluginsTests/Fixtures/scripted.py").path
+    let added = try await program.call(
+      "plugin", "add", "mcp", "notes", "--", "python3", server, "modern", "serves=tools.json")
+    #expect(added.code == 0, "\(added.error)")
+    try program.write(
+      """
+      steps:
+        - { id: first, uses: notes.add, with: { text: a } }
+        - { id: kept, uses: json.write, with: { path: a.json, value: b } }
+      """, to: "two.yaml")
+    let planned = try await program.call("plan", "two.yaml", "--json")
+    #expect(planned.code == 0, "\(planned.error)")
+    let plan = try #require(JSONSerialization.jsonObject(with: Data(planned.out.utf8)) as? [String: Any])
+    let writes = try #require(plan["writes"] as? [[String: Any]], "\(planned.out)")
+    #expect(writes.first?["opaque"] as? String == "the preview couldn't be made: \(reason)", "\(planned.out)")
+    #expect(writes.count == 2)
+    await program.remove()
+  }
+
+  @Test(arguments: [
+    (
+      "test: { plugin: shop, username: me, token: '${{ secrets.T }}' }",
+      "'test' needs 'username' and 'password' or neither"
+    ),
+    (
+      "test: { plugin: shop, username: me, password: '${{ secrets.P }}', token: '${{ secrets.T }}' }",
+      "'test.username' must not be given beside 'token'"
+    ),
+    ("http: { username: '${{ secrets.T }}' }", "'http' needs 'username' and 'password' or neither"),
+    (
+      "test: { plugin: shop }",
+      "warning: errand.yaml has no connection 'shop', so 'shop.listOrders' is called without settings; write "
+        + "connection: test"
+    ),
+    (
+      "test: { plugin: shop }\n  more: { plugin: shop }",
+      "is called without settings; write connection: with one of more, test"
+    ),
+  ])
+  func `what the text of a connection shows is said by check`(_ connections: String, _ message: String) async throws {
+    let program = try await Self.shop()
+    try program.write("connections:\n  \(connections)\n", to: "errand.yaml")
+    let checked = try await program.call("check", "recipes/orders.yaml")
+    #expect(checked.code == (message.contains("is called without settings") ? 0 : 78), "\(checked.error)")
+    #expect(checked.error.contains(message) || checked.out.contains(message), "\(checked.error)\(checked.out)")
     await program.remove()
   }
 

@@ -104,7 +104,7 @@ def call(id, name, given, meta):
         sys.stderr.write("the disk is full\n")
         os._exit(3)
     elif name == "garbage":
-        print(given.get("line", "Downloading the model: 10 %"), flush=True)
+        print(given.get("line", "Downloading the model: 10 %").replace("<id>", str(id)), flush=True)
     elif name == "huge":
         text(id, "x" * given["size"])
     elif name == "late":
