@@ -35,7 +35,12 @@ extension ActionDescriptor {
         ("In a plan", canPreview ? "shown with what it would change." : "shown, without what it would change."))
     }
     if effect.isWrite || effect.name == "consume" { facts.append(("When the answer is lost", afterLostAnswer)) }
-    facts.append(("Tried again", retry.map(\.sentence) ?? "not unless the step says so."))
+    let tries = retry ?? (acceptsKey ? .standard : nil)
+    facts.append(
+      (
+        "Tried again",
+        tries.map { (retry == nil ? "with a `key`, " : "") + $0.sentence } ?? "not unless the step says so."
+      ))
     facts.append(("Time-out", "\(timeout.spelled) unless the step says otherwise."))
     if !formerIDs.isEmpty {
       facts.append(("Formerly", formerIDs.map { "`\($0)`" }.joined(separator: ", ") + "."))

@@ -334,7 +334,7 @@ import Testing
     try program.write(
       """
         file: { folder: out, others: [/srv/more files, "/srv/100%"] }
-        site: { plugin: http, token: "${{ secrets.TOKEN }}", folder: /srv/site }
+        site: { plugin: http, baseURL: "https://site.example", token: "${{ secrets.TOKEN }}", folder: /srv/site }
 
       """, after: "errand.yaml")
     let folder = try #require(realpath(program.folder.path, nil).map { String(cString: $0) })
