@@ -191,9 +191,10 @@ private struct ConfigurationReader {
     guard let descriptor = catalog.plugin(plugin) else {
       let names = catalog.plugins.map(\.name)
       let guess = MessageText.didYouMean(plugin, among: names)
-      let absence = catalog.absence(ofPlugin: plugin)
+      let fault = catalog.fault(ofPlugin: plugin)
+      let absence = fault ?? catalog.absence(ofPlugin: plugin)
       // Recipes that use it don't check; others do. A name that is like another is a slip.
-      if let absence, guess == nil || catalog.fault(ofPlugin: plugin) != nil {
+      if let absence, guess == nil || fault != nil {
         findings.warning("connection '\(name)' can't be used: \(absence)", at: map["plugin"] ?? member.key)
         // Its settings aren't known; what they compute isn't at fault.
         let unknown = ObjectSchema(

@@ -157,7 +157,9 @@ struct RunSteering: DispatchedCommand {
       return (record.id, steps)
     }
     console.say("noted for \(joined(steps.map { "'\($0)'" })); resuming \(run)")
-    return try await session.resume(run, asJSON: false)
+    do throws(RuntimeError) { return try await session.resume(run, asJSON: false) } catch {
+      return try await cancelled(run, error)
+    }
   }
 
   private func givenOutput() throws(RuntimeError) -> Value? {

@@ -393,7 +393,8 @@ package actor RunHost {
     guard let run = await store.openRun(id) else { throw RunRefusedError("there is no open run \(id)") }
     guard run.pendingCancel == nil else { throw RunRefusedError("the run \(id) is being cancelled") }
     change(id) { $0.resume(false) }
-    if run.status == .paused, !isWalked(id) { return }
+    // One that would go on by itself doesn't any more.
+    if run.status == .paused, !run.isLacking, !isWalked(id) { return }
     guard run.status != .uncertain else {
       throw RunRefusedError(
         "the run \(id) is uncertain and waits for a person already; tell what happened with errand runs resolve")

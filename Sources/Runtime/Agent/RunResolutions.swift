@@ -54,6 +54,8 @@ package struct RunResolutions: Sendable {
       // What became of a step can be said of a run that can't be carried on, too, so that it can be ended.
       if case .retry = resolution { throw error }
       recipe = error.recipe
+      let doubts = asked.doubting(at: host.time.now())
+      if !doubts.isEmpty, asked.uncertainSteps.isEmpty { try? await host.keeper.append(doubts) }
     }
     // What a walk leaves uncertain is on disk a moment before the walk is over.
     while let status = store.run(id)?.status, status == .uncertain || status == .paused,

@@ -478,7 +478,7 @@ struct ActionRunner {
 
   // MARK: What follows from an attempt without output
 
-  /// Whether the last attempt must not be repeated by the plugins of when it was made, which may have had other effects.
+  /// Whether repeating the last attempt did it twice by the plugins of when it was made, which may have had other effects.
   private var wasPlainWrite: Bool { journal.step(path)?.lastAttempt?.isPlainWrite == true }
 
   /// Whether repeating it would do it twice, as far as the action itself can tell.
@@ -495,7 +495,7 @@ struct ActionRunner {
   private var hasKey: Bool { call.key != nil && action.acceptsKey }
 
   /// Whether repeating it changes nothing more.
-  private func mayRepeat(_ work: Work) -> Bool { !isPlainWrite(work) || hasKey && !wasPlainWrite }
+  private func mayRepeat(_ work: Work) -> Bool { !isPlainWrite(work) || hasKey }
 
   /// How failures are tried again unless the step says otherwise.
   private var standardRetry: RetrySchedule? { action.retry ?? (hasKey ? .standard : nil) }
@@ -610,7 +610,7 @@ struct ActionRunner {
     }
     var event = AttemptBegan(
       run: run.id, at: attempt.startedAt, step: path, number: attempt.number, baseline: baseline)
-    event.isPlainWrite = !mayRepeat(work)
+    event.isPlainWrite = isPlainWrite(work)
     return .attemptBegan(event)
   }
 
@@ -628,7 +628,7 @@ struct ActionRunner {
     var event = StepBegan(
       run: run.id, at: instant, step: path, now: work.now, attempt: attempt, baseline: baseline,
       key: try journal.kept(work.key, of: name))
-    event.isPlainWrite = attempt > 0 && !mayRepeat(work)
+    event.isPlainWrite = attempt > 0 && isPlainWrite(work)
     return .stepBegan(event)
   }
 

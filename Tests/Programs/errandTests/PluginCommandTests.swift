@@ -223,6 +223,15 @@ import Testing
     try program.write("", to: "errand.yaml")
     let used = try await program.call("check", "recipes/orders.yaml")
     #expect(used.error.contains("no action is named 'shop.listOrders'; \(fault)"), "\(used.error)")
+    try FileManager.default.removeItem(at: program.folder.appending(path: "plugins"))
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "plugins"), withIntermediateDirectories: true)
+    try program.write("{", to: "plugins/shop.lock.json")
+    try program.write("connections:\n  shop: { baseURL: https://a.example }\n", to: "errand.yaml")
+    let broken = try await program.call("check", "recipes/orders.yaml")
+    #expect(
+      broken.error.contains("connection 'shop' can't be used: plugins/shop.lock.json isn't valid JSON"),
+      "\(broken.error)")
     await program.remove()
   }
 

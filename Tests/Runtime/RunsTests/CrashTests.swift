@@ -109,6 +109,16 @@ import Testing
     }
   }
 
+  @Test(arguments: [("post", true), ("postKeyed, key: k", true), ("postLooked", true), ("put", false), ("read", false)])
+  func `a write that was under way is known as one without its recipe`(_ action: String, _ isWrite: Bool) async throws {
+    let bench = try Bench("steps:\n  - { id: a, uses: bench.\(action), with: { name: a } }")
+    bench.service.script("a", .crash(afterDoing: true))
+    try await bench.runUntilDeath()
+    bench.restart()
+    #expect(try bench.record.doubts == (isWrite ? "'a' may or may not have been done" : nil))
+    #expect(try bench.record.doubting(at: bench.time.now()).isEmpty != isWrite)
+  }
+
   @Test func `an attempt is judged by the effect that it had when it was made`() async throws {
     let bench = try Bench("steps:\n  - { id: a, uses: bench.post, with: { name: a } }")
     bench.service.script("a", .crash(afterDoing: true))
