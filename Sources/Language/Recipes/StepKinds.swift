@@ -126,11 +126,9 @@ extension StepReader {
   /// Warns of a step that would go to the service that a lock names, while all of the plugin's connections have other
   /// names: most likely it is meant for one of these.
   private func warnOfUnusedConnections(of action: ActionDescriptor, at place: Value) {
-    guard let known = environment.connections, known[action.plugin] == nil,
-      environment.catalog.plugin(action.plugin)?.isFromOutside == true
-    else { return }
+    guard let known = environment.connections, known[action.plugin] == nil else { return }
     let others = known.filter { $0.value.hasSameScalars(as: action.plugin) }.map(\.key).sorted()
-    guard let first = others.first else { return }
+    guard let first = others.first, environment.catalog.plugin(action.plugin)?.isFromOutside == true else { return }
     let list: MessageText =
       others.count == 1
       ? "write connection: \(first)" : "write connection: with one of \(others.joined(separator: ", "))"

@@ -127,7 +127,7 @@ struct NewRecipeCommand: DispatchedCommand {
     let input = action.examples.first?.input.split(separator: "\n", omittingEmptySubsequences: false) ?? []
     if let cron {
       lines += ["on:", "  - cron: \(JSON.quoted(cron))", "    zone: \(zone)"]
-      // A running agent reads the file at once, and would write what nobody has looked at.
+      // A running agent reads the file at once, and would write values that nobody has looked at.
       if action.effect.isWrite, !input.isEmpty {
         lines.append("    paused: Its values are an example. Put in your own, then remove this line.")
       }

@@ -61,7 +61,7 @@ extension PluginCommand {
     }
   }
 
-  /// The sources of secrets of errand.yaml, whatever else is wrong with that.
+  /// The sources of secrets in errand.yaml, even if other parts of it have errors.
   var secretSources: SecretSources {
     SecretSources(
       configuration(dispatch.catalog)?.configuration.secrets ?? SecretSettings(), folder: root,

@@ -169,15 +169,8 @@ extension RunHost {
     case .elsewhere, .over: return
     }
     guard case .here = try await sharing.take(id, anyway: true), let run = store.run(id) else { return }
-    let doubts = run.doubting(at: time.now())
-    if doubts.isEmpty {
-      let error = RunError(
-        .configuration,
-        "the run was cancelled without its 'finally' steps, because no machine that works now has all that they need")
-      await keeper.end(run, as: .cancelled, error)
-    } else {
-      try await keeper.append(doubts)
-    }
+    try? await keeper.append(
+      run.givenUp(at: time.now(), because: "because no machine that works now has all that they need"))
     // What can't be ended now is not held by a program that does nothing for it.
     if store.run(id) != nil { await sharing.abandon(id) }
   }

@@ -96,17 +96,12 @@ final class RunKeeper: Sendable {
 
   /// Keeps why a run cannot be carried on, so that a person is told later why it is suspended.
   func hold(_ run: RunRecord, because reason: RunRefusedError) async {
-    let doubts = run.pendingCancel == nil ? [] : run.doubting(at: time.now())
-    if !doubts.isEmpty {
-      try? await append(doubts)
+    if run.pendingCancel != nil, run.uncertainSteps.isEmpty || run.doubts != nil {
+      // It could never be ended otherwise.
+      try? await append(run.givenUp(at: time.now(), because: "which cannot run: \(reason.message)"))
     } else if !run.uncertainSteps.isEmpty {
       // What a person has to say counts more than why it can't go on.
       if run.status != .uncertain { try? await append([run.uncertainty(at: time.now())]) }
-    } else if run.pendingCancel != nil {
-      // It could never be ended otherwise.
-      let error = RunError(
-        .configuration, "the run was cancelled without its 'finally' steps, which cannot run: \(reason.message)")
-      await end(run, as: .cancelled, error)
     } else {
       let message = run.doubts.map { "\($0), for the program ended meanwhile; and \(reason.message)" } ?? reason.message
       if run.status != .paused || run.reason != message {

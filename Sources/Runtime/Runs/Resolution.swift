@@ -64,6 +64,17 @@ extension RunRecord {
     return events.isEmpty ? [] : events + [after.uncertainty(at: now)]
   }
 
+  /// The events that end a cancelled run which can't be carried on: a person tells first of the writes that were under
+  /// way.
+  ///
+  /// - Parameter reason: Why its `finally` steps can't run, as the end of a sentence.
+  package func givenUp(at now: Timestamp, because reason: String) -> [StateEvent] {
+    let doubts = doubting(at: now)
+    if !doubts.isEmpty { return doubts }
+    let error = RunError(.configuration, "the run was cancelled without its 'finally' steps, \(reason)")
+    return [.runEnded(RunEnded(run: id, at: now, status: .cancelled, error: error))]
+  }
+
   /// Resolves an uncertain step, durably; the run continues when it is next resumed.
   ///
   /// The path of a loop, an item or a block means all that is uncertain in it.

@@ -158,7 +158,7 @@ package final class RunEngine: Sendable {
         if record.status != .uncertain { try await journal.commit() }
         let result = await walked(record, journal, isWalkedAgain)
         let last: StateEvent?
-        var doubts: [StateEvent] = []
+        var before: [StateEvent] = []
         switch result {
         case .success(let outputs): last = ended(.succeeded, outputs: outputs)
         case .failure(.failed(let error)): last = ended(error.kind == .timeout ? .timedOut : .failed, error)
@@ -169,14 +169,11 @@ package final class RunEngine: Sendable {
         case .failure(.stopped): last = nil
         case .failure(.halted(let error)):
           try await leave(lacking: error, journal)
-          // Of a run that is to end; the look at any other is still to come.
-          if surroundings.store.run(id)?.pendingCancel != nil {
-            doubts = journal.current.doubting(at: surroundings.time.now())
-          }
-          last = doubts.popLast() ?? halted(error.message, journal.current)
+          before = halted(error.message, journal.current)
+          last = before.popLast()
         case .failure(.stateFailed(let error)): throw .stateFailed(error)
         }
-        var events = doubts + (last.map { [$0] } ?? [])
+        var events = before + (last.map { [$0] } ?? [])
         if let last, let following = surroundings.following, record.status != .uncertain || last.endsRun {
           events += await following(journal.current, last)
         }
@@ -258,20 +255,17 @@ package final class RunEngine: Sendable {
     throw .stateFailed(StateError(.deposed, error.message))
   }
 
-  /// The event for a run whose secret is missing or has changed.
-  private func halted(_ reason: String, _ record: RunRecord) -> StateEvent {
-    if surroundings.store.run(id)?.pendingCancel != nil, record.uncertainSteps.isEmpty {
-      // Otherwise the run could never end.
-      return ended(
-        .cancelled,
-        RunError(
-          .configuration, "the run was cancelled without its 'finally' steps, which cannot run: \(reason)"))
+  /// The events for a run whose secret is missing or has changed.
+  private func halted(_ reason: String, _ record: RunRecord) -> [StateEvent] {
+    // Otherwise the run could never end; the look at the writes of any other is still to come.
+    if surroundings.store.run(id)?.pendingCancel != nil, record.uncertainSteps.isEmpty || record.doubts != nil {
+      return record.givenUp(at: surroundings.time.now(), because: "which cannot run: \(reason)")
     }
     var change = RunStatusChanged(
       run: id, at: surroundings.time.now(), status: .paused,
       reason: "\(reason), then: errand runs resume \(id); or give it up with: errand runs cancel \(id)")
     change.isLacking = true
-    return .runStatusChanged(change)
+    return [.runStatusChanged(change)]
   }
 
   /// A loop may wait for a thousand things.
