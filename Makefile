@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak cluster-soak fuzz measured bench speed format generate packages
+.PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak combination cluster-soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
 # What only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
@@ -118,13 +118,14 @@ clients:
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
 # with its slots and runs compared with the ledger in the end, plugins in Python and their agents PLUGIN_KILLS times, POST_KILLS times between requests over HTTP and their
-# answers, posts DELIVERIES to a webhook through kills, asks the API EXAMPLES things of each kind, and for SECONDS more over runs that are retried, values that many
-# change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up, and
-# simulates seeds for as long; plays HISTORIES random histories in every store, and as many with several programs that
+# answers, has one agent do everything at once through kills for SECONDS, posts DELIVERIES to a webhook through kills, asks the API EXAMPLES things of each kind, and for SECONDS more over runs that are retried, values that many
+# change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up, plans and
+# runs ORDERS of branches, and simulates seeds for as long; plays HISTORIES random histories in every store, and as many with several programs that
 # share one. At last an agent does all that one does for MINUTES, or for HOURS, and what it holds is
 # measured: SECONDS=600 HOURS=8 make soak
 ROUNDS := 20
 RECIPES := 20000
+ORDERS := 2000
 POST_KILLS := 1000
 PLUGIN_KILLS := 200
 DELIVERIES := 10000
@@ -139,17 +140,24 @@ soak: packages clients
 	  --filter PluginKillTests
 	ERRAND_CLIENT_MINUTES=240 ERRAND_POST_KILLS=$(POST_KILLS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
 	  --filter 'killed at random between a request'
+	$(MAKE) --no-print-directory combination
 	ERRAND_DELIVERIES=$(DELIVERIES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
 	  --filter 'deliveries count once through kills'
 	ERRAND_CLIENT_MINUTES=240 ERRAND_EXAMPLES=$(EXAMPLES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
 	  --filter 'the agent answers as its document'
 	ERRAND_HISTORIES=$(HISTORIES) ERRAND_CROWDS=$(HISTORIES) ERRAND_HANDOVERS=$(HISTORIES) swift test $(CHECKED) --skip-build --disable-xctest \
 	  --filter 'HistoryTests|FaultTests|CrowdTests|HandoverTests'
-	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run'
+	SOUND=$(RECIPES) ORDERS=$(ORDERS) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run|branches, loops and calls writes'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
 	swift build $(RELEASE) --product errand
 	swift build $(RELEASE) --product Benchmarks
 	MINUTES=$(MINUTES) .build/release/Benchmarks hours
+
+# One life of everything together, killed at random, in a folder and on PostgreSQL, for SECONDS each; and then one exact
+# account. It needs what `make built` builds.
+combination:
+	ERRAND_CLIENT_MINUTES=240 ERRAND_COMBINATION=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel \
+	  --filter 'all parts at once'
 
 # Four agents on one state in PostgreSQL, which are killed and frozen, and so is the server, for SECONDS:
 # SECONDS=600 make cluster-soak

@@ -41,13 +41,15 @@ let plugins = [
 /// How the shipped program is linked, for its start and its size: without the table of symbols that only shared
 /// libraries would look for, without unused functions, tables for unwinding and the names of Unicode's characters, with
 /// functions that are the same kept once (no code compares their addresses), with those that short commands call side by
-/// side (`make order`), with relative relocations packed (glibc 2.36), and with C++'s library inside.
+/// side (`make order`), with relative relocations packed (glibc 2.36), with all others done before `main` and sealed, and
+/// with C++'s library inside.
 let shippedLinking = [
   "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "--gc-sections", "-Xlinker", "--icf=all",
   "-Xlinker", "--no-eh-frame-hdr", "-Xlinker",
   "\(Context.packageDirectory)/Sources/Programs/errand/Linking/unwinding.ld",
   "-Xlinker", "--symbol-ordering-file=\(Context.packageDirectory)/Sources/Programs/errand/Linking/order.txt",
   "-Xlinker", "--no-warn-symbol-ordering", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+  "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now",
   "-Xlinker", "--wrap=_swift_stdlib_getScalarName",
   "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CLibraries/CRE2/Linking",
 ]
@@ -76,13 +78,12 @@ let package = Package(
         .target(name: "CPageAssets"),
         .target(name: "CPostgres"),
         .target(name: "CProcess"),
-        // `make release` says of which commit it builds.
+        // A build in a clone finds its commit; `make release` adds whether files were changed.
         .target(
           name: "CProgram",
-          cSettings: Context.environment["ERRAND_COMMIT"].map { [.define("ERRAND_COMMIT", to: "\"\($0)\"")] } ?? []),
+          cxxSettings: Context.environment["ERRAND_COMMIT"].map { [.define("ERRAND_COMMIT", to: "\"\($0)\"")] } ?? []),
         .target(
-          name: "CRE2", cxxSettings: [.unsafeFlags(["-std=c++17"])],
-          linkerSettings: [.linkedLibrary(":libre2.a"), .linkedLibrary("stdc++")]),
+          name: "CRE2", linkerSettings: [.linkedLibrary(":libre2.a"), .linkedLibrary("stdc++")]),
         .target(name: "CTasks"),
         .target(name: "CUnicodeNames"),
         .target(name: "CZip"),
@@ -198,8 +199,8 @@ let package = Package(
         .target(
           name: "AgentRuntime",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "PostgresClient", "Recipes", "Recordings",
-            "RunState", "Runs", "SecretSources", "SharedState", "Threads",
+            "ActionKit", "Agent", "Basics", "Calendars", "HTTPClient", "LocalFiles", "PostgresClient", "Recipes",
+            "Recordings", "RunState", "Runs", "SecretSources", "SharedState", "Threads",
           ]),
         .target(
           name: "AssistantTools",
@@ -237,6 +238,7 @@ let package = Package(
           name: "RecipeTesting",
           dependencies: [
             "ActionKit", "Agent", "Basics", "HTTPClient", "HTTPTypes", "Recipes", "Recordings", "RunState", "Runs",
+            "YAMLReader",
           ]),
         .target(
           name: "Simulator",
@@ -265,8 +267,8 @@ let package = Package(
           dependencies: [
             "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "AssistantTools", "Basics", "CProgram", "CUnicodeNames",
             "Calendars", "ChildProcesses", "CommandLineParser", "Expressions", "HTTPClient", "HTTPServer",
-            "LanguageServer", "MCPPlugins", "OpenAPIPlugins", "PluginList", "PluginLocks", "RecipeEditing",
-            "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
+            "LanguageServer", "LocalFiles", "MCPPlugins", "OpenAPIPlugins", "PluginList", "PluginLocks",
+            "RecipeEditing", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
             "SharedState", "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(
@@ -306,7 +308,8 @@ let package = Package(
         linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
     ],
     plugins.flatMap(\.targets),
-  ].flatMap { $0 }
+  ].flatMap { $0 },
+  cxxLanguageStandard: .cxx20
 )
 
 /// The targets of a floor, which lie in a folder of its name; a floor uses itself and those before it.
@@ -351,6 +354,12 @@ if Context.environment["ERRAND_FUZZ"] != nil {
         "PluginLocks", "Recipes", "YAMLReader",
       ], path: "Tests/Fuzz/Targets"),
   ]
+}
+
+// While one works on a part, its tests alone are built and linked: ERRAND_TESTS='HTTPClient errand' swift build --build-tests
+if let named = Context.environment["ERRAND_TESTS"] {
+  let kept = Set(named.split(separator: " ").map { "\($0)Tests" })
+  package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }
 
 for target in package.targets where target.type != .system {

@@ -95,7 +95,7 @@ extension Serving {
     ])
   }
 
-  /// The program as an agent's clients name it: `errand 0.2.0`, the first words of what `--version` prints.
+  /// The program as an agent's clients name it: `errand 0.3.0`, the first words of what `--version` prints.
   func version() throws -> String {
     let process = Process()
     let out = Pipe()

@@ -59,6 +59,12 @@ public enum HTTPPlugin: ClientLibrary, WebPlugin {
       if token != nil, username != nil {
         conflicts.append(Conflict("must not be given beside 'token'", at: "username"))
       }
+      let names = secretHeaders.keys.sorted()
+      if let doubled = names.first(where: { name in names.contains { $0 < name && $0.lowercased() == name.lowercased() }
+      }) {
+        conflicts.append(
+          Conflict("has '\(doubled)' twice, because the case of a header's name says nothing", at: "secretHeaders"))
+      }
       return conflicts
     }
   }

@@ -5,7 +5,7 @@ enum JSONReading {
   /// The value at a place of a text; `what` names the text in messages.
   static func value(of text: String, at pointer: String, called what: String) throws(ActionError) -> Value {
     let value: Value
-    do throws(JSONError) { value = try JSON.parse(text) } catch {
+    do throws(JSONError) { value = try JSON.parse(text, allowing: .halfPairs) } catch {
       throw fault("\(what) isn't valid JSON: \(error.description)")
     }
     do throws(ValueError) { return try value.part(at: pointer, called: what) } catch {

@@ -129,13 +129,19 @@ def expect(condition, message):
         raise Failed(message() if callable(message) else message)
 
 
-def until(condition, message, seconds=120):
-    """Waits until a condition is true, and gives its value; so long because other tests use the machine as well."""
-    end = time.monotonic() + seconds
+def until(condition, message, seconds=120, progress=lambda: None):
+    """Waits until a condition is true, and gives its value; so long because other tests use the machine as well.
+
+    The time begins again whenever the progress is another one.
+    """
+    end, seen = time.monotonic() + seconds, progress()
     while True:
         value = condition()
         if value:
             return value
+        now = progress()
+        if now != seen:
+            end, seen = time.monotonic() + seconds, now
         if time.monotonic() > end:
             raise Failed(message() if callable(message) else message)
         time.sleep(0.02)
@@ -225,7 +231,7 @@ class Agent:
         threading.Thread(target=read, daemon=True).start()
         until(
             lambda: any(" serves " in line for line in log) or process.poll() is not None,
-            lambda: "errand serve doesn't serve: " + "".join(log[-20:]))
+            lambda: "errand serve doesn't serve: " + "".join(log[-20:]), progress=lambda: len(log))
         expect(process.poll() is None, f"errand serve exited with {process.poll()}: {''.join(log[-20:])}")
         address = next((line for line in log if "listens on http://" in line), None)
         self.url = address and "http://" + address.split("http://")[1].strip()

@@ -25,7 +25,7 @@ LATEST = 2.0
 
 TICK = """
     summary: Is due each second.
-    on: [{ every: 1s, overlap: allowAll }]
+    on: [{ every: 1s, overlap: allowAll, catchup: all }]
     steps: [{ let: { a: 1 } }]
     """
 
@@ -356,15 +356,11 @@ def secrets(agent, token):
 def lateness(agent):
     """How late each slot of the schedule began, in seconds, in their order."""
     found = {}
-    for file in (agent.folder / ".errand").glob("journal-*"):
-        for line in file.read_text(errors="replace").splitlines():
-            if '"runCreated"' not in line or '"tick"' not in line:
-                continue
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                event = json.loads(line)
-                slot, at = (datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-                            for text in (event["cause"]["slot"], event["at"]))
-                found[slot] = (at - slot).total_seconds()
+    listed = agent.call("schedule", "log", "tick", "-n", "10000", "--json")
+    for row in json.loads(listed.stdout or "[]"):
+        if row["outcome"] == "started":
+            slot, at = (datetime.datetime.fromisoformat(row[key].replace("Z", "+00:00")) for key in ("slot", "at"))
+            found[slot] = (at - slot).total_seconds()
     return sorted(found.items())
 
 

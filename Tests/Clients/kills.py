@@ -68,7 +68,8 @@ def run():
             expect(not thread.is_alive(), f"seed {seed}: a client waits for its answer")
         expect(not faults, f"seed {seed}: {faults}")
         until(
-            lambda: not agent.ask("GET", "/api/v1/status", token).json["runs"], f"seed {seed}: runs stay open", 120)
+            lambda: not agent.ask("GET", "/api/v1/status", token).json["runs"],
+            lambda: f"seed {seed}: runs stay open: {agent.ask('GET', '/api/v1/runs?limit=20', token).json}", 120)
         runs, cursor = [], None
         while True:
             page = agent.ask("GET", "/api/v1/runs?limit=200" + (f"&cursor={cursor}" if cursor else ""), token).json

@@ -18,14 +18,17 @@ from mcp.client.streamable_http import streamable_http_client
 from agent import RECIPES, ROOT, SECRET, Agent, expect, main
 
 MODES = ["auto", "legacy", "2026-07-28"]
-LOOKING = ["errand.runs", "errand.run", "errand.why", "errand.check", "errand.actions"]
+LOOKING = ["errand_runs", "errand_run", "errand_why", "errand_check", "errand_actions"]
 TOOLS = ["broken", "greeting", "keep", "many", "secretive", "sum"]
 # Inputs of the repository's recipes that have no defaults.
 INPUTS = {name: {"markbook": 1207731} for name in ["approve-averages", "markbook-averages", "weekly-report"]}
 # What waits for a person or for a time, and so isn't over when the call is.
 WAITING = {"approve-averages", "approved-command", "ask-and-remind", "markbook-backup", "train-watch"}
-# What reads files that are put there first.
-FILES = {"inbox-import": "inbox/orders.csv", "marks-report": "marks.csv"}
+# What waits or not by the day: on a Sunday the first day of the made-up week is still to come.
+EITHER = {"interview-week"}
+# What reads files of the folder, and how it ends in a sandbox while they aren't there: with their absence, or with what
+# the made-up file of that name gives.
+FILES = {"inbox-import": None, "marks-report": "84.3"}
 
 
 class Person:
@@ -105,15 +108,15 @@ async def check_reading(client, made):
     expect(status == "waiting" and "Greet Ada?" in result.structured_content["waitsFor"], f"{result}")
     approved = made.call("runs", "approve", run)
     expect(approved.returncode == 0, approved.stderr)
-    result = await client.call_tool("errand.run", {"run": run})
+    result = await client.call_tool("errand_run", {"run": run})
     expect(result.structured_content["recipe"] == "greeting", f"{result}")
-    result = await client.call_tool("errand.why", {"run": run})
+    result = await client.call_tool("errand_why", {"run": run})
     expect("greeting" in result.structured_content["text"], f"{result}")
-    result = await client.call_tool("errand.runs", {"limit": 5, "recipe": "sum"})
+    result = await client.call_tool("errand_runs", {"limit": 5, "recipe": "sum"})
     expect({run["recipe"] for run in result.structured_content["items"]} == {"sum"}, f"{result}")
-    result = await client.call_tool("errand.check", {"text": "steps: [{ uses: nothing.there }]"})
+    result = await client.call_tool("errand_check", {"text": "steps: [{ uses: nothing.there }]"})
     expect("nothing.there" in result.structured_content["items"][0]["message"], f"{result}")
-    result = await client.call_tool("errand.actions", {"action": "http.get"})
+    result = await client.call_tool("errand_actions", {"action": "http.get"})
     expect(result.structured_content["items"][0]["effect"] == "read", f"{result}")
     for name in ["nothing", "other", "errand.approve"]:
         try:
@@ -190,7 +193,7 @@ async def check_secrets(client, received):
         result = await client.call_tool("secretive", {"note": note})
         received.append(result.model_dump_json())
         run = (result.structured_content or {}).get("run")
-        for tool in ["errand.run", "errand.why"] if run else []:
+        for tool in ["errand_run", "errand_why"] if run else []:
             received.append((await client.call_tool(tool, {"run": run})).model_dump_json())
     try:
         received.append((await client.call_tool(SECRET, {})).model_dump_json())
@@ -234,12 +237,20 @@ async def call_all(program):
                     if name == "train-watch":
                         continue
                     result = await client.call_tool(name, INPUTS.get(name, {}))
-                    if name in FILES:
+                    if name in FILES and FILES[name] is None:
                         expect(result.is_error and "no such file" in text(result), f"{name}: {result}")
                         continue
-                    wanted = "waiting" if name in WAITING else "succeeded"
-                    expect(not result.is_error and result.structured_content["status"] == wanted, f"{name}: {result}")
-                    ended += wanted == "succeeded"
+                    if name in FILES:
+                        mean = (result.structured_content or {}).get("outputs", {}).get("mean")
+                        expect(mean == FILES[name], f"{name}: {result}")
+                    wanted = ["waiting"] if name in WAITING else ["succeeded"]
+                    wanted += ["waiting"] if name in EITHER else []
+                    status = (result.structured_content or {}).get("status")
+                    expect(not result.is_error and status in wanted, f"{name}: {result}")
+                    ended += status == "succeeded"
+            # What runs in a sandbox write is in a copy.
+            left = [file.name for file in made.folder.rglob("*.md")] + [file.name for file in made.folder.rglob("*.csv")]
+            expect(not left, f"the sandbox wrote {left} into the folder")
             # Two recipes read files, which are put into a real folder.
             (made.folder / "inbox").mkdir()
             (made.folder / "inbox/orders.csv").write_text("item,price\npens,12.5\n")
@@ -251,6 +262,9 @@ async def call_all(program):
                     expect(
                         not result.is_error and result.structured_content["status"] == "succeeded", f"{name}: {result}")
                     ended += 1
+                    # The user's own table counts, not the made-up one.
+                    mean = result.structured_content["outputs"].get("mean")
+                    expect(name != "marks-report" or mean == "7.5", f"{name}: {result}")
             print(f"{len(names)} recipes, {mode}: {ended} results match their schemas")
 
 

@@ -57,7 +57,7 @@ enum AppendToFile: PreviewingAction, ReconcilingAction {
   }
 
   private static func size(of file: LocatedFile) async throws -> Int? {
-    try await file.status().flatMap { $0.kind == .file ? $0.bytes : nil }
+    try await file.status(for: .append).flatMap { $0.kind == .file ? $0.bytes : nil }
   }
 
   private static func output(_ file: LocatedFile, _ size: Int) throws -> Output {

@@ -18,7 +18,7 @@ enum DeleteFile: PreviewingAction {
 
   static func preview(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> [Change] {
     let file = try files.file(input.path, in: context)
-    guard let status = try await file.status() else { return [] }
+    guard let status = try await file.status(for: .remove) else { return [] }
     let size = status.kind == .file ? "\(status.bytes) bytes" : "there"
     return [Change("the \(status.kind.rawValue) '\(file.path)'", from: size, to: nil)]
   }

@@ -25,8 +25,8 @@ enum MoveFile: PreviewingAction, ReconcilingAction {
 
   static func preview(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> [Change] {
     let (from, to) = (try files.file(input.from, in: context), try files.file(input.to, in: context))
-    guard let status = try await from.status() else { return [] }
-    let old = try await to.status().map { "a \($0.kind.rawValue)" }
+    guard let status = try await from.status(for: .move) else { return [] }
+    let old = try await to.status(for: .move).map { "a \($0.kind.rawValue)" }
     return [
       Change("the \(status.kind.rawValue) '\(from.path)'", from: "there", to: nil),
       Change("the \(status.kind.rawValue) '\(to.path)'", from: old, to: "the one from '\(from.path)'"),

@@ -29,7 +29,7 @@ enum WriteFile: PreviewingAction {
     let file = try files.file(input.path, in: context)
     let new = FileContent.bytes(input.text, input.bytes)
     var old: [UInt8]?
-    if let status = try await file.status(), status.kind == .file {
+    if let status = try await file.status(for: .write), status.kind == .file {
       guard status.bytes <= files.maxBytes else {
         return [Change("the file '\(file.path)'", from: "\(status.bytes) bytes", to: FileContent.words(new))]
       }

@@ -12,18 +12,23 @@ enum Delete: AddressedAction, PreviewingAction {
     @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
     @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
     @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
-    @Field("The statuses that are expected; absent means 200 to 299, 404 and 410.", .notEmpty, .each(.range(100...599)))
+    @Field("The statuses that are expected; absent means 200 to 299, 404 and 410.", .notEmpty, .each(.range(200...599)))
     var expect: [Int]?
   }
 
   struct Output: FieldSet {
     @Field("The HTTP status.") var status: Int
     @Field("Whether there was something to remove.") var deleted: Bool
+    @Field(
+      "The header fields, by their names in small letters; of one that is repeated the values with commas between.",
+      .volatile)
+    var headers: [String: String]
   }
 
   private static func call(_ input: Input, in context: ActionContext) -> WebClient.Call {
     WebClient.Call(
-      method: "DELETE", url: input.url, query: input.query, headers: input.headers, secrets: context.secrets)
+      method: "DELETE", url: input.url, query: input.query, headers: input.headers, expected: input.expect,
+      secrets: context.secrets)
   }
 
   static func preview(_ input: Input, on service: WebClient, in context: ActionContext) throws -> [Change] {
@@ -37,7 +42,9 @@ enum Delete: AddressedAction, PreviewingAction {
     if !isGone { try service.check(response, to: request, expecting: input.expect, isWrite: true) }
     return try Output {
       $0.status = response.status
-      $0.deleted = response.isSuccess
+      // What is elsewhere is still there; that it was gone already is what was wanted.
+      $0.deleted = (200...299).contains(response.status)
+      $0.headers = AnswerFields.headers(of: response)
     }
   }
 }

@@ -40,7 +40,9 @@ enum Download: AddressedAction, TimedAction, PreviewingAction {
     _ input: Input, _ service: WebClient, in context: ActionContext
   ) throws(ActionError) -> HTTPRequest {
     var request = try service.request(
-      .init(method: "GET", url: input.url, query: input.query, headers: input.headers, secrets: context.secrets))
+      .init(
+        method: "GET", url: input.url, query: input.query, headers: input.headers, accept: "*/*",
+        secrets: context.secrets))
     // An address that comes with its query is mostly one that an answer gave, and may be signed.
     request.hidesQuery = input.url.utf8.contains(ASCII.question)
     return request

@@ -15,7 +15,7 @@ enum Get: AddressedAction {
     @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
     @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
     @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
-    @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(100...599)))
+    @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(200...599)))
     var expect: [Int]?
     @Field("What the answer must be.") var answer = AnswerKind.auto
     @Field("How a text is written; auto goes by a byte order mark, then by the answer's charset, else it is UTF-8.")
@@ -46,7 +46,9 @@ enum Get: AddressedAction {
 
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     let request = try service.request(
-      .init(method: "GET", url: input.url, query: input.query, headers: input.headers, secrets: context.secrets))
+      .init(
+        method: "GET", url: input.url, query: input.query, headers: input.headers, expected: input.expect,
+        secrets: context.secrets))
     let read = { @Sendable (response: HTTPResponse) throws(ActionError) -> (body: Value, isJSON: Bool) in
       try service.check(response, to: request, expecting: input.expect, isWrite: false)
       return try AnswerFields.body(of: response, to: request, as: input.answer, in: input.encoding, isWrite: false)

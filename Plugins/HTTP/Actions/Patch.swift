@@ -1,6 +1,6 @@
 import ActionKit
 
-enum Patch: AddressedAction, KeyedAction, PreviewingAction {
+enum Patch: AddressedAction, KeyedAction, DoingAction {
   static let name = "patch"
   static let summary = "Sends an HTTP PATCH request, which changes a part of a resource."
   // RFC 5789: neither safe nor idempotent.

@@ -1,7 +1,7 @@
 import ActionKit
 import HTTPClient
 
-enum Post: AddressedAction, KeyedAction, PreviewingAction {
+enum Post: AddressedAction, KeyedAction, DoingAction {
   static let name = "post"
   static let summary = "Sends an HTTP POST request, which creates a resource or starts an operation."
   static let effect = Effect.write

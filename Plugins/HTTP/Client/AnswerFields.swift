@@ -52,33 +52,34 @@ extension AnswerFields {
   }
 
   /// The body as what it says it is, or as what it must be.
+  ///
+  /// - Parameter encoding: What the step says; nil where it can say nothing.
   package static func body(
-    of response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, in encoding: ReadEncoding = .auto,
+    of response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, in encoding: ReadEncoding? = nil,
     isWrite: Bool
   ) throws(ActionError) -> (Value, isJSON: Bool) {
-    let type = response.headers["Content-Type"].map { $0.prefix { $0 != ";" }.lowercased() } ?? ""
-    let saysJSON = type.trimmed == "application/json" || type.trimmed.hasSuffix("+json")
+    let type = ContentType(response.headers["Content-Type"])
     if response.body.isEmpty, kind != .json || response.status == 204 { return (.null, isJSON: false) }
     let name = "the answer to \(request.method) \(request.redactedURL)"
     func fault(_ message: String) -> ActionError {
       .unusable("\(name) \(message)", status: response.status, isWrite: isWrite)
     }
-    guard kind == .json || kind == .auto && saysJSON else {
-      do throws(ActionError) {
-        var encoding = encoding
-        if encoding == .auto, !response.hasByteOrderMark {
-          encoding = response.charset.flatMap { ReadEncoding(charset: $0) } ?? .auto
+    let isJSON = kind == .json || kind == .auto && type.isJSON
+    let body: [UInt8]
+    do throws(ActionError) {
+      body =
+        if let encoding {
+          try encoding.utf8(ofBody: response.body, type, called: name)
+        } else {
+          try ReadEncoding.utf8(ofUntoldBody: response.body, type, called: name)
         }
-        return (.string(try encoding.text(of: response.body, called: name)), isJSON: false)
-      } catch {
-        throw .unusable(error.message, status: response.status, isWrite: isWrite)
-      }
-    }
-    do throws(JSONError) {
-      let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-      let body = response.body.starts(with: mark) ? Array(response.body.dropFirst(mark.count)) : response.body
-      return (try JSON.parse(body), isJSON: true)
     } catch {
+      // A web page in place of data is told as one, however it is written.
+      guard isJSON, response.isPage else { throw .unusable(error.message, status: response.status, isWrite: isWrite) }
+      body = response.body
+    }
+    guard isJSON else { return (.string(String(decoding: body, as: UTF8.self)), isJSON: false) }
+    do throws(JSONError) { return (try JSON.parse(body, allowing: .halfPairs), isJSON: true) } catch {
       if response.isPage {
         // It may be one that asks to log in.
         var error = fault(isPage)
@@ -87,19 +88,5 @@ extension AnswerFields {
       }
       throw fault("isn't valid JSON: \(error.description).")
     }
-  }
-}
-
-extension HTTPResponse {
-  /// The `charset` of the body's type.
-  fileprivate var charset: String? {
-    let parameters = (headers["Content-Type"] ?? "").split(separator: ";").dropFirst().map { String($0).trimmed }
-    let value = parameters.first { $0.lowercased().hasPrefix("charset=") }?.dropFirst("charset=".utf8.count)
-    return value.map { $0.filter { $0 != "\"" } }
-  }
-
-  /// Whether the body says by its first bytes how it is written.
-  fileprivate var hasByteOrderMark: Bool {
-    [[0xEF, 0xBB, 0xBF], [0xFE, 0xFF], [0xFF, 0xFE]].contains { body.starts(with: $0) }
   }
 }

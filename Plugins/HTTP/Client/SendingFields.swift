@@ -12,29 +12,47 @@ struct SendingFields: ValidatedFieldSet {
   @Field("Fields and files to send as a web form with files does (multipart/form-data).") var multipart:
     MultipartFields?
   @Field("A text to send.", .mayHoldSecret) var text: String?
-  @Field("Type of the text.", .notEmpty) var contentType = "text/plain; charset=utf-8"
-  @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(100...599)))
+  @Field("Type of the text or the JSON; absent means text/plain; charset=utf-8, and application/json.", .notEmpty)
+  var contentType: String?
+  @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(200...599)))
   var expect: [Int]?
   @Field("What the answer must be.") var answer = AnswerKind.auto
   @Field("How a text is written; auto goes by a byte order mark, then by the answer's charset, else it is UTF-8.")
   var encoding = ReadEncoding.auto
 
   func conflicts() -> [Conflict] {
-    [json != nil, form != nil, multipart != nil, text != nil].count { $0 } > 1
-      ? [Conflict("takes one of 'json', 'form', 'multipart' and 'text'")] : []
+    if [json != nil, form != nil, multipart != nil, text != nil].count(where: { $0 }) > 1 {
+      return [Conflict("takes one of 'json', 'form', 'multipart' and 'text'")]
+    }
+    let names = headers?.keys.map { $0.lowercased() } ?? []
+    if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
+      return [Conflict("has the field '\(twice)' twice, and only one can be sent", at: "headers")]
+    }
+    guard let contentType else { return [] }
+    if form != nil || multipart != nil {
+      return [Conflict("is for 'json' and 'text', and a form has a type of its own; leave it out", at: "contentType")]
+    }
+    if names.contains("content-type") {
+      return [Conflict("is sent as the field Content-Type, which 'headers' has, too; leave one out", at: "contentType")]
+    }
+    return WebBody.fault(of: text ?? "", writtenAs: contentType).map { [Conflict($0, at: "contentType")] } ?? []
   }
 
   func call(_ method: String, body: WebBody?, in context: ActionContext) -> WebClient.Call {
     WebClient.Call(
-      method: method, url: url, query: query, headers: headers, body: body, secrets: context.secrets)
+      method: method, url: url, query: query, headers: headers, body: body, expected: expect,
+      secrets: context.secrets)
   }
 
   /// What is sent, with what is in the files that belong to it.
   func body(on service: WebClient, in context: ActionContext) async throws(ActionError) -> WebBody? {
     if let multipart { return try await multipart.body(on: service, in: context) }
-    if let json { return try .json(json) }
+    if let json {
+      guard let contentType else { return try .json(json) }
+      return try .json(json, writtenAs: contentType)
+    }
     if let form { return .form(HTTPQuery(try WebBody.items(of: form, called: "form"))) }
-    return text.map { .text($0, type: contentType) }
+    return try text.map { text throws(ActionError) in try WebBody.text(text, writtenAs: contentType) }
   }
 
   /// What a plan shows; files may be there only when the step comes.
@@ -59,7 +77,10 @@ extension WebClient {
   func change(_ method: String, _ input: SendingFields, in context: ActionContext) async throws -> AnswerFields {
     var request = try request(input.call(method, body: try await input.body(on: self, in: context), in: context))
     if honoursKeys {
-      request.headers["Idempotency-Key"] = WebClient.headerText(context.idempotencyKey)
+      // A key that the step itself sends is the one that it means.
+      if input.headers?.keys.contains(where: { $0.lowercased() == "idempotency-key" }) != true {
+        request.headers["Idempotency-Key"] = WebClient.headerText(context.idempotencyKey)
+      }
     } else if context.isKeyNamed {
       throw ActionError(
         .configuration,

@@ -1,5 +1,6 @@
 public import ActionKit
 public import HTTPClient
+import LocalFiles
 
 /// What is sent with a request.
 public struct WebBody: Sendable {
@@ -17,6 +18,56 @@ public struct WebBody: Sendable {
   /// A text.
   public static func text(_ text: String, type: String = "text/plain; charset=utf-8") -> WebBody {
     WebBody(type: type, bytes: Array(text.utf8))
+  }
+
+  /// A text in the charset that its type names.
+  static func text(_ text: String, writtenAs type: String?) throws(ActionError) -> WebBody {
+    guard let type else { return .text(text) }
+    let (bytes, fault) = written(text, as: type)
+    if let fault { throw ActionError(.validation, "'contentType' \(fault).", effect: ActionError.Effect.none) }
+    return WebBody(type: type, bytes: bytes)
+  }
+
+  /// The charset that a type names, in which a text is written; UTF-8 if it names none, nil if it isn't known.
+  private static func charset(of type: String) -> Charset? {
+    guard let name = ContentType(type).charset, !name.isEmpty else { return .utf8 }
+    // Whoever reads by the letter has no signs where windows-1252 has some.
+    let isLatin1 = ["iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "l1"].contains(name.lowercased())
+    return isLatin1 ? .latin1 : Charset(named: name)
+  }
+
+  /// Why a text can't be sent as a type says, as the end of a sentence about the type; nil if it can.
+  static func fault(of text: String, writtenAs type: String) -> String? { written(text, as: type).fault }
+
+  /// The bytes of a text as a type says, and why they aren't all of it, if so.
+  private static func written(_ text: String, as type: String) -> (bytes: [UInt8], fault: String?) {
+    let name = (ContentType(type).charset ?? "").excerpt(40)
+    guard let charset = charset(of: type) else {
+      return ([], "names the charset '\(name)', in which no text can be sent; use utf-8")
+    }
+    let (bytes, misfit) = charset.bytes(of: text)
+    let fault = misfit.map { misfit in
+      let code = String(misfit.value, radix: 16, uppercase: true)
+      return "names the charset '\(name)', in which '\(misfit)' (U+\(code)) has no place; use utf-8"
+    }
+    return (bytes, fault)
+  }
+
+  /// A value as JSON, in the charset that its type names.
+  static func json(_ value: Value, writtenAs type: String) throws(ActionError) -> WebBody {
+    let body = try json(value)
+    if charset(of: type) == .utf8 { return WebBody(type: type, bytes: body.bytes) }
+    // Each charset has the letters of ASCII, and JSON has an escape for every other.
+    var text = ""
+    for unit in String(decoding: body.bytes, as: UTF8.self).utf16 {
+      if let scalar = Unicode.Scalar(unit), scalar.isASCII {
+        text.unicodeScalars.append(scalar)
+      } else {
+        let digits = String(unit, radix: 16)
+        text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      }
+    }
+    return try .text(text, writtenAs: type)
   }
 
   /// A value as JSON.

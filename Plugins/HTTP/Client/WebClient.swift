@@ -80,18 +80,24 @@ public final class WebClient: WebClientProtocol {
     package var query: ValueMap?
     package var headers: [String: String]?
     package var body: WebBody?
+    /// The statuses that are answers, also where they would be errors.
+    package var expected: [Int]?
+    /// The media types to ask for, if neither the connection nor the step says.
+    package var accept: String?
     /// The texts in it that are made with secrets.
     package var secrets: [String] = []
 
     package init(
       method: String, url: String, query: ValueMap? = nil, headers: [String: String]? = nil, body: WebBody? = nil,
-      secrets: [String] = []
+      expected: [Int]? = nil, accept: String? = nil, secrets: [String] = []
     ) {
       self.method = method
       self.url = url
       self.query = query
       self.headers = headers
       self.body = body
+      self.expected = expected
+      self.accept = accept
       self.secrets = secrets
     }
   }
@@ -108,10 +114,10 @@ public final class WebClient: WebClientProtocol {
     // A service's own address of its next page may repeat what it was sent.
     if !secrets.isEmpty { address = address.withoutParameters(Set(secrets.keys)) }
     var items = try call.query.map { map throws(ActionError) in try WebBody.items(of: map, called: "query") } ?? []
-    for (name, value) in secrets.sorted(by: { $0.key < $1.key }) { items.append(.init(name, value.reveal())) }
-    let query = HTTPQuery(items).encoded
-    let url = query.isEmpty ? address : address + (address.utf8.contains(ASCII.question) ? "&" : "?") + query
-    var headers: HTTPHeaders = ["Accept": "application/json, text/*;q=0.9, */*;q=0.5"]
+    let standing = secrets.sorted { $0.key < $1.key }.map { HTTPQuery.Item($0.key, $0.value.reveal()) }
+    items += standing
+    let url = address.addingQuery(items)
+    var headers: HTTPHeaders = ["Accept": call.accept ?? "application/json, text/*;q=0.9, */*;q=0.5"]
     if let body = call.body { headers["Content-Type"] = body.type }
     if isOurs {
       for (name, value) in settings.headers.sorted(by: { $0.key < $1.key }) { headers[name] = value }
@@ -126,7 +132,7 @@ public final class WebClient: WebClientProtocol {
     let hidden = Set(call.secrets)
     let parameters = HTTPQuery(decoding: HTTPURL(url)?.query ?? "").items.filter { hidden.contains($0.value) }
     let fields = (call.headers ?? [:]).filter { hidden.contains($0.value) }
-    return HTTPRequest(
+    var request = HTTPRequest(
       call.method, url, headers: headers, body: call.body?.bytes,
       limits: HTTPLimits(
         connect: settings.connectTimeout, attempt: settings.requestTimeout, maxBodyBytes: settings.maxAnswerBytes),
@@ -136,6 +142,9 @@ public final class WebClient: WebClientProtocol {
       credentialHeaders: HTTPRequest.standardCredentialHeaders.union(settings.secretHeaders.keys).union(
         fields.keys.map(\.lowercasedASCII)),
       acceptsCompression: call.method == "GET")
+    request.expectedStatuses = Set(call.expected ?? [])
+    request.standingQuery = HTTPQuery(standing)
+    return request
   }
 
   /// A read may be sent elsewhere where steps may ask elsewhere.
@@ -147,6 +156,12 @@ public final class WebClient: WebClientProtocol {
   package static func address(
     of text: String, _ settings: HTTPPlugin.Configuration
   ) throws(ActionError) -> (String, isOurs: Bool) {
+    // Where the '#' is a part of a name or a word, what follows it would be lost.
+    if let mark = text.firstIndex(of: "#") {
+      throw fault(
+        "'\(text.excerpt(80))' has a fragment, '\(String(text[mark...]).excerpt(40))', which is never sent; leave it out, or "
+          + "write %23 for a '#' that is meant")
+    }
     guard let base = settings.baseURL else {
       guard HTTPURL(text) != nil else {
         throw fault(
@@ -176,7 +191,9 @@ public final class WebClient: WebClientProtocol {
   ) async throws(ActionError) -> Answer {
     do throws(HTTPError) {
       guard keeping.isAsked else { return Answer(response: try await http.send(request), cachedAt: time.now()) }
-      let policy = HTTPCachePolicy(fallsBack: keeping.fallsBack, check: check)
+      var policy = HTTPCachePolicy(fallsBack: keeping.fallsBack, check: check)
+      let isFailure = policy.isFailure
+      policy.isFailure = { isFailure($0) && !request.expectedStatuses.contains($0) }
       let kept = try await http.send(request, through: cache, policy)
       return Answer(
         response: kept.response, fromCache: kept.fromCache, cachedAt: kept.cachedAt, staleReason: kept.standIn?.reason)
@@ -224,7 +241,6 @@ public final class WebClient: WebClientProtocol {
     _ request: HTTPRequest, to place: FilePlace, bytes: Int?, sha256: String?, resumes: Bool, verifiesZip: Bool
   ) async throws(ActionError) -> HTTPDownload {
     var request = request
-    request.headers["Accept"] = "*/*"
     request.acceptsCompression = false
     // A connection that is silent is given up; how long it takes is the step's business. Stalls are in whole seconds.
     let seconds = max(1, Int(settings.requestTimeout.inSeconds.rounded(.up)))
@@ -264,8 +280,9 @@ public final class WebClient: WebClientProtocol {
       response.followedURL.map {
         "a redirect (303) to \($0), which was answered with HTTP status \(status); that says nothing of the write."
       } ?? "HTTP status \(status)."
+    let wait = response.unreadableWait(now: time.now()).map { " '\($0)' isn't a wait that can be read." } ?? ""
     throw ActionError(
-      kind, "\(request.method) \(request.redactedURL) was answered with \(answer)",
+      kind, "\(request.method) \(request.redactedURL) was answered with \(answer)\(wait)",
       detail: response.reason, status: status, retryAfter: response.retryAfter(now: time.now()),
       effect: !isWrite || wasRefused ? ActionError.Effect.none : .unknown)
   }
@@ -305,7 +322,7 @@ extension WebClient {
   public func download(
     _ url: String, to path: String, bytes: Int? = nil, sha256: String? = nil
   ) async throws(ActionError) -> HTTPDownload.File {
-    let request = try request(Call(method: "GET", url: url))
+    let request = try request(Call(method: "GET", url: url, accept: "*/*"))
     let place = try await onThread { Result { () throws(FileError) in try FilePlace(path) } }.mapError { error in
       ActionError(.configuration, "\(error.description).", cause: error)
     }.get()

@@ -1,7 +1,7 @@
 import ActionKit
 import LocalFiles
 
-enum SendMail: PreviewingAction {
+enum SendMail: DoingAction {
   static let name = "send"
   static let summary =
     "Sends a mail to all its recipients or to none; its Message-ID is always the same for the same step of a run."

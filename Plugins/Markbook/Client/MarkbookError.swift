@@ -110,7 +110,7 @@ extension MarkbookError {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let body = response.body.starts(with: mark) ? Array(response.body.dropFirst(mark.count)) : response.body
     do throws(JSONError) {
-      return try JSON.parse(body, allowsTrailingCommas: true)
+      return try JSON.parse(body, allowing: .trailingCommas)
     } catch {
       // The JSON reader's own words may quote the answer, so only the place is taken over.
       let place = error.spot.map { " at line \($0.position.line), column \($0.position.column)" } ?? ""

@@ -1,6 +1,6 @@
 import ActionKit
 
-enum Ntfy: PreviewingAction, SettingsAction {
+enum Ntfy: DoingAction, SettingsAction {
   static let name = "ntfy"
   static let summary =
     "Publishes a message through ntfy; if the answer is lost, the message is not sent again, as it may have arrived."

@@ -1,6 +1,6 @@
 import ActionKit
 
-enum Webhook: PreviewingAction, SettingsAction {
+enum Webhook: DoingAction, SettingsAction {
   static let name = "webhook"
   static let summary = "Posts JSON to the connection's webhook, as Slack, Mattermost and Discord accept it."
   static let effect = Effect.write

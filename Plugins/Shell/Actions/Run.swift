@@ -1,7 +1,7 @@
 import ActionKit
 import LocalFiles
 
-enum Run: StepEffectAction, PreviewingAction {
+enum Run: StepEffectAction, DoingAction {
   static let name = "run"
   static let summary =
     "Runs a program with arguments that no shell expands, or a script with '/bin/sh -c', and ends all processes it started."
@@ -33,6 +33,8 @@ enum Run: StepEffectAction, PreviewingAction {
     @Field("What it reads from its standard input.", .mayHoldSecret) var input = ""
     @Field("The exit codes that mean that it went well.", .notEmpty, .each(.range(0...255))) var expect = [0]
     @Field("As what its output is given beside the text: lines, or the value of its JSON.") var `as` = OutputForm.text
+    @Field("How its output is written; auto is UTF-8. What doesn't fit becomes U+FFFD, since the command is done.")
+    var encoding = ReadEncoding.auto
 
     func conflicts() -> [Conflict] {
       switch (program, script) {
@@ -70,12 +72,10 @@ enum Run: StepEffectAction, PreviewingAction {
       }
     }
     let result = try await service.client.run(command) { context.printed($0, on: $1) }
-    guard let text = String(validating: withoutLastLineEnds(result.output), as: UTF8.self) else {
-      throw ActionError.unusable("the output of '\(name)' isn't valid UTF-8", isWrite: input.effect.effect.isWrite)
-    }
+    let text = input.encoding.printedText(of: result.output)
     var json: Value?
     if input.as == .json {
-      do throws(JSONError) { json = try JSON.parse(result.output) } catch {
+      do throws(JSONError) { json = try JSON.parse(text, allowing: .halfPairs) } catch {
         throw ActionError.unusable(
           "the output of '\(name)' isn't valid JSON: \(error)", isWrite: input.effect.effect.isWrite)
       }
@@ -83,7 +83,7 @@ enum Run: StepEffectAction, PreviewingAction {
     return try Output {
       $0.exitCode = result.exitCode
       $0.output = text
-      $0.errors = String(decoding: withoutLastLineEnds(result.errors), as: UTF8.self)
+      $0.errors = input.encoding.printedText(of: result.errors)
       $0.lines = input.as == .lines ? lines(of: text) : nil
       $0.json = json
       $0.isRun = true
@@ -92,7 +92,7 @@ enum Run: StepEffectAction, PreviewingAction {
   }
 
   static func preview(_ input: Input, on service: ShellService, in context: ActionContext) -> [Change] {
-    [Change("This machine", from: nil, to: "runs \(shown(words(of: input)))")]
+    [Change("This machine", from: nil, to: "would run \(shown(words(of: input)))")]
   }
 
   private static func words(of input: Input) -> [String] {
@@ -107,10 +107,6 @@ enum Run: StepEffectAction, PreviewingAction {
       expectedCodes: input.expect)
     command.place = folder
     return command
-  }
-
-  private static func withoutLastLineEnds(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
-    bytes[..<(bytes.lastIndex { $0 != ASCII.newline }.map { $0 + 1 } ?? 0)]
   }
 
   private static func lines(of text: String) -> [String] {

@@ -4,14 +4,86 @@
 #include "CMicroHTTPD.h"
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 struct CMicroHTTPD cmicrohttpd;
 static const char *fault;
+
+// Requests that the library can't read never reach the handler: it answers them itself, with a page of HTML, without the
+// fields that every answer has, and in some cases with the head twice (0.9.75). It queues these answers through its own
+// exported function, which it finds in its table like any other program would. There it finds this one instead, which
+// has the server answer, and refuses the library's own answer, so that the library closes the connection. What the server
+// itself queues goes to the real function.
+static _Atomic(CMicroHTTPDRefusal) refusal;
+
+void cmicrohttpd_setRefusal(CMicroHTTPDRefusal function) { refusal = function; }
+
+static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response) {
+  (void)response;
+  CMicroHTTPDRefusal answer = refusal;
+  if (answer) answer(connection, status);
+  return MHD_NO;
+}
+
+// An address in a loaded library, and whether it is read-only once the library is loaded.
+struct Place {
+  uintptr_t base, address;
+  bool isReadOnly;
+};
+
+static int findRelocated(struct dl_phdr_info *info, size_t size, void *context) {
+  (void)size;
+  struct Place *place = context;
+  if (info->dlpi_addr != place->base) return 0;
+  for (size_t index = 0; index < info->dlpi_phnum; index += 1) {
+    const ElfW(Phdr) *part = &info->dlpi_phdr[index];
+    if (part->p_type != PT_GNU_RELRO) continue;
+    const uintptr_t start = place->base + part->p_vaddr;
+    place->isReadOnly = start <= place->address && place->address < start + part->p_memsz;
+  }
+  return 1;
+}
+
+// Puts a function into the place of another in the table of a loaded library. Where the table has no such entry, the
+// library's own answers stay.
+static void replace(void *library, const char *name, void *function) {
+  struct link_map *map;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return;
+  const ElfW(Rela) *entries = NULL;
+  const ElfW(Sym) *symbols = NULL;
+  const char *names = NULL;
+  size_t size = 0;
+  bool hasAddends = false;
+  for (const ElfW(Dyn) *part = map->l_ld; part->d_tag != DT_NULL; part += 1) {
+    if (part->d_tag == DT_JMPREL) entries = (const ElfW(Rela) *)part->d_un.d_ptr;
+    if (part->d_tag == DT_PLTRELSZ) size = part->d_un.d_val;
+    if (part->d_tag == DT_PLTREL) hasAddends = part->d_un.d_val == DT_RELA;
+    if (part->d_tag == DT_SYMTAB) symbols = (const ElfW(Sym) *)part->d_un.d_ptr;
+    if (part->d_tag == DT_STRTAB) names = (const char *)part->d_un.d_ptr;
+  }
+  if (!entries || !symbols || !names || !hasAddends) return;
+  for (size_t index = 0; index < size / sizeof *entries; index += 1) {
+    if (strcmp(names + symbols[ELF64_R_SYM(entries[index].r_info)].st_name, name)) continue;
+    void **slot = (void **)(map->l_addr + entries[index].r_offset);
+    struct Place place = {map->l_addr, (uintptr_t)slot, false};
+    dl_iterate_phdr(findRelocated, &place);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *start = (void *)((uintptr_t)slot / page * page);
+    if (place.isReadOnly && mprotect(start, page, PROT_READ | PROT_WRITE)) return;
+    *slot = function;
+    if (place.isReadOnly) mprotect(start, page, PROT_READ);
+    return;
+  }
+}
 
 static const char *load(void) {
   void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
@@ -21,6 +93,7 @@ static const char *load(void) {
     return "libmicrohttpd.so.12 lacks MHD_" #name "; install the Debian package libmicrohttpd12.";
   CMICROHTTPD_FUNCTIONS(F)
 #undef F
+  replace(library, "MHD_queue_response", (void *)refuse);
   return NULL;
 }
 
@@ -51,6 +124,12 @@ static size_t unescapeNothing(void *context, struct MHD_Connection *connection, 
 int cmicrohttpd_socket(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = cmicrohttpd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info ? info->connect_fd : -1;
+}
+
+void *cmicrohttpd_context(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info =
+      cmicrohttpd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info ? info->socket_context : NULL;
 }
 
 struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {

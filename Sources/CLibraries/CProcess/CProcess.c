@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,6 +21,18 @@
 int cprocess_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno; }
 
 void cprocess_hide(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+static struct rlimit filesOfBefore;
+
+void cprocess_raise_files(void) {
+  struct rlimit limit;
+  const rlim_t most = 65536;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  rlim_t wanted = limit.rlim_max < most ? limit.rlim_max : most;
+  if (limit.rlim_cur >= wanted) return;
+  struct rlimit raised = {.rlim_cur = wanted, .rlim_max = limit.rlim_max};
+  if (setrlimit(RLIMIT_NOFILE, &raised) == 0) filesOfBefore = limit;
+}
 
 // MARK: What runs in the keeper
 
@@ -178,6 +191,8 @@ static int becomeCommand(const struct CProcessCommand *command) {
     if (dup2(ends[i], i) < 0) return errno;
   struct sigaction usual = {.sa_handler = SIG_DFL};
   for (int signal = 1; signal < NSIG; signal += 1) sigaction(signal, &usual, NULL);
+  // Programs that use select(2) count on the usual limit.
+  if (filesOfBefore.rlim_cur) setrlimit(RLIMIT_NOFILE, &filesOfBefore);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

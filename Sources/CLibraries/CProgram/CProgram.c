@@ -12,9 +12,3 @@ __attribute__((constructor)) static void keep(int argc, char **argv) {
 int cprogram_count(void) { return count; }
 
 const char *cprogram_word(int number) { return number >= 0 && number < count ? words[number] : ""; }
-
-#ifndef ERRAND_COMMIT
-#define ERRAND_COMMIT ""
-#endif
-
-const char *cprogram_commit(void) { return ERRAND_COMMIT; }

@@ -37,6 +37,7 @@ package enum ASCII {
   @inlinable package static var digits: ClosedRange<UInt8> { 0x30...0x39 }
   @inlinable package static var uppercase: ClosedRange<UInt8> { 0x41...0x5A }
   @inlinable package static var lowercase: ClosedRange<UInt8> { 0x61...0x7A }
+  @inlinable package static func isLetter(_ byte: UInt8) -> Bool { lowercase.contains(byte | 0x20) }
   /// Every character that has a shape, and the space.
   @inlinable package static var printable: ClosedRange<UInt8> { 0x20...0x7E }
 }

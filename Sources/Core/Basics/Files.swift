@@ -108,7 +108,10 @@ public enum Files {
   }
 
   /// The names in a folder, sorted by their scalars, without `.` and `..`; names that are no UTF-8 are left out.
-  public static func list(_ path: String) throws(FileError) -> [String] {
+  ///
+  /// - Parameter showingOthers: Whether these are given with U+FFFD for what isn't, so that whoever reads them says that
+  ///   there is no such file, rather than nothing.
+  public static func list(_ path: String, showingOthers: Bool = false) throws(FileError) -> [String] {
     guard let folder = opendir(path) else { throw FileError(.list, path) }
     defer { closedir(folder) }
     var names: [String] = []
@@ -119,7 +122,9 @@ public enum Files {
         return names.sorted { $0.precedesByScalars($1) }
       }
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        let bytes = bytes.prefix { $0 != 0 }
+        return String(validating: bytes, as: UTF8.self)
+          ?? (showingOthers ? String(decoding: bytes, as: UTF8.self) : nil)
       }
       if let name, name != ".", name != ".." { names.append(name) }
     }
@@ -134,11 +139,16 @@ public enum Files {
   ///
   /// It lies where `TMPDIR` says, if that is a full path, and else in `/tmp`.
   public static func makeTemporaryFolder(_ prefix: String) throws(FileError) -> String {
-    let variable = getenv("TMPDIR").flatMap { String(validatingCString: $0) } ?? ""
-    let path = "\(variable.hasPrefix("/") ? variable : "/tmp")/\(prefix)-XXXXXX"
+    let path = "\(temporaryFolder)/\(prefix)-XXXXXX"
     var name = Array(path.utf8CString)
     guard mkdtemp(&name) != nil else { throw FileError(.makeFolder, path) }
     return String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// The folder of temporary files: `$TMPDIR`, or `/tmp`.
+  public static var temporaryFolder: String {
+    let variable = getenv("TMPDIR").flatMap { String(validatingCString: $0) } ?? ""
+    return variable.hasPrefix("/") ? variable : "/tmp"
   }
 
   /// Removes a folder with everything in it; what cannot be removed stays for the system to clear.

@@ -1,8 +1,11 @@
 /// JSON as RFC 8259 has it, to and from values.
 ///
-/// Reading is strict: no comments, no byte order mark, nothing after the value, no member twice, no text that is not
-/// UTF-8, no half of a surrogate pair. A number without fraction and exponent is an int, and an error if 64 bits cannot
-/// hold it; `-0` is the int 0. Every other number is a double, and an error if it is too large for one.
+/// Reading is strict: no comments, nothing after the value, no member twice, no text that is not UTF-8, no half of a
+/// surrogate pair. A byte order mark at the beginning is passed over (section 8.1). A number without fraction and exponent
+/// is an int, a uint if only 64 bits without a sign hold it, and otherwise the nearest double; `-0` is the int 0. Every
+/// other number is the nearest double. What is too large for a double is infinite, as IEEE 754 rounds it: JSON knows no
+/// limits, and one number must not cost the text that it stands in. Where a type is declared, its reader refuses what the
+/// type can't hold, and names the field.
 ///
 /// What JSON does not know is written as text: bytes in base64, instants in RFC 3339, lengths of time as `90s`, types by
 /// their name, and the keys of a map. An optional is its value or null. A double always has a point or an exponent,
@@ -21,6 +24,22 @@ public enum JSON {
       self.bytes = bytes
       self.depth = depth
     }
+  }
+
+  /// What is read though it isn't right, because others write it.
+  public struct Tolerance: OptionSet, Sendable {
+    /// The bits.
+    public let rawValue: UInt8
+
+    /// Creates a set of bits.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// A comma may stand before `]` and `}`, as some services write it.
+    public static let trailingCommas = Tolerance(rawValue: 1)
+    /// Half of a surrogate pair is read as U+FFFD, as editors send what they can't encode.
+    public static let halfPairs = Tolerance(rawValue: 2)
+    /// Of a key that is given twice the last value counts, as for most readers (RFC 8259, section 4).
+    public static let doubledKeys = Tolerance(rawValue: 4)
   }
 
   /// How a text is laid out.
@@ -53,39 +72,35 @@ public enum JSON {
 
   /// Reads one value; each value and key in it knows its byte offset.
   ///
-  /// - Parameters:
-  ///   - allowsTrailingCommas: Whether a comma may stand before `]` and `}`, as some services write it.
-  ///   - replacesHalfPairs: Whether half of a surrogate pair is read as U+FFFD, as editors send what they can't encode.
+  /// - Parameter tolerance: What is read though it isn't right.
   public static func parse(
-    _ bytes: [UInt8], limits: Limits = Limits(), allowsTrailingCommas: Bool = false, replacesHalfPairs: Bool = false
+    _ bytes: [UInt8], limits: Limits = Limits(), allowing tolerance: Tolerance = []
   ) throws(JSONError) -> Value {
-    try bytes.withUnsafeBufferPointer { parse($0, limits, allowsTrailingCommas, replacesHalfPairs) }.get()
+    try bytes.withUnsafeBufferPointer { parse($0, limits, tolerance) }.get()
   }
 
   private static func parse(
-    _ bytes: UnsafeBufferPointer<UInt8>, _ limits: Limits, _ allowsTrailingCommas: Bool,
-    _ replacesHalfPairs: Bool = false
+    _ bytes: UnsafeBufferPointer<UInt8>, _ limits: Limits, _ tolerance: Tolerance
   ) -> Result<Value, JSONError> {
     Result { () throws(JSONError) in
-      var reader = JSONReader(
-        bytes, limits: limits, allowsTrailingCommas: allowsTrailingCommas, replacesHalfPairs: replacesHalfPairs)
+      var reader = JSONReader(bytes, limits: limits, allowing: tolerance)
       return try reader.document()
     }
   }
 
   /// Reads one value from a text with a name, of which `JSONError.diagnostic(in:)` makes a diagnostic.
   public static func parse(
-    _ source: Source, limits: Limits = Limits(), allowsTrailingCommas: Bool = false
+    _ source: Source, limits: Limits = Limits(), allowing tolerance: Tolerance = []
   ) throws(JSONError) -> Value {
-    try parse(source.bytes, limits: limits, allowsTrailingCommas: allowsTrailingCommas)
+    try parse(source.bytes, limits: limits, allowing: tolerance)
   }
 
   /// Reads one value from a text.
   public static func parse(
-    _ text: String, limits: Limits = Limits(), allowsTrailingCommas: Bool = false
+    _ text: String, limits: Limits = Limits(), allowing tolerance: Tolerance = []
   ) throws(JSONError) -> Value {
     var text = text
-    return try text.withUTF8 { parse($0, limits, allowsTrailingCommas) }.get()
+    return try text.withUTF8 { parse($0, limits, tolerance) }.get()
   }
 
   /// Writes a value as UTF-8.

@@ -9,8 +9,7 @@ import Glibc
 struct JSONReader: ~Copyable {
   private let bytes: UnsafeBufferPointer<UInt8>
   private let limits: JSON.Limits
-  private let allowsTrailingCommas: Bool
-  private let replacesHalfPairs: Bool
+  private let tolerance: JSON.Tolerance
   private var index = 0
   private var items = Stack<Value>()
   private var members = Stack<ValueMap.Member>()
@@ -18,22 +17,17 @@ struct JSONReader: ~Copyable {
   private var fingerprints = Stack<UInt64>()
   private var keys = JSONKeyCache()
 
-  init(
-    _ bytes: UnsafeBufferPointer<UInt8>, limits: JSON.Limits, allowsTrailingCommas: Bool, replacesHalfPairs: Bool
-  ) {
+  init(_ bytes: UnsafeBufferPointer<UInt8>, limits: JSON.Limits, allowing tolerance: JSON.Tolerance) {
     self.bytes = bytes
     self.limits = limits
-    self.allowsTrailingCommas = allowsTrailingCommas
-    self.replacesHalfPairs = replacesHalfPairs
+    self.tolerance = tolerance
   }
 
   mutating func document() throws(JSONError) -> Value {
     guard bytes.count <= limits.bytes, bytes.count < Int(UInt32.max) else {
       throw error("the text has \(bytes.count) bytes, more than the \(limits.bytes) that are allowed", at: 0)
     }
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
-      throw error("the text begins with a byte order mark, which JSON does not allow; save it without one", at: 0)
-    }
+    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
     skipBlanks()
     let value = try value(depth: 0)
     skipBlanks()
@@ -90,6 +84,12 @@ struct JSONReader: ~Copyable {
         members.push(ValueMap.Member(key: Value(.string(key), at: place), value: try value(depth: depth)))
       } while try goesOn(ASCII.closeBrace, "map", opening)
     }
+    if tolerance.contains(.doubledKeys) {
+      fingerprints.drop(from: first)
+      var map = ValueMap()
+      for member in members.removeElements(from: first) { map[member.key] = member.value }
+      return map
+    }
     // What a map of few members does not check by itself.
     for later in first..<members.count where members.count - first <= 8 {
       for earlier in first..<later where fingerprints[earlier] == fingerprints[later] {
@@ -144,7 +144,7 @@ struct JSONReader: ~Copyable {
     index += 1
     skipBlanks()
     guard index < bytes.count, bytes[index] == bracket else { return true }
-    guard allowsTrailingCommas else {
+    guard tolerance.contains(.trailingCommas) else {
       throw error("a comma before '\(Unicode.Scalar(bracket))' is not allowed in JSON; remove it", at: comma)
     }
     index += 1
@@ -298,7 +298,7 @@ struct JSONReader: ~Copyable {
     guard unit < 0xDC00, let low = codeUnit(at: index + 6, before: end), (0xDC00...0xDFFF).contains(low),
       let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
     else {
-      if replacesHalfPairs { return ("\u{FFFD}", 6) }
+      if tolerance.contains(.halfPairs) { return ("\u{FFFD}", 6) }
       throw error("this is half of a surrogate pair; the other half is missing", at: index)
     }
     return (scalar, 12)
@@ -360,14 +360,10 @@ struct JSONReader: ~Copyable {
       if let int = decimal.int(isNegative: isNegative) { return .int(int) }
       // Identifiers of some services are unsigned.
       if let uint = UInt(String(decoding: bytes[start..<index], as: UTF8.self)) { return .uint(uint) }
-      throw error("the number \(excerpt(start)) does not fit into 64 bits", at: start)
     }
     if let double = decimal.double { return .double(isNegative ? -double : double) }
     let text = String(decoding: bytes[start..<index], as: UTF8.self)
-    guard let double = Double(text), double.isFinite else {
-      throw error("the number \(excerpt(start)) is too large for a double", at: start)
-    }
-    return .double(double)
+    return .double(Double(text) ?? (isNegative ? -.infinity : .infinity))
   }
 
   private mutating func scan(_ decimal: inout JSONNumber) {
@@ -375,11 +371,6 @@ struct JSONReader: ~Copyable {
       decimal.append(digit)
       index += 1
     }
-  }
-
-  /// What is read from `start` to here, shortened.
-  private func excerpt(_ start: Int) -> String {
-    String(decoding: bytes[start..<index], as: UTF8.self).excerpt(40, of: bytes)
   }
 
   // MARK: Errors

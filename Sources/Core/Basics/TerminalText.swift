@@ -13,6 +13,44 @@ extension String {
     return result
   }
 
+  /// The text as `safe` shows it, but with its line ends and tabs: for all that is written to a terminal at once.
+  ///
+  /// - Parameter keepsStyles: Whether sequences stay that only change how text looks, as errand writes them itself.
+  package func safeText(keepsStyles: Bool = false) -> String {
+    func isPlain(_ byte: UInt8) -> Bool {
+      (ASCII.space..<0x7F).contains(byte) || byte == ASCII.newline || byte == ASCII.tab
+    }
+    if utf8.allSatisfy(isPlain) { return self }
+    var result = ""
+    var rest = unicodeScalars[...]
+    while let scalar = rest.first {
+      if keepsStyles, scalar == "\u{1B}", let end = rest.endOfStyle {
+        result.unicodeScalars.append(contentsOf: rest[..<end])
+        rest = rest[end...]
+        continue
+      }
+      result.unicodeScalars.append(scalar == "\n" ? scalar : scalar.shown)
+      rest = rest.dropFirst()
+    }
+    return result
+  }
+
+  /// JSON in which what a terminal would obey is written as escapes, so that every reader of JSON finds the same in it.
+  package var safeJSON: String {
+    if utf8.allSatisfy({ $0 < 0x7F }) { return self }
+    var result = ""
+    for scalar in unicodeScalars {
+      // All of these have four digits at most.
+      if scalar == "\n" || scalar.shown == scalar {
+        result.unicodeScalars.append(scalar)
+      } else {
+        let digits = String(scalar.value, radix: 16)
+        result += "\\u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+      }
+    }
+    return result
+  }
+
   /// The text as `safe` shows it, but on as many lines as it has, all but the first behind an indent.
   package func safeLines(indent: String) -> String {
     var result = ""
@@ -41,6 +79,19 @@ extension Substring {
       }
     }
     take(piece)
+  }
+}
+
+extension Substring.UnicodeScalarView {
+  /// The end of the sequence that the text begins with, if all it does is to set a colour, bold or dim, or to end them.
+  fileprivate var endOfStyle: Index? {
+    let sequence = prefix(12)
+    guard sequence.dropFirst().first == "[", let end = sequence.firstIndex(of: "m") else { return nil }
+    let codes = String(Substring(sequence[..<end].dropFirst(2))).split(separator: ";", omittingEmptySubsequences: false)
+    let isStyle = codes.allSatisfy { code in
+      ["0", "1", "2"].contains(code) || Int(code).map((31...36).contains) == true
+    }
+    return isStyle ? index(after: end) : nil
   }
 }
 

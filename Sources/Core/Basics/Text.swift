@@ -47,4 +47,22 @@ extension String {
     }
     return String(validating: octets, as: UTF8.self)
   }
+
+  /// The text as a part of a JSON pointer (RFC 6901, section 3).
+  package var asPointerPart: String { replacing("~", with: "~0").replacing("/", with: "~1") }
+
+  /// The text that a part of a JSON pointer stands for.
+  package var ofPointerPart: String { replacing("~1", with: "/").replacing("~0", with: "~") }
+
+  /// The text with LF for each CR LF.
+  package var withPlainLineEnds: String {
+    guard utf8.contains(ASCII.carriageReturn) else { return self }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(utf8.count)
+    for byte in utf8 {
+      if byte == ASCII.newline, bytes.last == ASCII.carriageReturn { bytes.removeLast() }
+      bytes.append(byte)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
 }

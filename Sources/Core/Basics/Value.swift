@@ -89,6 +89,8 @@ extension Value {
   public var bool: Bool? { if case .bool(let value) = content { value } else { nil } }
   /// The signed integer, if it is one.
   public var int: Int? { if case .int(let value) = content { value } else { nil } }
+  /// The unsigned integer, if it is one.
+  public var uint: UInt? { if case .uint(let value) = content { value } else { nil } }
   /// The text, if it is one.
   public var string: String? { if case .string(let value) = content { value } else { nil } }
   /// The instant, if it is one.

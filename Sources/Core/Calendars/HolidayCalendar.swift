@@ -8,7 +8,8 @@ package import Basics
 // one of the same UID that would begin then. Events with STATUS:CANCELLED do not take place.
 //
 // An event of days covers those days, in any zone; one of times covers each day that it touches in the zone of
-// the schedule. Times have a zone of their own: `Z` for UTC, TZID for an IANA zone, or else that of the schedule.
+// the schedule. Times have a zone of their own: `Z` for UTC, TZID for an IANA zone or one that the file defines, or else
+// that of the schedule.
 //
 // The answer is the same whenever it is asked for, because it covers the years 1970 to 2099 and not those around today.
 
@@ -27,9 +28,17 @@ package enum HolidayCalendar {
   ) throws(Diagnostic) -> DaySet {
     let file = ICalendarFile(source)
     var events: [HolidayEvent] = []
-    for properties in try file.events() {
-      events.append(try HolidayEventReader(file: file, zone: zone, database: database).read(properties))
+    let found = try file.components()
+    var reader = HolidayEventReader(file: file, zone: zone, database: database)
+    var zoneBudget = 10 * mostOccurrences
+    // Only zones that are used can have faults.
+    let wanted = Set(found.events.joined().compactMap { $0.parameter("TZID") })
+    for defined in found.zones where wanted.contains(defined.name) && reader.zones[defined.name] == nil {
+      do throws(TimeZoneError) { _ = try database.rules(named: defined.name) } catch {
+        reader.zones[defined.name] = try defined.rules(in: file, reader, budget: &zoneBudget)
+      }
     }
+    for properties in found.events { events.append(try reader.read(properties)) }
     // By UID, the begins that other events stand in for.
     var replaced: [String: [CalendarMoment]] = [:]
     for event in events {

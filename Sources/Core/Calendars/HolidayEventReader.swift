@@ -6,6 +6,8 @@ struct HolidayEventReader {
   /// The zone of times that name none.
   let zone: TimeZoneRules
   let database: TimeZoneDatabase
+  /// The zones that the file defines, but for those that the database has.
+  var zones: [String: TimeZoneRules] = [:]
 
   func read(_ properties: [ICalendarProperty]) throws(Diagnostic) -> HolidayEvent {
     guard let start = properties.first(where: { $0.name == "DTSTART" }) else {
@@ -58,12 +60,12 @@ struct HolidayEventReader {
     return moments
   }
 
-  private func moment(_ property: ICalendarProperty) throws(Diagnostic) -> CalendarMoment {
+  func moment(_ property: ICalendarProperty) throws(Diagnostic) -> CalendarMoment {
     try moment(property.value, property)
   }
 
   /// Reads `20261225`, `20261225T090000` and `20261225T090000Z`.
-  private func moment(_ text: String, _ property: ICalendarProperty) throws(Diagnostic) -> CalendarMoment {
+  func moment(_ text: String, _ property: ICalendarProperty) throws(Diagnostic) -> CalendarMoment {
     let bytes = Array(text.utf8)
     func number(_ range: Range<Int>) -> Int? {
       guard range.upperBound <= bytes.count else { return nil }
@@ -86,8 +88,12 @@ struct HolidayEventReader {
     else { throw malformed }
     var zone = isUTC ? TimeZoneRules.utc : self.zone
     if !isUTC, let name = property.parameter("TZID") {
-      do throws(TimeZoneError) { zone = try database.rules(named: name) } catch {
-        throw file.fault("\(property.name): \(error.message)", property.range)
+      if let defined = zones[name] {
+        zone = defined
+      } else {
+        do throws(TimeZoneError) { zone = try database.rules(named: name) } catch {
+          throw file.fault("\(property.name): \(error.message)", property.range)
+        }
       }
     }
     // A leap second counts as the one before it.

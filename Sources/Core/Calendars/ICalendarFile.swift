@@ -5,9 +5,9 @@ import Basics
 //     file      = line *(line-end line)
 //     line      = name *(";" parameter "=" value *("," value)) ":" value
 //
-// Lines end with CR LF, or LF alone as many programs write them. A line that begins with a blank or a tab goes on from
-// the one before it, in the middle of a character too. A parameter's value in double quotes may hold `;`, `:` and `,`.
-// BEGIN and END lines nest components; names are not case-sensitive.
+// Lines end with CR LF, or with one of them alone as many programs write them. A line that begins with a blank or a tab
+// goes on from the one before it, in the middle of a character too. A parameter's value in double quotes may hold `;`, `:`
+// and `,`. BEGIN and END lines nest components; names are not case-sensitive.
 
 /// A property of a component, such as `DTSTART;VALUE=DATE:20261225`.
 struct ICalendarProperty {
@@ -22,7 +22,7 @@ struct ICalendarProperty {
   func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 }
 
-/// Reads a file's lines and hands on those of its events.
+/// Reads a file's lines and hands on those of its events and zones.
 struct ICalendarFile {
   private let source: Source
 
@@ -33,12 +33,13 @@ struct ICalendarFile {
 
   init(_ source: Source) { self.source = source }
 
-  /// The properties of each event, without those of the components inside it.
-  func events() throws(Diagnostic) -> [[ICalendarProperty]] {
+  /// The properties of each event, without those of the components inside it, and the zones that the file defines.
+  func components() throws(Diagnostic) -> (events: [[ICalendarProperty]], zones: [ICalendarZone]) {
     guard source.bytes.count <= ICalendarFile.largest else {
       throw Diagnostic("a calendar may have 1 MiB; this one has \(source.bytes.count) bytes", at: .init(source, at: 0))
     }
     var events: [[ICalendarProperty]] = []
+    var zones: [ICalendarZone] = []
     var open: [String] = []
     var position = 0
     if source.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
@@ -52,6 +53,8 @@ struct ICalendarFile {
         guard !open.isEmpty || component == "VCALENDAR" else { throw notACalendar(range) }
         open.append(component)
         if open.count == 2, component == "VEVENT" { events.append([]) }
+        if open.count == 2, component == "VTIMEZONE" { zones.append(ICalendarZone(name: "", range: range)) }
+        if open.count == 3, open[1] == "VTIMEZONE" { zones[zones.count - 1].observances.append([]) }
       case "END":
         guard open.last == component else {
           throw fault(
@@ -61,14 +64,23 @@ struct ICalendarFile {
         open.removeLast()
       default:
         guard !open.isEmpty else { throw notACalendar(range) }
-        if open.count == 2, open[1] == "VEVENT" { events[events.count - 1].append(property) }
+        guard open.count > 1 else { break }
+        switch open[1] {
+        case "VEVENT" where open.count == 2: events[events.count - 1].append(property)
+        case "VTIMEZONE" where open.count == 2:
+          if property.name == "TZID" { zones[zones.count - 1].name = property.value }
+        case "VTIMEZONE" where open.count == 3:
+          let zone = zones.count - 1
+          zones[zone].observances[zones[zone].observances.count - 1].append(property)
+        default: break
+        }
       }
     }
     if let name = open.last {
       throw Diagnostic("the file ends before END:\(name); it may have been cut off", at: .init(source, at: position))
     }
     if position == 0 { throw notACalendar(0..<0) }
-    return events
+    return (events, zones)
   }
 
   /// A fault at a line.
@@ -88,9 +100,9 @@ struct ICalendarFile {
     repeat {
       // A line that goes on does so after one blank or tab.
       let from = text.isEmpty && position == start ? position : position + 1
-      end = bytes[from...].firstIndex(of: ASCII.newline) ?? bytes.count
-      position = min(end + 1, bytes.count)
-      if end > from, bytes[end - 1] == ASCII.carriageReturn { end -= 1 }
+      end = bytes[from...].firstIndex { $0 == ASCII.newline || $0 == ASCII.carriageReturn } ?? bytes.count
+      let isPair = end + 1 < bytes.count && bytes[end] == ASCII.carriageReturn && bytes[end + 1] == ASCII.newline
+      position = min(end + (isPair ? 2 : 1), bytes.count)
       text += bytes[from..<end]
     } while position < bytes.count && (bytes[position] == ASCII.space || bytes[position] == ASCII.tab)
     return (text, start..<end)

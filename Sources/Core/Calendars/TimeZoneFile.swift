@@ -20,7 +20,7 @@ struct TimeZoneFile {
     var abbreviation: String
   }
 
-  /// The instants at which another type begins, strictly ascending, in seconds since the epoch.
+  /// The instants at which another type begins, ascending, in seconds since the epoch.
   var transitions: [Int] = []
   /// The index in `types` that begins with each transition.
   var typeIndexes: [UInt16] = []
@@ -28,6 +28,24 @@ struct TimeZoneFile {
   var types: [LocalTimeType] = []
   /// The rule after the last transition; nil says that the last type goes on.
   var footer: TimeZoneFooter?
+
+  /// What a file of a rule alone would say.
+  init(_ rule: TimeZoneFooter) {
+    types = [rule.standard]
+    footer = rule
+  }
+
+  /// What a file of some changes would say, which are in order; the later of two at one instant counts.
+  init(_ changes: [TimeZoneRules.Change], abbreviation: String) {
+    var indexes: [Int: UInt16] = [:]
+    for offset in [changes.first?.from ?? 0] + changes.map(\.to) where indexes[offset] == nil {
+      // A calendar's 1 MiB defines fewer offsets than an index can count.
+      indexes[offset] = UInt16(types.count)
+      types.append(LocalTimeType(offset: offset, isDaylight: false, abbreviation: abbreviation))
+    }
+    transitions = changes.map(\.at)
+    typeIndexes = changes.map { indexes[$0.to] ?? 0 }
+  }
 
   /// Reads a file.
   init(_ bytes: [UInt8], name: String) throws(TimeZoneError) {

@@ -66,10 +66,12 @@ struct TimeZoneFooter {
     guard !reader.rest.isEmpty else { return }
     guard let daylightName = reader.name() else { return nil }
     var daylightOffset = standard.offset + 3600
-    if reader.rest.first != ASCII.comma {
+    if let first = reader.rest.first, first != ASCII.comma {
       guard let offset = reader.time(maximumHours: 24) else { return nil }
       daylightOffset = -offset
     }
+    // As libc has it of a variable without dates (tzset(3)); a file names them.
+    if reader.rest.isEmpty { reader.rest = Array(",M3.2.0,M11.1.0".utf8)[...] }
     guard let begin = reader.change(), let end = reader.change(), reader.rest.isEmpty else { return nil }
     daylight = (.init(offset: daylightOffset, isDaylight: true, abbreviation: daylightName), begin, end)
   }

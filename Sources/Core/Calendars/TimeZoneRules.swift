@@ -63,13 +63,34 @@ package final class TimeZoneRules: Sendable {
     cycleStart = nil
   }
 
+  /// One change of the clocks.
+  struct Change {
+    /// When, in seconds since the epoch.
+    var at: Int
+    /// Seconds to add to UTC before it, and from then on.
+    var from: Int
+    var to: Int
+  }
+
+  /// A zone whose clocks change at some instants, which are in order.
+  convenience init(name: String, changes: [Change]) { self.init(name, TimeZoneFile(changes, abbreviation: name)) }
+
   /// Coordinated Universal Time.
   package static let utc = TimeZoneRules(name: "UTC", offset: 0)
 
   /// Reads the bytes of a TZif file.
-  package init(name: String, file bytes: [UInt8]) throws(TimeZoneError) {
+  package convenience init(name: String, file bytes: [UInt8]) throws(TimeZoneError) {
+    self.init(name, try TimeZoneFile(bytes, name: name))
+  }
+
+  /// The zone of a POSIX rule, such as `CET-1CEST,M3.5.0,M10.5.0/3`; nil if the text isn't one.
+  convenience init?(rule: String) {
+    guard let footer = TimeZoneFooter(Array(rule.utf8)[...]) else { return nil }
+    self.init(rule, TimeZoneFile(footer))
+  }
+
+  private init(_ name: String, _ file: TimeZoneFile) {
     self.name = name
-    let file = try TimeZoneFile(bytes, name: name)
     var types = file.types
     var transitions: [Int] = []
     var typeIndexes: [UInt16] = []

@@ -221,6 +221,9 @@ package final class ChildProcess: Sendable {
   /// Keeps other processes of the same user, which commands are, from reading this one's environment and memory.
   package static func hideFromOthers() { cprocess_hide() }
 
+  /// Lets this process have as many files open as the system allows it; commands keep the limit that it began with.
+  package static func raiseFileLimit() { cprocess_raise_files() }
+
   // MARK: Conversing
 
   /// Has it read something, after all that it was given before; what has ended reads nothing more.

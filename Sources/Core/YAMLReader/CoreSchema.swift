@@ -8,10 +8,8 @@ enum CoreSchema {
   /// A plain scalar's content, or why there is none.
   enum Resolution {
     case content(Value.Content)
-    /// An integer beyond 64 bits.
-    case intOverflow
-    /// A decimal number beyond what a double holds.
-    case doubleOverflow
+    /// An integer beyond 64 bits or a decimal number beyond what a double holds, and the nearest double.
+    case overflow(Double, isInteger: Bool)
   }
 
   static func resolve(_ text: UnsafeBufferPointer<UInt8>) -> Resolution {
@@ -70,7 +68,15 @@ enum CoreSchema {
       hasOverflown = hasOverflown || product.overflow || sum.overflow
       value = sum.partialValue
     }
-    return hasOverflown ? .intOverflow : .content(.int(value))
+    if !hasOverflown { return .content(.int(value)) }
+    let text = String(decoding: digits, as: UTF8.self)
+    if !isNegative, let uint = UInt(text, radix: radix) { return .content(.uint(uint)) }
+    // The nearest but for the last bit, which matters to no limit or example.
+    let magnitude =
+      radix == 10
+      ? Double(text) ?? .infinity
+      : digits.reduce(0) { $0 * Double(radix) + Double(digitValue($1) ?? 0) }
+    return .overflow(isNegative ? -magnitude : magnitude, isInteger: true)
   }
 
   private static func digitValue(_ byte: UInt8) -> Int? {
@@ -107,7 +113,7 @@ enum CoreSchema {
 
   private static func double(_ text: UnsafeBufferPointer<UInt8>) -> Resolution? {
     guard let value = Double(String(decoding: text, as: UTF8.self)) else { return nil }
-    return value.isFinite ? .content(.double(value)) : .doubleOverflow
+    return value.isFinite ? .content(.double(value)) : .overflow(value, isInteger: false)
   }
 
   private static func special(

@@ -10,9 +10,12 @@ struct SurrogateEscapes {
   private(set) var bytes: [UInt8]
   /// The digit, in lower case, that stands for the `d` of the halves.
   private let digit: UInt8
+  /// Whether half a pair is U+FFFD.
+  private let replacesHalves: Bool
 
   /// Nil where the text has no such escape, or holds characters of each kind that could stand for the halves.
-  init?(_ text: [UInt8]) {
+  init?(_ text: [UInt8], replacesHalves: Bool) {
+    self.replacesHalves = replacesHalves
     var halves: [Int] = []
     // By their first digits: `e800` to `efff` and the like.
     var taken: Set<UInt8> = []
@@ -61,7 +64,11 @@ struct SurrogateEscapes {
     while index < text.count {
       if let half = half(text, at: index) {
         guard half < 0x400, let other = self.half(text, at: index + 3), other >= 0x400 else {
-          throw lone(count, in: range, of: source)
+          guard replacesHalves else { throw lone(count, in: range, of: source) }
+          result += UTF8.encodedReplacementCharacter
+          count += 1
+          index += 3
+          continue
         }
         let code = 0x10000 + UInt32(half) << 10 + UInt32(other - 0x400)
         result += Unicode.Scalar(code).map { Array(UTF8.encode($0) ?? UTF8.encodedReplacementCharacter) } ?? []

@@ -27,6 +27,21 @@ struct TextCheck {
     bytes.withUnsafeBufferPointer { check($0) }
   }
 
+  /// The text with U+FFFD for all that is refused in it; nil if that isn't enough to read it.
+  static func mended(_ source: Source) -> Source? {
+    var scalars = String.UnicodeScalarView()
+    for scalar in String(decoding: source.bytes, as: UTF8.self).unicodeScalars {
+      switch scalar.value {
+      case 0x09, 0x0A, 0x0D, 0x20..<0x7F: scalars.append(scalar)
+      case 0xFEFF where scalars.isEmpty: continue
+      case 0..<0xA0, 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF: scalars.append("\u{FFFD}")
+      default: scalars.append(scalar)
+      }
+    }
+    let mended = Source(name: source.name, text: String(scalars))
+    return TextCheck(mended).errors.isEmpty ? mended : nil
+  }
+
   private mutating func check(_ bytes: UnsafeBufferPointer<UInt8>) {
     var offset = start
     while offset < bytes.count {

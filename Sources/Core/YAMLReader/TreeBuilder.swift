@@ -33,6 +33,8 @@ struct TreeBuilder {
       case read(Value)
       /// The key was refused, so its value is read and dropped.
       case refused
+      /// `<<` in a text of others, whose value's members belong to the map.
+      case merge
     }
 
     let isMap: Bool
@@ -44,6 +46,8 @@ struct TreeBuilder {
     let nodesBefore: Int
     var items: [Value] = []
     var map = ValueMap()
+    /// Maps whose members count where the map has none of their names.
+    var merged: [ValueMap] = []
     var key = Key.awaited
     /// The levels below it.
     var height = 0
@@ -97,9 +101,10 @@ struct TreeBuilder {
     case .documentStart(let offset):
       if hasDocument {
         let marker = source.bytes[offset...].starts(with: "---".utf8) ? 3 : 0
-        stop(
+        fail(
           "a second document begins here, and a file holds one; move it into a file of its own",
           offset..<offset + marker)
+        isFinished = true
       }
       hasDocument = true
     case .documentEnd:
@@ -148,6 +153,10 @@ extension TreeBuilder {
     if event.style == .plain, !isOmitted {
       checkPlain(event)
       if isAwaitingKey, event.text.count == 2, event.text.elementsEqual("<<".utf8) {
+        if limits.isOfOthers {
+          stack[stack.count - 1].key = .merge
+          return
+        }
         let message: MessageText =
           "`<<` merges nothing: YAML 1.2 has no merge keys; write the keys out, or quote it: `\"<<\"`"
         fail(message, event.range)
@@ -173,18 +182,22 @@ extension TreeBuilder {
     guard let properties = event.properties, let tag = properties.tag else {
       return isText ? string(event) : resolved(event)
     }
+    // What such a tag makes of its value isn't known; the value is.
+    if limits.isOfOthers, !tag.hasPrefix(coreTag) { return isText ? string(event) : resolved(event) }
     guard tag.hasPrefix(coreTag) else { return refuse(properties) }
     let kind = tag.dropFirst(coreTag.count)
     isText = kind == "str"
     if isText { return string(event) }
-    guard ["null", "bool", "int", "float"].contains(kind) else { return refuse(properties) }
+    guard ["null", "bool", "int", "float"].contains(kind) else {
+      return limits.isOfOthers ? string(event) : refuse(properties)
+    }
     let content = resolved(event)
     switch (kind, content) {
     case ("null", .null), ("bool", .bool), ("int", .int), ("float", .double): return content
     case ("float", .int(let number)): return .double(Double(number))
     default:
       fail("this is not what `!!\(kind)` before it says", event.range)
-      return .null
+      return limits.isOfOthers ? string(event) : .null
     }
   }
 
@@ -195,9 +208,10 @@ extension TreeBuilder {
   private mutating func resolved(_ event: ScalarEvent) -> Value.Content {
     switch CoreSchema.resolve(event.text) {
     case .content(let content): return content
-    case .intOverflow:
+    case .overflow(let nearest, _) where limits.isOfOthers: return .double(nearest)
+    case .overflow(_, isInteger: true):
       fail(quotable("this int does not fit into 64 bits; quote it if it is a text", event.range), event.range)
-    case .doubleOverflow:
+    case .overflow(_, isInteger: false):
       fail(quotable("this number is too large for a double; quote it if it is a text", event.range), event.range)
     }
     return .null
@@ -221,6 +235,7 @@ extension TreeBuilder {
 
   /// Refuses a plain scalar that YAML has cut where its author meant it to go on.
   private mutating func checkPlain(_ event: ScalarEvent) {
+    if limits.isOfOthers { return }
     if let cut = cuts.openExpression(in: event, isKey: isAwaitingKey) {
       add(cut)
       tornUntil = cuts.expressionEnd(after: event.range.upperBound)
@@ -244,7 +259,7 @@ extension TreeBuilder {
     }
     guard count(1, at: event.start) else { return }
     if let tag = event.properties?.tag, let properties = event.properties,
-      !tag.hasSameScalars(as: "tag:yaml.org,2002:\(isMap ? "map" : "seq")")
+      !limits.isOfOthers, !tag.hasSameScalars(as: "tag:yaml.org,2002:\(isMap ? "map" : "seq")")
     {
       _ = refuse(properties)
     }
@@ -258,7 +273,10 @@ extension TreeBuilder {
   }
 
   private mutating func close(at offset: Int) {
-    guard let node = stack.popLast() else { return }
+    guard var node = stack.popLast() else { return }
+    for map in node.merged {
+      for member in map.members { _ = node.map.insert(member) }
+    }
     let end = node.isFlow ? offset : node.end
     ranges.close(node.number, at: end)
     let content: Value.Content = node.isMap ? .map(node.map) : .list(node.items)
@@ -286,16 +304,32 @@ extension TreeBuilder {
     }
     switch stack[top].key {
     case .awaited:
-      stack[top].key = isKey(value, range) ? .read(value) : .refused
+      let key = limits.isOfOthers ? written(value, range) : value
+      stack[top].key = isKey(key, range) ? .read(key) : .refused
     case .refused:
       stack[top].key = .awaited
+    case .merge:
+      stack[top].key = .awaited
+      let maps = value.list ?? [value]
+      stack[top].merged += maps.compactMap(\.map)
+      if maps.contains(where: { $0.map == nil }) { fail("`<<` merges maps alone", range) }
     case .read(let key):
       stack[top].key = .awaited
       // Most maps have a few members.
       if stack[top].map.isEmpty { stack[top].map.reserveCapacity(4) }
       if let first = stack[top].map.insert(ValueMap.Member(key: key, value: value)) {
         refuseDuplicate(of: stack[top].map.members[first], ValueMap.Member(key: key, value: value))
+        if limits.isOfOthers { stack[top].map[key] = value }
       }
+    }
+  }
+
+  /// A key that is a number or nothing by its spelling, as the text that it is.
+  private func written(_ key: Value, _ range: Range<Int>) -> Value {
+    switch key.content {
+    case .null where !range.isEmpty, .double, .uint:
+      Value(.string(String(decoding: source.bytes[range], as: UTF8.self)), at: key.place)
+    default: key
     }
   }
 
@@ -334,6 +368,9 @@ extension TreeBuilder {
 
   private mutating func refuseDuplicate(of first: ValueMap.Member, _ second: ValueMap.Member) {
     let name = String(decoding: source.bytes[keyRange(second.key)], as: UTF8.self)
+    if limits.isOfOthers {
+      return fail("the key `\(name)` is in this map twice, and the last one counts", keyRange(second.key))
+    }
     let note = Diagnostic.Note("the first is here", at: Diagnostic.Location(source, keyRange(first.key)))
     // Which of two is meant to stay, only their author knows.
     let isSame = first.value == second.value
@@ -457,21 +494,25 @@ extension TreeBuilder {
 
   /// Reports a fault behind which reading on would cost too much or mean nothing.
   private mutating func stop(_ message: MessageText, _ range: Range<Int>) {
-    fail(message, range)
+    add(Diagnostic(message, at: Diagnostic.Location(source, range)))
     isFinished = true
   }
 
   private mutating func fail(_ message: MessageText, _ range: Range<Int>) {
-    add(Diagnostic(message, at: Diagnostic.Location(source, range)))
+    let severity: Diagnostic.Severity = limits.isOfOthers ? .warning : .error
+    add(Diagnostic(message, at: Diagnostic.Location(source, range), severity: severity))
   }
 
+  /// Warns the author, whom a text of others hasn't.
   private mutating func warn(_ message: MessageText, _ range: Range<Int>) {
+    if limits.isOfOthers { return }
     add(Diagnostic(message, at: Diagnostic.Location(source, range), severity: .warning))
   }
 
   private mutating func add(_ diagnostic: Diagnostic) {
     if diagnostics.count < TreeBuilder.mostDiagnostics { return diagnostics.append(diagnostic) }
-    if isFull { return }
+    if limits.isOfOthers, diagnostic.severity == .error { return diagnostics.append(diagnostic) }
+    if isFull || limits.isOfOthers { return }
     isFull = true
     isFinished = true
     let message = "reading ends here, after \(diagnostics.count) faults and warnings; mend those first"

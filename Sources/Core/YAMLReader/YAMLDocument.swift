@@ -11,7 +11,7 @@ package struct YAMLDocument: Sendable {
   /// What can be read and is probably not meant: warnings only.
   package let diagnostics: [Diagnostic]
 
-  private let ranges: NodeRanges
+  let ranges: NodeRanges
 
   init(source: Source, root: Value, diagnostics: [Diagnostic], ranges: NodeRanges) {
     self.source = source

@@ -13,7 +13,7 @@
 // 5. SyntaxFault says in people's words what libyaml stumbled over, and what to write instead.
 //
 // Stricter than YAML, because a recipe is read by people: one document, keys that are strings, ints or bools and
-// never twice the same, no `<<`, no tags but the core ones, ints within 64 bits.
+// never twice the same, no `<<`, no tags but the core ones, numbers within 64 bits (an int with a sign, a uint without).
 
 package import Basics
 
@@ -27,13 +27,20 @@ package struct YAMLLimits: Sendable {
   package var nodes: Int
   /// The bytes of one scalar's value.
   package var scalarBytes: Int
+  /// Whether the text is a document of others, which one detail must not cost.
+  ///
+  /// All that isn't a fault of syntax or beyond a limit is a warning, and is read as most readers do. A number that neither 64 bits nor a double hold is the nearest
+  /// double, of a doubled key the last value counts, `<<` merges, tags beside the core ones are passed over, and what
+  /// isn't text or is half a surrogate pair is U+FFFD.
+  package var isOfOthers: Bool
 
   /// Creates limits.
-  package init(bytes: Int, depth: Int, nodes: Int, scalarBytes: Int) {
+  package init(bytes: Int, depth: Int, nodes: Int, scalarBytes: Int, isOfOthers: Bool = false) {
     self.bytes = bytes
     self.depth = depth
     self.nodes = nodes
     self.scalarBytes = scalarBytes
+    self.isOfOthers = isOfOthers
   }
 
   /// What a recipe or a configuration may demand.
@@ -49,10 +56,20 @@ package enum YAMLReader {
       throw Diagnostics([Diagnostic(fault, at: Diagnostic.Location(source, at: 0))])
     }
     let check = TextCheck(source)
-    guard check.errors.isEmpty else { throw Diagnostics(check.errors) }
+    guard check.errors.isEmpty else {
+      guard limits.isOfOthers, let mended = TextCheck.mended(source) else { throw Diagnostics(check.errors) }
+      let document = try read(mended, limits: limits)
+      let warnings = check.errors.map { fault in
+        var fault = fault
+        fault.severity = .warning
+        return fault
+      }
+      return YAMLDocument(
+        source: mended, root: document.root, diagnostics: warnings + document.diagnostics, ranges: document.ranges)
+    }
 
     var builder = TreeBuilder(source, limits: limits)
-    let escapes = SurrogateEscapes(source.bytes)
+    let escapes = SurrogateEscapes(source.bytes, replacesHalves: limits.isOfOthers)
     (escapes?.bytes ?? source.bytes).withUnsafeBufferPointer { bytes in
       var events = EventStream(bytes, from: check.start, isASCII: check.isASCII, escapes: escapes)
       builder.read(&events)

@@ -357,6 +357,11 @@ extension Checker {
     // Not each text is a number, and decimals would be lost.
     case (.double, .string), (.int, .double), (.int, .string):
       return suggest("\(inference.finished(wanted))(\(text))")
+    case (.uint, .int):
+      if case .literal(let value) = syntax.kind, let number = value.int, number >= 0 {
+        return suggest("\(number)u", isCertain: true)
+      }
+      return suggest("uint(\(text))", isCertain: !isOperation(syntax))
     case (.int, .uint): return suggest("int(\(text))", isCertain: true)
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool), (.string, .timestamp),
       (.string, .duration), (.string, .bytes):

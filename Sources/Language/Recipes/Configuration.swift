@@ -31,6 +31,8 @@ package struct Configuration: Sendable {
 
   /// The file, or nil for the defaults where there is none.
   package var source: Source?
+  /// The file as it was read, with its expressions as texts.
+  package var document = Value.null
   /// The folder of the state, as written.
   package var state: String?
   /// The database of the state, in place of a folder.
@@ -104,6 +106,7 @@ package struct Configuration: Sendable {
     findings.hidesUnknown = true
     var configuration = Configuration()
     configuration.source = source
+    configuration.document = document.root
     let reader = ConfigurationReader(
       findings: findings, compiler: ExpressionCompiler(findings: findings), catalog: catalog)
     reader.read(document.root, into: &configuration)

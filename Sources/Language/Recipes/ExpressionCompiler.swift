@@ -168,11 +168,15 @@ struct ExpressionCompiler {
     for fault in faults { findings.add(fault) }
     for field in schema.fields {
       for secret in field.secrets(in: value) where secret.string?.holdsExpression == false {
-        findings.hide(secret)
-        guard warnsOfSecrets else { continue }
+        // A topic is a secret in the place of a token, wherever its server is, and known to everyone if it is a word.
+        var isInPlaceOfAnother = false
+        if case .unless = field.secrecy { isInPlaceOfAnother = true }
+        if !isInPlaceOfAnother || secret.string?.isPlainWord != true { findings.hide(secret) }
+        guard warnsOfSecrets || isInPlaceOfAnother else { continue }
+        let consequence = isInPlaceOfAnother ? "; in other texts it is hidden, unless it is a plain word" : ""
         findings.warning(
           "'\(path).\(field.name)' is a secret in plain text; put it into the environment or a file of secrets, and write "
-            + "${{ secrets.NAME }}", at: secret)
+            + "${{ secrets.NAME }}\(consequence)", at: secret)
       }
     }
     if case .map(let members, _) = template {
@@ -193,7 +197,7 @@ struct ExpressionCompiler {
 
   /// Warns of texts that look like expressions to people of other languages.
   ///
-  /// - Parameter isScript: Whether a shell expands the text.
+  /// - Parameter isScript: Whether a shell expands the text: a script, or what a script is given and may hand to a shell.
   fileprivate func warnOfForeignExpressions(in value: Value, _ scope: Scope, isScript: Bool) {
     switch value.content {
     case .string(let text):
@@ -208,7 +212,7 @@ struct ExpressionCompiler {
     case .list(let items): for item in items { warnOfForeignExpressions(in: item, scope, isScript: isScript) }
     case .map(let map):
       for member in map.members {
-        warnOfForeignExpressions(in: member.value, scope, isScript: isScript || member.name == "script")
+        warnOfForeignExpressions(in: member.value, scope, isScript: isScript || map.givesShell(member.name))
       }
     default: break
     }
@@ -320,7 +324,7 @@ struct ExpressionCompiler {
   private func text(of value: Value, _ what: String) -> (String, Placing)? {
     switch value.content {
     case .string(let text): return (text, placing(of: value))
-    case .bool, .int, .double: return (value.plainText, Placing(source: findings.source, scalar: nil))
+    case .bool, .int, .uint, .double: return (value.plainText, Placing(source: findings.source, scalar: nil))
     default:
       findings.error(
         "\(what) takes an expression, but found \(value.kindName); write the whole value in quotes", at: value)
@@ -363,25 +367,28 @@ private struct Compilation {
   /// - Parameters:
   ///   - field: The declared field that the value is given for, if it is one's.
   ///   - mayBeLeftOut: Whether it is a member of a map that may do without it.
+  ///   - isScript: Whether a shell expands its texts.
   mutating func template(
-    _ value: Value, expecting: ValueType?, field: ObjectType.Field? = nil, mayBeLeftOut: Bool = false
+    _ value: Value, expecting: ValueType?, field: ObjectType.Field? = nil, mayBeLeftOut: Bool = false,
+    isScript: Bool = false
   ) -> ValueTemplate {
     guard value.holdsExpression else {
-      compiler.warnOfForeignExpressions(in: value, scope, isScript: field?.name == "script")
+      compiler.warnOfForeignExpressions(in: value, scope, isScript: isScript)
       return .literal(value, expecting ?? value.inferredType)
     }
     switch value.content {
     case .string(let text):
-      return expression(text, value, expecting: expecting, field: field, mayBeLeftOut: mayBeLeftOut)
+      return expression(
+        text, value, expecting: expecting, field: field, mayBeLeftOut: mayBeLeftOut, isScript: isScript)
     case .list(let items):
-      let templates = items.map { template($0, expecting: expecting?.element) }
+      let templates = items.map { template($0, expecting: expecting?.element, isScript: isScript) }
       return .list(templates, .list(ValueType.common(templates.map(\.type)) ?? .dyn))
     default: return self.map(value.map ?? ValueMap(), expecting: expecting)
     }
   }
 
   private mutating func expression(
-    _ text: String, _ value: Value, expecting: ValueType?, field: ObjectType.Field?, mayBeLeftOut: Bool
+    _ text: String, _ value: Value, expecting: ValueType?, field: ObjectType.Field?, mayBeLeftOut: Bool, isScript: Bool
   ) -> ValueTemplate {
     let placing = compiler.placing(of: value)
     compiler.noteEvaluated(value)
@@ -401,7 +408,7 @@ private struct Compilation {
       compiler.note(template, placing, scope)
       // Most texts have no more than the beginning of one expression.
       if text.utf8.count(where: { $0 == ASCII.dollar || $0 == ASCII.openBrace }) > "${{".utf8.count {
-        compiler.warnOfForeignExpressions(in: value, scope, isScript: field?.name == "script")
+        compiler.warnOfForeignExpressions(in: value, scope, isScript: isScript)
       }
       if let offset = value.place.offset {
         let constant = template.constant
@@ -425,7 +432,8 @@ private struct Compilation {
       let name = member.name ?? member.key.plainText
       let wanted = if case .object(let object)? = expecting { object[name] } else { nil as ObjectType.Field? }
       let template = template(
-        member.value, expecting: expecting?.member(name), field: wanted, mayBeLeftOut: wanted?.isOptional ?? true)
+        member.value, expecting: expecting?.member(name), field: wanted, mayBeLeftOut: wanted?.isOptional ?? true,
+        isScript: wanted != nil && map.givesShell(name))
       members.append((member.key, template))
       var field = ObjectType.Field(name, template.type)
       if case .template(let located) = template {
@@ -440,6 +448,13 @@ private struct Compilation {
       fields.append(field)
     }
     return .map(members, expecting ?? .object(ObjectType(fields: fields)))
+  }
+}
+
+extension ValueMap {
+  /// Whether a member is a script of a shell, or the arguments of one.
+  fileprivate func givesShell(_ name: String?) -> Bool {
+    name == "script" || name == "arguments" && self["script"] != nil
   }
 }
 

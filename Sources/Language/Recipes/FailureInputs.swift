@@ -4,6 +4,7 @@
 //     recipe    the name of its recipe
 //     status    failed, timedOut or uncertain
 //     message   why, in a sentence
+//     detail    what a command wrote to its standard error, or a service answered; empty if there is nothing
 //     step      the path of the step that failed; empty if it was no step
 //     link      how to see the run: the command, or an address once there is one
 package import Basics
@@ -15,23 +16,29 @@ package struct FailureInputs: Sendable {
   /// `failed`, `timedOut` or `uncertain`.
   package var status: String
   package var message: String
+  /// What the service or the command said of it; empty if nothing.
+  package var detail: String
   package var step: String
   package var link: String
 
   package static let statuses = ["failed", "timedOut", "uncertain"]
 
-  package init(runID: String, recipe: String, status: String, message: String, step: String, link: String) {
+  package init(
+    runID: String, recipe: String, status: String, message: String, detail: String = "", step: String, link: String
+  ) {
     self.runID = runID
     self.recipe = recipe
     self.status = status
     self.message = message
+    self.detail = detail
     self.step = step
     self.link = link
   }
 
   private var members: [(name: String, text: String)] {
     [
-      ("runID", runID), ("recipe", recipe), ("status", status), ("message", message), ("step", step), ("link", link),
+      ("runID", runID), ("recipe", recipe), ("status", status), ("message", message), ("detail", detail),
+      ("step", step), ("link", link),
     ]
   }
 

@@ -77,7 +77,7 @@ package struct KeyExample: Sendable {
       """
       onFailure:
         - uses: notify.ntfy
-          with: { message: "${{ run.recipe }} failed: ${{ error.message }}" }
+          with: { message: "${{ run.recipe }} failed: ${{ error.message }} ${{ error.?detail.orValue('') }}" }
       finally:
         - uses: file.delete
           with: { path: work.txt }
@@ -544,6 +544,18 @@ package struct KeyExample: Sendable {
           do: [run]
       """),
     KeyExample(
+      "Test file", "files.NAME.text files.NAME.encoding files.NAME.base64",
+      """
+      recipe: ../weekly-report.yaml
+      inputs: { markbook: 1207731 }
+      files:
+        marks.csv: { text: "Zoë,9", encoding: windows-1252 }
+        logo.png: { base64: iVBORw0KGgo= }
+      cases:
+        - case: it runs
+          do: [run]
+      """),
+    KeyExample(
       "Test file", "replay",
       """
       recipe: ../stock-list.yaml
@@ -566,6 +578,18 @@ package struct KeyExample: Sendable {
           do:
             - run
             - expect: { status: succeeded }
+      """),
+    KeyExample(
+      "Case", "files.NAME.text files.NAME.encoding files.NAME.base64",
+      """
+      recipe: ../weekly-report.yaml
+      cases:
+        - case: files that aren't text in UTF-8
+          inputs: { markbook: 1207731 }
+          files:
+            marks.csv: { text: "Zoë,9", encoding: windows-1252 }
+            logo.png: { base64: iVBORw0KGgo= }
+          do: [run]
       """),
     KeyExample(
       "Case", "replay",
@@ -592,6 +616,16 @@ package struct KeyExample: Sendable {
             - restart
             - setClock: 2026-11-24T07:00:00Z
             - expect: { runs: [succeeded, succeeded] }
+      """),
+    KeyExample(
+      "Item of `do`", "file.encoding file.base64",
+      """
+      recipe: ../weekly-report.yaml
+      cases:
+        - case: files that come
+          do:
+            - file: { path: inbox/marks.csv, text: "Zoë,9", encoding: windows-1252 }
+            - file: { path: inbox/logo.png, base64: iVBORw0KGgo= }
       """),
     KeyExample(
       "Item of `do`", "signal signal.name signal.id signal.data file file.path file.text approve reject cancel trigger",

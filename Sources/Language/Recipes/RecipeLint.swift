@@ -155,6 +155,12 @@ private struct Linter {
         hint("there is one branch only, and nothing beside it; write its steps without 'parallel'", at: key)
       }
     case .call(let call):
+      let steps = recipe.triggers.isEmpty ? [] : call.recipe.all.flatMap(\.allSteps)
+      if let limit = steps.lazy.compactMap(\.unsaidLimit).first, let key = value.key("call") {
+        hint(
+          "a command in the called recipe is ended after \(limit.spelled), the default, and this recipe starts by itself; "
+            + "say there how long it may take, such as timeout: 1h", at: key)
+      }
       let writes = call.recipe.all.flatMap(\.allSteps).compactMap(\.plainWrite)
       if around.isTriedAgain || step.isTriedAgain, let write = writes.first, let key = value.key("call") {
         hint(
@@ -278,6 +284,11 @@ private struct Linter {
     if let name = uses.string, !name.hasSameScalars(as: call.action.id) {
       hint(MessageText("'\(name)' is called '\(call.action.id)' now; write that", [.text(call.action.id)]), at: uses)
     }
+    if !recipe.triggers.isEmpty, let limit = step.unsaidLimit {
+      hint(
+        "the command is ended after \(limit.spelled), the default, and the recipe starts by itself; say how long it may "
+          + "take, such as timeout: 1h", at: uses)
+    }
     if let every = step.repetition?.every, every < .seconds(1), call.action.effect != .pure,
       let key = value.key("repeat")
     {
@@ -315,6 +326,14 @@ extension Step {
     case .cases(let cases): cases.list.allSatisfy { $0.block.steps.contains(where: \.alwaysFails) }
     default: false
     }
+  }
+
+  /// How long its command may take, if only the action says so; nil if the recipe does, or there is no command.
+  fileprivate var unsaidLimit: TimeSpan? {
+    guard case .action(let call) = kind, call.action.takesEffect, timeout.total == nil, timeout.attempt == nil else {
+      return nil
+    }
+    return call.action.timeout
   }
 
   /// The id of its action, if that does once more what it did when it is done again.

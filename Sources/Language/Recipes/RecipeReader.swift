@@ -30,6 +30,10 @@ package struct RecipeEnvironment: Sendable {
   package var limits: [String: ConnectionLimits] = [:]
   /// The settings that each connection of `errand.yaml` has, if recipes are to be refused that need others.
   package var settings: [String: Set<String>]?
+  /// Told of the settings of a connection that a step needs and `errand.yaml` lacks.
+  package var onMissingSettings: @Sendable (_ connection: String, _ plugin: String, _ settings: [String]) -> Void = {
+    _, _, _ in
+  }
   /// What an action refuses for certain of the literals that a step gives it on a connection; nil for nothing.
   package var refusals: Refusals?
   /// The zone of recipes that name none: that of errand.yaml, or of a run that continues.

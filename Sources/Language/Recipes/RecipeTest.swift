@@ -19,7 +19,7 @@ package struct RecipeTest: Sendable {
   /// Made-up secrets, by their names.
   package var secrets: [String: String]
   /// The files that are there before anything happens.
-  package var files: [(path: String, text: String)]
+  package var files: [(path: String, bytes: [UInt8])]
   /// What the sandboxes are told before anything happens.
   package var sandboxes: [SandboxCall]
   package var actions: [Action]
@@ -30,6 +30,23 @@ package struct RecipeTest: Sendable {
     package var location: Diagnostic.Location?
     /// What must hold afterwards.
     package var expectations: [Expectation]
+  }
+
+  /// How the text of a file is written.
+  enum Encoding: String, CaseIterable {
+    case utf8 = "utf-8"
+    case utf16 = "utf-16"
+    case latin1 = "latin-1"
+    case windows1252 = "windows-1252"
+
+    var charset: Charset {
+      switch self {
+      case .utf8: .utf8
+      case .utf16: .utf16
+      case .latin1: .latin1
+      case .windows1252: .windows1252
+      }
+    }
   }
 
   /// What happens.
@@ -52,7 +69,7 @@ package struct RecipeTest: Sendable {
     case restart
     case signal(name: String, id: String?, data: Value?)
     /// A file is written in the folder, or removed.
-    case file(path: String, text: String?)
+    case file(path: String, bytes: [UInt8]?)
     case decide(step: String?, isApproved: Bool, by: String, comment: String?)
     case cancel
     /// A schedule starts a run out of turn; nil for the only one.

@@ -149,7 +149,7 @@ struct RecipeTestReader {
     return secrets
   }
 
-  private func files(_ value: Value?) -> [(path: String, text: String)] {
+  private func files(_ value: Value?) -> [(path: String, bytes: [UInt8])] {
     guard let value else { return [] }
     guard let map = value.map else {
       findings.error("'files' takes a mapping from paths to texts, but found \(value.written)", at: value)
@@ -157,9 +157,38 @@ struct RecipeTestReader {
     }
     return map.members.compactMap { member in
       let path = self.path(ofFile: member.key)
-      let text = findings.text(member.value, of: "'\(member.key.plainText)'")
-      return path.flatMap { path in text.map { (path, $0) } }
+      let bytes = content(of: member)
+      return path.flatMap { path in bytes.map { (path, $0) } }
     }
+  }
+
+  private func content(of member: ValueMap.Member) -> [UInt8]? {
+    let name = "'\(member.key.plainText)'"
+    guard member.value.map != nil else { return findings.text(member.value, of: name).map { Array($0.utf8) } }
+    guard let fields = Fields(member.value, of: name, .fileContent, findings) else { return nil }
+    if fields["text"] == nil, fields["base64"] == nil {
+      findings.error("\(name) has neither 'text' nor 'base64'; write the text of the file", at: member.value)
+    }
+    return bytes(fields)
+  }
+
+  /// What a file holds, as the test says; nil if it says nothing, or nothing that can be.
+  private func bytes(_ fields: Fields) -> [UInt8]? {
+    if let member = fields.member("base64"), fields["text"] != nil {
+      findings.error("'base64' isn't allowed beside 'text'; a file holds one of them", at: member.key)
+      return nil
+    }
+    if let given = fields["base64"], let text = fields.text("base64") {
+      let bytes = [UInt8](base64: String(text.filter { !$0.isWhitespace }))
+      if bytes == nil { findings.error("'base64' isn't valid base64 (RFC 4648)", at: given) }
+      return bytes
+    }
+    let encoding: RecipeTest.Encoding? = fields.choice("encoding")
+    guard let given = fields["text"], let text = fields.text("text"), let encoding else { return nil }
+    let (bytes, misfit) = encoding.charset.bytes(of: text)
+    guard let misfit else { return bytes }
+    findings.error("'\(misfit)' has no place in \(encoding.rawValue); write the text in utf-8 or utf-16", at: given)
+    return nil
   }
 
   // MARK: What happens
@@ -257,7 +286,7 @@ struct RecipeTestReader {
   private func file(_ value: Value) -> RecipeTest.Kind? {
     guard let fields = Fields(value, of: "'file'", .testedFile, findings) else { return nil }
     guard let place = fields.require("path", "where the file is") else { return nil }
-    return path(ofFile: place).map { .file(path: $0, text: fields.text("text")) }
+    return path(ofFile: place).map { .file(path: $0, bytes: bytes(fields)) }
   }
 
   /// The path of one file of the folder.

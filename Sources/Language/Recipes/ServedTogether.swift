@@ -16,12 +16,12 @@ extension Recipe {
 
   /// The faults of its webhooks whose paths those of other files have already.
   ///
-  /// - Parameter owner: The file that has a path.
+  /// - Parameter owner: Whose a path is, in words; nil if it is free.
   package func pathsAreTaken(_ owner: (String) -> String?) -> [Diagnostic] {
     triggers.compactMap { trigger in
-      guard let path = trigger.webhook?.path, let file = owner(path) else { return nil }
+      guard let path = trigger.webhook?.path, let other = owner(path) else { return nil }
       return Diagnostic(
-        "the webhook's path '\(path)' is that of '\(file)' already; give one of them another 'path'",
+        "the webhook's path '\(path)' is that of \(other) already; give one of them another 'path'",
         at: trigger.location)
     }
   }

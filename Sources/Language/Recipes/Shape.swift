@@ -145,8 +145,6 @@ private struct Fitting {
       }
       return .map(fitted)
     case (.int, .double(let number)): if let whole = Int(exactly: number) { return .int(whole) }
-    case (.int, .uint(let number)): if let whole = Int(exactly: number) { return .int(whole) }
-    case (.double, .uint(let number)): return .double(Double(number))
     case (.list, _), (.map, _), (.object, _): break
     default:
       let restored = type.restored(value)

@@ -149,6 +149,7 @@ extension StepReader {
     let needed = plugin.configuration.fields.filter(\.isRequired).map(\.name) + action.neededSettings(for: input)
     let missing = needed.filter { !given.contains($0) }
     if missing.isEmpty { return true }
+    environment.onMissingSettings(connection, plugin.name, missing)
     guard called.faultyConnections.insert(connection).inserted else { return false }
     let list = missing.map { "'\($0)'" }.joined(separator: ", ")
     findings.error(

@@ -7,7 +7,9 @@ extension KeySet {
     Key("start", .instant, "What the clock shows at first."),
     Key("inputs", .object, "The inputs of each run."),
     Key("secrets", .map(of: .text()), "Made-up secrets, by their names."),
-    Key("files", .map(of: .text()), "The files that are there before anything happens, by their paths."),
+    Key(
+      "files", .map(of: .either([.text(), .keys(.fileContent)])),
+      "The files that are there before anything happens, by their paths."),
     Key("sandboxes", .definition("sandboxes"), "What the sandboxes are told before anything happens."),
     Key("replay", .text(), "A recording that answers in place of every service, relative to the file."),
   ]
@@ -54,10 +56,20 @@ extension KeySet {
     Key("data", .any, "What it carries."),
   ])
 
-  static let testedFile = KeySet([
-    Key("path", .text(), "Where it is, from the folder of errand.yaml.", isRequired: true),
-    Key("text", .text(), "What it holds; without it, the file goes."),
-  ])
+  static let testedFile = KeySet(
+    [
+      Key("path", .text(), "Where it is, from the folder of errand.yaml.", isRequired: true),
+      Key("text", .text(), "What it holds; without it and 'base64', the file goes."),
+    ] + otherContent, notTogether: ["text", "base64"])
+
+  /// What a file of a test holds that isn't plain text in UTF-8.
+  static let fileContent = KeySet(
+    [Key("text", .text(), "What it holds.")] + otherContent, notTogether: ["text", "base64"])
+
+  private static let otherContent = [
+    Key.choice("encoding", RecipeTest.Encoding.utf8, "How the text is written.", with: ["text"]),
+    Key("base64", .text(), "The bytes that it holds, in base64."),
+  ]
 
   static let decision = KeySet([
     Key("step", .text(), "The path of the step that asks."),

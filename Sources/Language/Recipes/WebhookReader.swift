@@ -43,6 +43,14 @@ extension TriggerReader {
         "'id' isn't allowed beside '\(verification.name)', whose deliveries have an id; it goes with hmac, token, none",
         at: member.key)
     }
+    if case .hmac(let form, _, _)? = verification, form.timestampHeader == nil, fields["id"] == nil,
+      let member = fields["verify"]?.map?.members.first(where: { $0.name == "hmac" })
+    {
+      findings.warning(
+        "deliveries have neither 'id' nor 'timestampHeader', so one with the same body as another of the last "
+          + "\((dedupeFor ?? Webhook.dedupeFor).spelled) counts as its repeat and starts nothing: add an 'id' that differs, "
+          + "or a shorter 'dedupeFor'", at: member.key)
+    }
     let headers = (fields.texts("headers") ?? []).filter { isFieldName($0, at: fields["headers"] ?? value) }
     let webhook = Webhook(
       path: path, verification: verification ?? .none, id: id, dedupeFor: dedupeFor ?? Webhook.dedupeFor,

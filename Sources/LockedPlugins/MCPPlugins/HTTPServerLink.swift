@@ -190,17 +190,15 @@ final class HTTPServerLink: ServerLink {
 /// Hears the messages of one answer, and stops reading behind the response.
 private final class AnswerListener: HTTPBodySink {
   private struct State {
-    /// What follows the last line end.
-    var held: [UInt8] = []
+    var lines: LineReader
     /// The data of the event so far; nil before its first line.
     var data: [UInt8]?
     var answer: Result<ValueMap, ModelContextError>?
     var isUsed = false
 
-    /// Takes the line that is held; gives the data of an event that it ends.
-    mutating func line() -> [UInt8]? {
-      var line = held[...]
-      held = []
+    /// Takes a line; gives the data of an event that it ends.
+    mutating func take(_ line: [UInt8]) -> [UInt8]? {
+      var line = line[...]
       if line.last == ASCII.carriageReturn { line = line.dropLast() }
       if line.isEmpty {
         defer { data = nil }
@@ -218,7 +216,7 @@ private final class AnswerListener: HTTPBodySink {
   private let limit: Int
   private let meet: @Sendable (HTTPResponse) -> Void
   private let hear: @Sendable (ModelContextMessage) -> Void
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   init(
     _ id: Int, limit: Int, meet: @escaping @Sendable (HTTPResponse) -> Void,
@@ -226,6 +224,7 @@ private final class AnswerListener: HTTPBodySink {
   ) {
     self.id = id
     self.limit = limit
+    state = Mutex(State(lines: LineReader(limit: limit)))
     self.meet = meet
     self.hear = hear
   }
@@ -247,10 +246,11 @@ private final class AnswerListener: HTTPBodySink {
     var events: [[UInt8]] = []
     let isTooLong = bytes.withUnsafeBytes { bytes in
       state.withLock { state in
-        for byte in bytes {
-          if byte != ASCII.newline { state.held.append(byte) } else if let event = state.line() { events.append(event) }
+        for line in state.lines.take(bytes) {
+          guard case .line(let line) = line else { return true }
+          if let event = state.take(line) { events.append(event) }
         }
-        return state.held.count + (state.data?.count ?? 0) > limit
+        return (state.data?.count ?? 0) > limit
       }
     }
     for event in events { take(event) }
@@ -269,8 +269,8 @@ private final class AnswerListener: HTTPBodySink {
       return
     }
     switch message {
-    case .result(.int(id), let result): state.withLock { $0.answer = .success(result) }
-    case .failure(let other, let error) where other == .int(id) || isWhole:
+    case .result(let other, let result) where other.number == id: state.withLock { $0.answer = .success(result) }
+    case .failure(let other, let error) where other?.number == id || isWhole:
       state.withLock { $0.answer = .failure(error) }
     default: hear(message)
     }

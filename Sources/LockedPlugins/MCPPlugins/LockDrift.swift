@@ -14,9 +14,15 @@ enum LockDrift {
       guard let locked = try lock.action(name) else { continue }
       let tool = locked.call["tool"]?.string ?? name
       let other = offered.actionNames.first { offered.document["actions"]?[$0]?["call"]?["tool"]?.string == tool }
-      guard let other, let found = try offered.action(other) else {
+      guard let other, var found = try offered.action(other) else {
         lines.append("\(name): the server doesn't have the tool '\(tool.safe)'")
         continue
+      }
+      // A lock that was made before such a field was read can be used as it is.
+      if locked.call["whole"] == nil, let whole = found.call["whole"]?.string, var call = found.call.map {
+        call["whole"] = nil
+        found.call = .map(call)
+        found.input = ObjectSchema(fields: found.input.fields.filter { $0.name != whole })
       }
       lines += LockDifference.details(from: locked, to: found).map { "\(name): \($0.safe.shortened(to: 200))" }
     }

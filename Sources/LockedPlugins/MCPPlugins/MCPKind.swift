@@ -26,7 +26,7 @@ package enum MCPKind: LockKind {
       throw PluginLockError(error.description)
     }
     let session: ServerSession
-    do throws(ServerFailure) { session = try await server.open(in: context) } catch {
+    do throws(ServerFailure) { session = try await server.open(in: context, speaking: source.spoken) } catch {
       let error = error.actionError(isWrite: false)
       throw PluginLockError(error.message + (error.detail.map { ":\n\($0)" } ?? ""))
     }
@@ -34,7 +34,7 @@ package enum MCPKind: LockKind {
     let lock = try ToolLocks(name: name, source: source, session: session).lock()
     guard !lock.actionNames.isEmpty else {
       let reason = lock.leftOut.first.map { ": \($0.part.safe): \($0.reason)" } ?? ""
-      throw PluginLockError("'\(session.serverName)' offers no tool that can be an action\(reason)")
+      throw PluginLockError("'\(name)' offers no tool that can be an action\(reason)")
     }
     return lock
   }

@@ -144,12 +144,16 @@ final class MCPService: Sendable {
   private static func opened(
     _ lock: PluginLock, _ settings: ServerSettings, _ context: PluginContext
   ) async -> Result<ServerSession, ActionError> {
+    let source: MCPSource
+    do throws(PluginLockError) { source = try MCPSource(of: lock) } catch {
+      return .failure(ActionError(.configuration, error.message, effect: ActionError.Effect.none))
+    }
     let session: ServerSession
-    do throws(ServerFailure) { session = try await settings.open(in: context) } catch {
+    do throws(ServerFailure) { session = try await settings.open(in: context, speaking: source.spoken) } catch {
       return .failure(error.actionError(isWrite: false))
     }
     do throws(PluginLockError) {
-      let offered = try ToolLocks(name: lock.name, source: try MCPSource(of: lock), session: session).lock()
+      let offered = try ToolLocks(name: lock.name, source: source, session: session).lock()
       let lines = try LockDrift.lines(lock, offered)
       guard let first = lines.first else { return .success(session) }
       session.link.close()

@@ -1,5 +1,6 @@
 package import ActionKit
 package import Basics
+import ModelContext
 package import PluginLocks
 
 /// Where the tools of a plugin come from, and what the person who added it said of them: what a lock has as `source`.
@@ -19,6 +20,10 @@ package struct MCPSource: Sendable {
   /// Effects of tools, by the names of the tools or, in a new source, of their actions, which count before what the
   /// server says.
   package var effects: [String: Effect]
+  /// Whether dates and times are texts, because the server writes them otherwise than RFC 3339 does.
+  package var readsDatesAsText = false
+  /// The version of the protocol that the server spoke before, which is tried first.
+  private(set) var spoken: ProtocolVersion?
   /// The tools that a lock had an effect for, which the server may not have any more.
   private(set) var earlier: Set<String> = []
   /// What a lock calls the actions of tools.
@@ -42,6 +47,8 @@ package struct MCPSource: Sendable {
       throw fault("neither 'command' nor 'url'")
     }
     trustsHints = source["trustHints"]?.bool ?? false
+    readsDatesAsText = source["dates"]?.string == "text"
+    spoken = lock.connection["protocol"]?.string.flatMap(ProtocolVersion.init(rawValue:))
     for name in lock.actionNames {
       if let tool = lock.document["actions"]?[name]?["call"]?["tool"]?.string { names[tool] = name }
     }
@@ -82,6 +89,7 @@ package struct MCPSource: Sendable {
       map["arguments"] = .list(words.dropFirst().map(Value.string))
     }
     if trustsHints { map["trustHints"] = .bool(true) }
+    if readsDatesAsText { map["dates"] = .string("text") }
     if !effects.isEmpty {
       var written = ValueMap()
       for (tool, effect) in effects.sorted(by: { $0.key.precedesByScalars($1.key) }) {

@@ -28,6 +28,8 @@ struct ServerRequest: Sendable {
   var context: ActionContext?
   /// Whether it may change something outside.
   var isWrite = false
+  /// Whether it may stay unanswered, after which the server is asked something else.
+  var isTrial = false
 
   /// The message, with what every request of its version says of its sender.
   func message(_ id: Int) -> ModelContextMessage {

@@ -1,8 +1,9 @@
 // How a server is met: the version of the protocol is agreed on, and its tools are listed.
 //
 // A server of 2026-07-28 answers `server/discover`. Any other answer than a refusal that names only versions unknown here
-// means an older server, with which a connection begins by the handshake; so does silence, and so does a process that
-// ended because of the question, which is started again. This is what the official clients do.
+// means an older server, with which a connection begins by the handshake; so does silence for a moment, and so does a
+// process that ended because of the question, which is started again. This is what the official clients do. A server whose
+// lock says what it spoke is greeted accordingly at once.
 
 import ActionKit
 import Basics
@@ -17,12 +18,14 @@ struct ServerSession: Sendable {
   var serverVersion: String
   var summary: String?
   var tools: [Tool]
-  /// The names of tools that can't be called.
-  var leftOut: [String] = []
+  /// What of its list can't be called: names of tools, or places in the list, each with the reason.
+  var leftOut: [(part: String, reason: String)] = []
 
   static let clientName = "errand"
   static let clientVersion = "1"
 
+  /// How long an answer to the first question is waited for, before an older server is assumed.
+  private static let moment = TimeSpan.seconds(2)
   private static let mostPages = 200
   private static let mostTools = 10_000
 
@@ -30,13 +33,18 @@ struct ServerSession: Sendable {
   ///
   /// - Parameters:
   ///   - limit: How long it may take for each answer.
+  ///   - known: The version that it spoke before.
   ///   - connect: Starts it, or gives the way to one that runs.
   static func open(
-    within limit: TimeSpan, time: any TimeSource, _ connect: () async throws(ServerFailure) -> any ServerLink
+    within limit: TimeSpan, speaking known: ProtocolVersion? = nil, time: any TimeSource,
+    _ connect: () async throws(ServerFailure) -> any ServerLink
   ) async throws(ServerFailure) -> ServerSession {
     var link = try await connect()
     do throws(ServerFailure) {
-      var greeting = try await discovered(link, within: limit, time: time)
+      var greeting: Greeting?
+      if known?.isStateless != false {
+        greeting = try await discovered(link, within: known == nil ? min(limit, moment) : limit, time: time)
+      }
       if greeting == nil {
         if !link.isUsable { link = try await connect() }
         greeting = try await shakenHands(link, within: limit, time: time)
@@ -66,7 +74,8 @@ struct ServerSession: Sendable {
   ) async throws(ServerFailure) -> Greeting? {
     let result: ValueMap
     do throws(ServerFailure) {
-      let request = ServerRequest(method: "server/discover", params: ValueMap(), version: .latest)
+      var request = ServerRequest(method: "server/discover", params: ValueMap(), version: .latest)
+      request.isTrial = true
       result = try await answer(to: request, from: link, within: limit, time: time)
     } catch {
       switch error.reason {
@@ -100,9 +109,9 @@ struct ServerSession: Sendable {
       result = try await answer(
         to: ServerRequest(method: "initialize", params: params), from: link, within: limit, time: time)
     } catch {
-      // A server that took its time with the first question has settled on a version without handshake.
-      guard case .answered(let answer) = error.reason,
-        answer.code == ModelContextError.Code.unsupportedVersion.rawValue,
+      // A server that took its time with the first question, or is another one than before, knows no handshake.
+      let unknown: [ModelContextError.Code] = [.unsupportedVersion, .methodNotFound]
+      guard case .answered(let answer) = error.reason, unknown.contains(where: { $0.rawValue == answer.code }),
         let greeting = try await discovered(link, within: limit, time: time)
       else { throw error }
       return greeting
@@ -124,19 +133,30 @@ struct ServerSession: Sendable {
 
   private static func tools(
     of link: any ServerLink, _ version: ProtocolVersion, within limit: TimeSpan, time: any TimeSource
-  ) async throws(ServerFailure) -> (tools: [Tool], leftOut: [String]) {
+  ) async throws(ServerFailure) -> (tools: [Tool], leftOut: [(part: String, reason: String)]) {
     var tools: [Tool] = []
-    var leftOut: [String] = []
+    var leftOut: [(part: String, reason: String)] = []
+    var count = 0
     var cursor: String?
     for _ in 0..<mostPages {
       let params = cursor.map { ValueMap([("cursor", .string($0))]) } ?? ValueMap()
       let result = try await answer(
         to: ServerRequest(method: "tools/list", params: params, version: version), from: link, within: limit, time: time
       )
-      for entry in try listed(result["tools"], by: link) {
-        if let tool = Tool(reading: entry) { tools.append(tool) } else { leftOut.append(entry["name"]?.string ?? "") }
+      guard let list = result["tools"]?.list else {
+        throw ServerFailure(
+          reason: .refused(.plugin, status: nil, retryAfter: nil),
+          message: "'\(link.name)' answered 'tools/list' without a list 'tools'")
       }
-      guard tools.count <= mostTools else { break }
+      for entry in list {
+        if let fault = fault(of: entry) {
+          leftOut.append((entry["name"]?.string.flatMap { $0.isEmpty ? nil : $0 } ?? "tools[\(count)]", fault))
+        } else if let tool = Tool(reading: entry) {
+          tools.append(tool)
+        }
+        count += 1
+      }
+      guard count <= mostTools else { break }
       guard let next = result["nextCursor"]?.string, next != cursor else { return (tools, leftOut) }
       cursor = next
     }
@@ -145,16 +165,13 @@ struct ServerSession: Sendable {
       message: "'\(link.name)' lists more than \(mostTools) tools, or more than \(mostPages) pages of them")
   }
 
-  /// The tools of a page, which all have names.
-  private static func listed(_ tools: Value?, by link: any ServerLink) throws(ServerFailure) -> [Value] {
-    func fault(_ what: String) -> ServerFailure {
-      ServerFailure(reason: .refused(.plugin, status: nil, retryAfter: nil), message: "'\(link.name)' \(what)")
-    }
-    guard let list = tools?.list else { throw fault("answered 'tools/list' without a list 'tools'") }
-    if let index = list.firstIndex(where: { $0["name"]?.string == nil }) {
-      throw fault("lists a tool whose name isn't a string ('tools[\(index)].name')")
-    }
-    return list
+  /// Why what is listed as a tool can't be called; nil if it can.
+  private static func fault(of entry: Value) -> String? {
+    guard entry.map != nil else { return "it isn't a tool" }
+    guard let name = entry["name"]?.string else { return "its name isn't a string" }
+    if name.isEmpty { return "its name is empty" }
+    guard let schema = entry["inputSchema"] else { return "it has no 'inputSchema'" }
+    return schema.map == nil ? "its 'inputSchema' isn't an object" : nil
   }
 
   /// The result of a request that isn't a call, within a time limit.

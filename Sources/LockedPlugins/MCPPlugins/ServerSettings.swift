@@ -110,8 +110,13 @@ enum ServerSettings: Sendable {
   }
 
   /// Starts the server, or finds it, and asks what it offers.
-  func open(in context: PluginContext) async throws(ServerFailure) -> ServerSession {
-    try await ServerSession.open(within: requestTimeout, time: context.time) { () throws(ServerFailure) in
+  ///
+  /// - Parameter version: The version that it spoke before.
+  func open(
+    in context: PluginContext, speaking version: ProtocolVersion? = nil
+  ) async throws(ServerFailure) -> ServerSession {
+    try await ServerSession.open(within: requestTimeout, speaking: version, time: context.time) {
+      () throws(ServerFailure) in
       switch self {
       case .program(let words, let settings):
         return StdioServer.start(

@@ -38,7 +38,7 @@ final class StdioServer: ServerLink {
   private struct State {
     var calls: [Int: Call] = [:]
     var lastID = 0
-    var lines: MessageLines
+    var lines: LineReader
     /// The end of what it wrote to its standard error.
     var printed: [UInt8] = []
     /// Why it takes nothing more.
@@ -90,7 +90,7 @@ final class StdioServer: ServerLink {
     self.name = name
     self.time = time
     limit = longestMessage
-    state = Mutex(State(lines: MessageLines(limit: longestMessage)))
+    state = Mutex(State(lines: LineReader(limit: longestMessage)))
     process = ChildProcess(
       path: command.path, arguments: command.words, environment: command.environment, folder: command.folder,
       isConversing: true, grace: Self.grace
@@ -144,30 +144,56 @@ final class StdioServer: ServerLink {
     if state.calls.isEmpty { process.finish() }
   }
 
+  /// The call that an answer is for; nil if it isn't waited for any more.
   private func take(_ id: MessageID) -> Call? {
-    guard case .int(let number) = id else { return nil }
-    let (call, isHung) = state.withLock { state in
-      let call = state.calls.removeValue(forKey: number)
+    let (call, isHung, isStray) = state.withLock { state in
+      let call = id.number.flatMap { state.calls.removeValue(forKey: $0) }
       if call != nil, state.isRetired { retire(&state) }
-      return (call, state.isHung)
+      let isOurs = id.number.map { $0 > 0 && $0 <= state.lastID } ?? false
+      return (call, state.isHung, !isOurs)
     }
+    if isStray { expectAnother(than: id) }
     if isHung { end() }
     return call
+  }
+
+  /// Waits a little for the answers to questions of ours, where one came with an id that no request has.
+  ///
+  /// A call of a tool isn't given up for that: it has the time of its step, and may be doing what it was asked.
+  private func expectAnother(than id: MessageID) {
+    let waiting = state.withLock { $0.calls.filter { $0.value.request.context == nil }.keys }
+    guard !waiting.isEmpty else { return }
+    // Ends after the grace; what is under way is waited for by its callers.
+    Task { [time, self] in
+      try? await time.sleep(for: Self.grace)
+      let left = state.withLock { state in waiting.compactMap { state.calls.removeValue(forKey: $0) } }
+      for call in left {
+        call.answer.resume(
+          returning: .failure(
+            ServerFailure(
+              reason: .refused(.plugin, status: nil, retryAfter: nil),
+              message: "'\(name)' answered \(call.request.what) with the id \(JSON.shown(id.value).excerpt(60).safe), "
+                + "which no request has")))
+      }
+    }
   }
 
   private func cancel(_ id: Int) {
     let (call, isHung) = state.withLock { state -> (Call?, Bool) in
       guard let call = state.calls[id] else { return (nil, false) }
       if call.request.isWrite { state.calls[id]?.isCancelled = true } else { state.calls[id] = nil }
-      retire(&state)
+      if !call.request.isTrial { retire(&state) }
       return (call, state.isHung)
     }
     guard let call else { return }
     defer { if isHung { end() } }
-    say(
-      .notification(
-        method: "notifications/cancelled",
-        params: ValueMap([("requestId", .int(id)), ("reason", .string("the run doesn't wait for it any more"))])))
+    // A server that may not know the question needn't hear that it is taken back.
+    if !call.request.isTrial {
+      say(
+        .notification(
+          method: "notifications/cancelled",
+          params: ValueMap([("requestId", .int(id)), ("reason", .string("the run doesn't wait for it any more"))])))
+    }
     guard call.request.isWrite else {
       return call.answer.resume(
         returning: .failure(
@@ -202,7 +228,7 @@ final class StdioServer: ServerLink {
     for line in state.withLock({ $0.lines.take(bytes) }) {
       switch line {
       case .tooLong: fail("'\(name)' wrote a message longer than \(limit) bytes, and was ended")
-      case .message(let bytes): receive(bytes)
+      case .line(let bytes): if !bytes.isBlankLine { receive(bytes) }
       }
     }
   }

@@ -85,7 +85,14 @@ struct ToolCalls: Sendable {
 
   private func arguments(_ input: Value, _ context: ActionContext) -> ValueMap {
     var arguments = ValueMap()
-    for member in input.map?.members ?? [] where !member.value.isNull { arguments[member.key] = member.value }
+    let whole = call["whole"]?.string
+    if let whole, let given = input[whole]?.map {
+      for member in given.members { arguments[member.key] = member.value }
+    }
+    for member in input.map?.members ?? []
+    where !member.value.isNull && whole.map({ member.name?.hasSameScalars(as: $0) == true }) != true {
+      arguments[member.key] = member.value
+    }
     for name in (call["nulls"]?.list ?? []).compactMap(\.string) where arguments[name] == nil {
       arguments[name] = .null
     }
@@ -106,9 +113,16 @@ struct ToolCalls: Sendable {
     do throws(ValueError) {
       return try output(structured: answer.structured, text: text, content: answer.content)
     } catch {
+      let value = answer.structured ?? (try? JSON.parse(Array(text.utf8)))
+      // The server was asked for its tools before, and they are those of the lock.
+      let advice =
+        value.map { action.output.isLoosenedByText(error, in: $0) } ?? false
+        ? "to read dates and times as texts, run 'errand plugin update \(service.lock.name) --dates text'"
+        : "the server breaks its own 'outputSchema', and neither an update nor --dates loosens this field; correct the "
+          + "server, or report it to its author"
       throw .unusable(
-        "the answer of the tool '\(tool)' doesn't match \(service.lock.file): \(error.description.excerpt(300)); run "
-          + "'errand plugin update \(service.lock.name)'", isWrite: isWrite)
+        "the answer of the tool '\(tool)' doesn't match \(service.lock.file): \(error.description.excerpt(300)); "
+          + advice, isWrite: isWrite)
     }
   }
 

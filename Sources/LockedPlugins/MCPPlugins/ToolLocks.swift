@@ -1,8 +1,12 @@
 // How the tools of a server become the actions of a lock.
 //
-// A tool `get_current_time` is the action `getCurrentTime`: its name in lowerCamelCase, with a number behind it if another
-// has it. The fields of its inputSchema are those of `with`, the fields of its outputSchema those of the output; without
-// one, the output is the text, the content and whatever is structured.
+// What of a tool can't be read is left out, and told: a tool whose name another one has, the outputSchema that isn't one.
+//
+// A tool `get_current_time` is the action `getCurrentTime`: its name in lowerCamelCase, with a number behind it if
+// another has it. The fields of its inputSchema are those of `with`, the fields of its outputSchema those of the
+// output; without one, or where it has no known fields, the output is the text, the content and the structured content.
+// What an inputSchema allows beside named fields, or in their place, is one more field, `arguments`: a map whose members
+// are arguments.
 //
 // Its effect is what the person said who added the plugin, else `errand/effect` in the tool's `_meta`, else what its hints
 // say, if they are trusted, and else `write`. Of `_meta` there count, beside that:
@@ -18,9 +22,10 @@
 //
 // A tool that only serves another as one of the first three isn't an action, unless it has an `errand/effect` of its own.
 //
-// An entry's `call` has `tool`, the tool's own name; `nulls`, the arguments that are sent as null when they are left out,
-// because they must be given and may be null; `key`; `hints`, as the server gives them, to be shown; `plain`, where there
-// is no outputSchema; and `reconcile`, `baseline` and `preview`, each with the tool and the arguments that it takes.
+// An entry's `call` has `tool`, the tool's own name; `nulls`, the arguments that are sent as null when they are left
+// out, because they must be given and may be null; `whole`, the field whose members are arguments; `key`; `hints`, as
+// the server gives them, to be shown; `plain`, where there is no outputSchema; and `reconcile`, `baseline` and
+// `preview`, each with the tool and the arguments that it takes.
 
 import ActionKit
 import Basics
@@ -32,15 +37,27 @@ struct ToolLocks {
   let name: String
   var source: MCPSource
   let session: ServerSession
+  private var leftOut: [(part: String, reason: String)] = []
   private var file: String { "plugins/\(name).lock.json" }
 
+  init(name: String, source: MCPSource, session: ServerSession) {
+    self.name = name
+    self.source = source
+    self.session = session
+  }
+
   func lock() throws(PluginLockError) -> PluginLock {
-    let tools = session.tools.sorted { $0.name.precedesByScalars($1.name) }
+    var tools: [Tool] = []
     var byName: [String: Tool] = [:]
-    for tool in tools where byName.updateValue(tool, forKey: tool.name) != nil {
-      throw PluginLockError("'\(session.serverName)' has two tools that are named '\(tool.name.safe)'")
-    }
     var resolved = self
+    for tool in session.tools.sorted(by: { $0.name.precedesByScalars($1.name) }) {
+      if byName[tool.name] == nil {
+        byName[tool.name] = tool
+        tools.append(tool)
+      } else {
+        resolved.leftOut.append((tool.name, "another tool has its name"))
+      }
+    }
     resolved.source.effects = try effects(of: tools)
     return try resolved.lock(of: tools, byName)
   }
@@ -55,7 +72,7 @@ struct ToolLocks {
       guard let tool else {
         if source.earlier.contains(named) { continue }
         throw PluginLockError(
-          "'\(session.serverName)' has no tool '\(named)', whose effect is given; it has "
+          "'\(name)' has no tool '\(named)', whose effect is given; it has "
             + (tools.isEmpty ? "none" : tools.prefix(50).map(\.name.safe).joined(separator: ", ")))
       }
       guard effects.updateValue(effect, forKey: tool.name) == nil else { throw MCPSource.givenTwice(tool.name) }
@@ -67,6 +84,7 @@ struct ToolLocks {
     let helpers = Set(tools.flatMap { tool in Helper.allCases.compactMap { tool.meta[$0.key]?.string } })
     var encoder = LockEncoder()
     var read: [LockedAction] = []
+    var unread = session.leftOut + leftOut
     for tool in tools {
       for helper in Helper.allCases where tool.meta[helper.key]?.string == tool.name {
         throw PluginLockError("the tool '\(tool.name.safe)' has itself as '\(helper.key)'; such a tool only reads")
@@ -77,14 +95,14 @@ struct ToolLocks {
     var taken = Set(offered.compactMap { source.names[$0.name] })
     for tool in offered {
       let name = source.names[tool.name] ?? Self.actionName(tool.name).free(among: &taken)
-      read.append(try action(name, of: tool, among: byName, &encoder))
+      read.append(try action(name, of: tool, among: byName, &encoder, &unread))
     }
     let actions = read.map { ($0.name, $0.entry(&encoder)) }
     var connection = ValueMap([("server", .string(session.serverName.shortened(to: 200)))])
     if !session.serverVersion.isEmpty { connection["version"] = .string(session.serverVersion.shortened(to: 200)) }
     connection["protocol"] = .string(session.version.rawValue)
     var written = source.value
-    written.setLeftOut(session.leftOut.map { ($0, "it has no 'inputSchema'") })
+    written.setLeftOut(unread)
     return try PluginLock(
       name: name, kind: MCPKind.name,
       summary: session.summary.flatMap(SchemaReader.sentence)
@@ -123,7 +141,8 @@ struct ToolLocks {
   }
 
   private func action(
-    _ name: String, of tool: Tool, among tools: [String: Tool], _ encoder: inout LockEncoder
+    _ name: String, of tool: Tool, among tools: [String: Tool], _ encoder: inout LockEncoder,
+    _ unread: inout [(part: String, reason: String)]
   ) throws(PluginLockError) -> LockedAction {
     func fault(_ what: String) -> PluginLockError { PluginLockError("the tool '\(tool.name.safe)' \(what)") }
     var call = ValueMap([("tool", .string(tool.name))])
@@ -135,10 +154,20 @@ struct ToolLocks {
       )
     }
 
-    let inputSchema = Self.untitled(tool.inputSchema)
+    let inputSchema = Self.untitled(tool.inputSchema).withWordsBesideReferences
     var reader = SchemaReader(inputSchema, for: .given)
-    var input = reader.fields(inputSchema) ?? []
-    for (name, type) in reader.named { encoder.name(type, name) }
+    var input = reader.fields(Self.named(inputSchema)) ?? []
+    let whole = Self.whole(inputSchema, beside: input, &reader)
+    if let whole {
+      input.append(whole)
+      call["whole"] = .string(whole.name)
+    }
+    if source.readsDatesAsText { input = input.map(\.withDatesAsText) }
+    func keepNames(of types: [(name: String, type: FieldType)]) {
+      for (name, type) in types { encoder.name(source.readsDatesAsText ? type.withDatesAsText : type, name) }
+    }
+    keepNames(of: reader.named)
+    unread += Self.leftOut(by: &reader, "the inputSchema of the tool '\(tool.name.safe)'")
     let required = Set((tool.inputSchema["required"]?.list ?? []).compactMap(\.string))
     let nulls = input.filter { $0.isOptional && required.contains($0.name) }.map(\.name)
     if let key = try text("errand/key", of: tool) {
@@ -165,10 +194,12 @@ struct ToolLocks {
     if !nulls.isEmpty { call["nulls"] = .list(nulls.map(Value.string)) }
 
     var output: ObjectSchema?
-    if let schema = tool.outputSchema.map(Self.untitled) {
+    if let schema = tool.outputSchema.map({ Self.untitled($0).withWordsBesideReferences }), !schema.isNull {
       var reader = SchemaReader(schema, for: .got)
       output = reader.fields(schema).map { ObjectSchema(fields: $0) }
-      for (name, type) in reader.named { encoder.name(type, name) }
+      if source.readsDatesAsText { output = output?.withDatesAsText }
+      keepNames(of: reader.named)
+      unread += Self.leftOut(by: &reader, "the outputSchema of the tool '\(tool.name.safe)'")
     }
     if output == nil { call["plain"] = .bool(true) }
 
@@ -214,6 +245,73 @@ struct ToolLocks {
       effect: effect, from: effectSource, input: ObjectSchema(fields: input), output: output ?? Self.plain,
       baseline: call["reconcile"] == nil ? nil : ObjectSchema(fields: []), acceptsKey: call["key"] != nil,
       timeout: timeout, call: .map(call))
+  }
+
+  /// What a reader took as anything in a schema, each part by its place.
+  private static func leftOut(
+    by reader: inout SchemaReader, _ whole: String
+  ) -> [(part: String, reason: String)] {
+    var parts: [(part: String, reason: String)] = []
+    for unread in reader.takeUnread() {
+      let place = [unread.reference, unread.path.isEmpty ? nil : unread.path].compactMap(\.self).joined(separator: " ")
+      let part = place.isEmpty ? whole : "'\(place.safe.shortened(to: 100))' of \(whole)"
+      parts.append((part, unread.reason))
+    }
+    for reference in reader.missing {
+      parts.append(
+        (
+          "'\(reference.safe.shortened(to: 100))' of \(whole)",
+          "it leads to nothing in the schema, and is taken as anything"
+        ))
+    }
+    return parts
+  }
+
+  /// A schema with its named fields alone, where it has some; what it allows beside them is `whole`.
+  private static func named(_ schema: Value) -> Value {
+    guard var map = schema.map, map["properties"]?.map?.isEmpty == false else { return schema }
+    for word in ["additionalProperties", "patternProperties", "anyOf", "oneOf", "then", "else", "dependentSchemas"] {
+      map[word] = nil
+    }
+    map["dependencies"] = nil
+    return .map(map)
+  }
+
+  /// The field for the arguments that a schema allows beside named ones, or in their place; nil if it allows none.
+  private static func whole(
+    _ schema: Value, beside fields: [FieldSchema], _ reader: inout SchemaReader
+  ) -> FieldSchema? {
+    let others = schema["additionalProperties"]
+    let hasPatterns = schema["patternProperties"]?.map?.isEmpty == false
+    let hasAlternatives = reader.alternativesAddProperties(to: schema)
+    if !fields.isEmpty {
+      let isOpen = schema.map.map(SchemaReader.isOpen) ?? false
+      guard hasPatterns || isOpen || hasAlternatives else { return nil }
+    } else {
+      // What has nothing but its type takes nothing, also if it doesn't say so.
+      let said: Set = [
+        "type", "title", "description", "$schema", "$id", "$defs", "definitions", "properties", "required",
+      ]
+      let says = (schema.map?.members ?? []).compactMap(\.name).filter { !said.contains($0) }
+      let isClosed = others == nil || others?.bool == false
+      let hasProperties = schema["properties"].map { !$0.isNull && $0.map?.isEmpty != true } ?? false
+      let isEmpty = !hasProperties && (schema["required"]?.list ?? []).isEmpty
+      let isObject = schema["type"].map { $0.isNull || $0.string == "object" } ?? true
+      if isObject, isEmpty, isClosed, says.allSatisfy({ $0 == "additionalProperties" }) { return nil }
+    }
+    let isMap = !hasPatterns && !hasAlternatives && others?.map?.isEmpty == false
+    let element: FieldType = isMap ? reader.type(of: others ?? .null) : .dyn
+    let needs =
+      ["anyOf", "oneOf", "allOf", "$ref"].contains { schema[$0] != nil } || (schema["minProperties"]?.int ?? 0) > 0
+      || !(schema["required"]?.list ?? []).isEmpty
+    var name = "arguments"
+    while fields.contains(where: { $0.name.hasSameScalars(as: name) }) {
+      name = "more\(name.prefix(1).uppercased())\(name.dropFirst())"
+    }
+    return FieldSchema(
+      name, .map(element),
+      fields.isEmpty ? "The tool's arguments, by their names." : "More arguments of the tool, by their names.",
+      isOptional: !(fields.isEmpty && needs))
   }
 
   /// The output of a tool without outputSchema.
@@ -272,23 +370,9 @@ struct ToolLocks {
     }
   }
 
-  /// A tool's name as that of an action: letters and digits of ASCII, words joined by capital letters.
+  /// A tool's name as that of an action.
   static func actionName(_ tool: String) -> String {
-    func isLetter(_ byte: UInt8) -> Bool { ASCII.lowercase.contains(byte) || ASCII.uppercase.contains(byte) }
-    let words = tool.utf8.split { !isLetter($0) && !ASCII.digits.contains($0) }.map {
-      String(decoding: Array($0), as: UTF8.self)
-    }
-    var name = ""
-    for word in words {
-      if name.isEmpty {
-        // What begins with a digit can't be a name.
-        guard let start = word.utf8.firstIndex(where: isLetter) else { continue }
-        let rest = String(word[start...])
-        name = rest.uppercased() == rest ? rest.lowercased() : (rest.first?.lowercased() ?? "") + rest.dropFirst()
-      } else {
-        name += (word.first?.uppercased() ?? "") + word.dropFirst()
-      }
-    }
-    return name.isEmpty ? "tool" : String(name.prefix(100))
+    let name = ActionName.of(tool)
+    return name.isEmpty ? "tool" : name
   }
 }

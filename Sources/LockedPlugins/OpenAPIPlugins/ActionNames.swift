@@ -1,21 +1,18 @@
 // How operations get the names of actions, and are chosen by them.
 //
-// A name is that of `operationId` in lowerCamelCase: what isn't a letter or digit divides words, and capitals at the
-// beginning become small. Without one it is made of the method and the path, without `api` and `v1` at its beginning:
-// `GET /api/contents/{path}` is `getContentsByPath`. Names that would be the same get numbers, in the document's order,
-// whichever of them are chosen in the end.
+// A name is made of `operationId` (`ActionName`); without one, of the method and the path, without `api` and `v1` at its
+// beginning: `GET /api/contents/{path}` is `getContentsByPath`. Names that would be the same get numbers, in the document's
+// order, whichever of them are chosen in the end.
 
 import Basics
 import PluginLocks
 
 enum ActionNames {
-  private static let longest = 80
-
   /// The names of operations, in their order.
   static func of(_ operations: [OpenAPIDocument.Operation]) -> [String] {
     var taken: Set<String> = []
     return operations.map { operation in
-      var name = operation.id.map { Self.name(of: $0) } ?? ""
+      var name = operation.id.map { ActionName.of($0) } ?? ""
       if name.isEmpty { name = self.name(ofPath: operation) }
       return name.free(among: &taken)
     }
@@ -30,41 +27,9 @@ enum ActionNames {
       first == "api" || first.hasPrefix("v") && first.utf8.count > 1 && first.utf8.dropFirst().allSatisfy({ $0 < 0x3A })
     { parts.removeFirst() }
     let words = parts.map { part in
-      part.hasPrefix("{") ? "by \(part)" : part
+      part.hasPrefix("{") ? "by \(part)" : part.percentDecoded ?? part
     }
-    return name(of: ([operation.method.lowercased()] + words).joined(separator: " "))
-  }
-
-  /// A text as a name; empty if there is no letter or digit in it.
-  static func name(of text: String) -> String {
-    let words = text.utf8.prefix(500).split { !isLetter($0) && !ASCII.digits.contains($0) }
-    var name: [UInt8] = []
-    for word in words {
-      if name.isEmpty {
-        name += lowered(Array(word))
-      } else if let first = word.first {
-        name.append(ASCII.lowercase.contains(first) ? first & 0xDF : first)
-        name += word.dropFirst()
-      }
-    }
-    guard let first = name.first else { return "" }
-    let text = String(decoding: name.prefix(longest), as: UTF8.self)
-    return isLetter(first) ? text : "call\(text)"
-  }
-
-  private static func isLetter(_ byte: UInt8) -> Bool {
-    ASCII.lowercase.contains(byte) || ASCII.uppercase.contains(byte)
-  }
-
-  /// `DAGRun` as `dagRun`, `ID` as `id`.
-  private static func lowered(_ word: [UInt8]) -> [UInt8] {
-    var word = word
-    for index in word.indices {
-      guard ASCII.uppercase.contains(word[index]) else { break }
-      if index > 0, index + 1 < word.count, ASCII.lowercase.contains(word[index + 1]) { break }
-      word[index] |= 0x20
-    }
-    return word
+    return ActionName.of(([operation.method.lowercased()] + words).joined(separator: " "))
   }
 }
 

@@ -114,12 +114,13 @@ struct CallRunner: Sendable {
 
   private func fitted(_ value: Value, answerTo request: HTTPRequest, status: Int?) throws(ActionError) -> Value {
     do throws(ValueError) { return try output.taking(value, as: "") } catch {
-      let fitsWithoutDates = (try? output.withDatesAsText.taking(value, as: "")) != nil
       let advice =
-        fitsWithoutDates
-        ? "to read dates and times as texts, run 'errand plugin update \(plugin) --dates text'" : advice
+        output.isLoosenedByText(error, in: value)
+        ? "to read dates and times as texts, run 'errand plugin update \(plugin) --dates text'."
+        : "\(advice). Neither --dates nor --only loosens this field, and an edited lock isn't used: if the document is "
+          + "wrong, correct it in a copy, and run 'errand plugin update \(plugin) COPY'."
       throw .unusable(
-        "The answer to \(request.method) \(request.redactedURL) isn't as the lock says: \(error.description); \(advice)."
+        "The answer to \(request.method) \(request.redactedURL) isn't as the lock says: \(error.description); \(advice)"
           + (isWrite ? " The write itself was done." : ""), status: status, isWrite: isWrite)
     }
   }
@@ -236,6 +237,9 @@ struct CallRunner: Sendable {
   // MARK: Previews
 
   var previewReads: Bool { call?.hasGet == true }
+
+  /// Whether nothing can be read beforehand of what it changes, so that a plan shows only what is sent.
+  var previewsDeeds: Bool { call.map { !$0.hasGet && ($0.method == "POST" || $0.method == "PATCH") } ?? false }
   var sends: String? { call.map { "\($0.method) \($0.path)" } }
 
   /// The path of the only thing that it writes; nil for what may change anything of the service, as POST and PATCH may.

@@ -7,14 +7,16 @@ enum MediaForm: Int {
   case json, urlencoded, multipart, text, bytes
 
   /// nil for what isn't a media type.
+  ///
+  /// Its parameters don't change which one it is (RFC 9110, section 8.3.1).
   init?(_ type: String) {
-    guard MediaType.fault(of: type) == nil || type == "*/*" else { return nil }
     let name = MediaForm.bare(type)
+    guard MediaType.fault(of: name.replacing("*", with: "x")) == nil else { return nil }
     self =
       switch name {
-      case "application/json", "text/json", "*/*": .json
+      case "application/json", "text/json", "*/*", "application/*": .json
       case "application/x-www-form-urlencoded": .urlencoded
-      case "multipart/form-data": .multipart
+      case "multipart/form-data", "multipart/*": .multipart
       case "application/xml", "application/yaml", "application/x-yaml", "application/x-ndjson", "application/jsonl":
         .text
       case _ where name.hasSuffix("+json"): .json
@@ -24,7 +26,27 @@ enum MediaForm: Int {
   }
 
   /// The type without its parameters.
-  static func bare(_ type: String) -> String { String(type.prefix { $0 != ";" }).trimmed.lowercased() }
+  private static func bare(_ type: String) -> String { String(type.prefix { $0 != ";" }).trimmed.lowercased() }
+
+  /// The type as it is sent: one of a range, and without parameters that say how much it is wanted or how it is written.
+  private func sent(_ type: String) -> String {
+    let name = MediaForm.bare(type)
+    guard !name.contains("*") else {
+      return switch self {
+      case .json: "application/json"
+      case .urlencoded: name
+      case .multipart: "multipart/form-data"
+      case .text: "text/plain"
+      case .bytes: "application/octet-stream"
+      }
+    }
+    if self == .urlencoded || self == .multipart { return name }
+    let parameters = ContentType.parts(of: type).dropFirst().filter { text in
+      let isOther = !["charset", "q", "boundary"].contains(text.prefix { $0 != "=" }.lowercased())
+      return !text.isEmpty && isOther && text.utf8.allSatisfy(ASCII.printable.contains)
+    }
+    return ([name] + parameters).joined(separator: "; ")
+  }
 
   /// The type of some that is preferred; JSON if there is none.
   static func preferred(_ types: [String]) -> (form: MediaForm, type: String, index: Int)? {
@@ -32,7 +54,7 @@ enum MediaForm: Int {
     for (index, type) in types.prefix(100).enumerated() {
       guard let form = MediaForm(type) else { continue }
       if let best, best.form.rawValue <= form.rawValue { continue }
-      best = (form, type == "*/*" ? "application/json" : bare(type), index)
+      best = (form, form.sent(type), index)
     }
     return best
   }

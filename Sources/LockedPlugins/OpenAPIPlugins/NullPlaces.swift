@@ -7,6 +7,7 @@
 
 import ActionKit
 import Basics
+import PluginLocks
 
 struct NullPlaces {
   /// What may be null.
@@ -14,40 +15,46 @@ struct NullPlaces {
   /// What of it must be given.
   private(set) var filled: Set<String> = []
   private let document: OpenAPIDocument
-  private var open: Set<String> = []
   /// How many schemas were looked at: what refers to much refers to it many times.
   private var visits = 0
   private static let most = 500
   private static let mostVisits = 5000
   private static let deepest = 12
 
-  init(of schema: Value, in document: OpenAPIDocument) {
+  /// - Parameter type: What the schema became. What is anything there is sent as it is given, and isn't walked.
+  init(of schema: Value, as type: FieldType, in document: OpenAPIDocument) {
     self.document = document
-    walk(schema, at: "", depth: 0, required: [])
+    walk(schema, as: type, at: "", depth: 0, required: [])
   }
 
-  private mutating func walk(_ schema: Value, at path: String, depth: Int, required outer: Set<String>) {
+  private mutating func walk(
+    _ schema: Value, as type: FieldType, at path: String, depth: Int, required outer: Set<String>
+  ) {
     visits += 1
-    guard depth < Self.deepest, kept.count < Self.most, visits < Self.mostVisits else { return }
-    let reference = schema["$ref"]?.string
-    if let reference, !open.insert(reference).inserted { return }
-    defer { if let reference { open.remove(reference) } }
+    guard depth < Self.deepest, kept.count < Self.most, visits < Self.mostVisits, !type.isDynamic else { return }
     guard let schema = document.resolved(schema) else { return }
     let required = outer.union((schema["required"]?.list ?? []).compactMap(\.string))
-    for part in (schema["allOf"]?.list ?? []).prefix(20) { walk(part, at: path, depth: depth + 1, required: required) }
+    for part in (schema["allOf"]?.list ?? []).prefix(20) {
+      walk(part, as: type, at: path, depth: depth + 1, required: required)
+    }
     let others = (schema["anyOf"] ?? schema["oneOf"])?.list?.prefix(20).filter { !Self.isNull($0) } ?? []
-    if others.count == 1 { walk(others[0], at: path, depth: depth + 1, required: required) }
+    if others.count == 1 { walk(others[0], as: type, at: path, depth: depth + 1, required: required) }
     for member in (schema["properties"]?.map?.members ?? []).prefix(Self.most) {
-      guard let name = member.name else { continue }
-      let place = "\(path)/\(Self.escaped(name))"
+      guard let name = member.name, case .object(let object) = type, let field = object.field(named: name) else {
+        continue
+      }
+      let place = "\(path)/\(name.asPointerPart)"
       if isNullable(member.value) {
         kept.insert(place)
-        if required.contains(name) { filled.insert(place) }
+        // The service writes what is read-only, and needs no null for it.
+        let isReadOnly = (document.resolved(member.value) ?? member.value)["readOnly"]?.bool == true
+        if required.contains(name), !isReadOnly { filled.insert(place) }
       }
-      walk(member.value, at: place, depth: depth + 1, required: [])
+      walk(member.value, as: field.type, at: place, depth: depth + 1, required: [])
     }
-    for name in ["items", "additionalProperties"] {
-      if let items = schema[name], items.map != nil { walk(items, at: "\(path)/*", depth: depth + 1, required: []) }
+    for (name, element) in [("items", type.listed), ("additionalProperties", type.mapped)] {
+      guard let element, let items = schema[name], items.map != nil else { continue }
+      walk(items, as: element, at: "\(path)/*", depth: depth + 1, required: [])
     }
   }
 
@@ -61,10 +68,17 @@ struct NullPlaces {
   }
 
   private static func isNull(_ schema: Value) -> Bool { schema["type"]?.string == "null" }
+}
 
-  private static func escaped(_ name: String) -> String {
-    name.replacing("~", with: "~0").replacing("/", with: "~1")
+extension FieldType {
+  /// The type of a list's items, without null; nil if it isn't a list.
+  fileprivate var listed: FieldType? {
+    guard case .list(let element) = self else { return nil }
+    return if case .optional(let wrapped) = element { wrapped } else { element }
   }
+
+  /// The type of a map's members; nil if it isn't a map.
+  fileprivate var mapped: FieldType? { if case .map(let element) = self { element } else { nil } }
 }
 
 extension OperationCall.Body {
@@ -78,12 +92,12 @@ extension OperationCall.Body {
           sent[member.key] = member.value
           continue
         }
-        let place = "\(path)/\(Self.escaped(name))"
+        let place = "\(path)/\(name.asPointerPart)"
         if member.value.isNull, !field.isRequired, !kept.contains(place) { continue }
         sent[member.key] = shaped(member.value, as: field.type, at: place)
       }
       for field in schema.fields where sent[field.name] == nil {
-        if filled.contains("\(path)/\(Self.escaped(field.name))") { sent[field.name] = .null }
+        if filled.contains("\(path)/\(field.name.asPointerPart)") { sent[field.name] = .null }
       }
       return .map(sent)
     case (.list(let element), .list(let items)):
@@ -93,9 +107,5 @@ extension OperationCall.Body {
     case (.optional(let wrapped), _): return value.isNull ? value : shaped(value, as: wrapped, at: path)
     default: return value
     }
-  }
-
-  private static func escaped(_ name: String) -> String {
-    name.replacing("~", with: "~0").replacing("/", with: "~1")
   }
 }

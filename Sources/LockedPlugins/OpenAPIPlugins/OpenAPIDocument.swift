@@ -1,8 +1,8 @@
 // An OpenAPI document, of version 2.0 (Swagger), 3.0 or 3.1, in JSON or YAML: its operations, where its service is, and
 // which credentials that wants.
 //
-// It is read as data that others wrote. References lead only to places in the document, and so many steps. What has
-// another form than the specification's is taken as if it weren't there.
+// It is read as data that others wrote. References lead to places in the document and in files beside it, and so many
+// steps. What has another form than the specification's is taken as if it weren't there, and told.
 
 import ActionKit
 import Basics
@@ -11,41 +11,40 @@ import PluginLocks
 import YAMLReader
 
 struct OpenAPIDocument {
-  let root: Value
+  var root: Value { references.root }
+  let references: References
   /// Whether it has the form of version 2.0.
   let isSwagger: Bool
   /// What messages call it.
   let name: String
+  /// Why references into other files lead to nothing, by how they are written.
+  private let faults: [String: String]
+  /// What of its text isn't right and was read all the same, each with its place.
+  let oddities: [(part: String, reason: String)]
 
   /// Documents are larger than recipes: GitHub's has 12 MB.
-  private static let limits = YAMLLimits(bytes: 32 << 20, depth: 100, nodes: 4_000_000, scalarBytes: 1 << 20)
+  private static let limits = YAMLLimits(
+    bytes: 32 << 20, depth: 100, nodes: 4_000_000, scalarBytes: 1 << 20, isOfOthers: true)
   private static let mostOperations = 10_000
-  private static let mostReferences = 24
 
-  init(_ bytes: [UInt8], called name: String) throws(PluginLockError) {
+  /// - Parameter files: Reads files that the document refers to; nil to read none.
+  init(_ bytes: [UInt8], called name: String, files: DocumentFiles.Reader? = nil) throws(PluginLockError) {
     self.name = name
     let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
     if let other = Self.otherFormat(of: bytes[start...]) { throw PluginLockError("\(name) is \(other)") }
-    let first = bytes[start...].first { ![ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn].contains($0) }
-    let root: Value
-    if first == ASCII.openBrace {
-      do throws(JSONError) {
-        root = try JSON.parse(
-          start == 0 ? bytes : Array(bytes[start...]), limits: JSON.Limits(bytes: Self.limits.bytes))
-      } catch {
-        throw PluginLockError("\(name) isn't valid JSON: \(error.description)")
-      }
-    } else {
-      do throws(Diagnostics) {
-        root = try YAMLReader.read(Source(name: name, bytes: bytes), limits: Self.limits).root
-      } catch {
-        let fault = error.list.first { $0.severity == .error } ?? error.list.first
-        throw PluginLockError("\(fault.map { Self.line(of: $0) } ?? name) isn't valid YAML: \(fault?.message ?? "")")
-      }
+    var oddities: [(part: String, reason: String)] = []
+    let written: Value
+    do throws(PluginLockError) { written = try Self.value(of: bytes, called: name, &oddities) } catch {
+      throw PluginLockError(name + error.message)
     }
-    self.root = root
+    let (joined, faults) = files.map { DocumentFiles.joined(written, called: name, $0, &oddities) } ?? (written, [:])
     // A version without quotes is a number in YAML.
-    func version(_ key: String) -> String? { root[key].flatMap { $0.string ?? $0.csvField } }
+    func version(_ key: String) -> String? { joined[key].flatMap { $0.string ?? $0.csvField } }
+    // Before 3.1, what is beside a reference is ignored.
+    let root = version("openapi")?.hasPrefix("3.1") == true ? joined.withWordsBesideReferences : joined
+    references = References(root)
+    self.faults = faults
+    self.oddities = oddities
     if let version = version("swagger") {
       guard version.hasPrefix("2") else {
         throw PluginLockError("\(name) has the Swagger version \(version.safe.shortened(to: 20)); 2.0 can be read")
@@ -79,23 +78,61 @@ struct OpenAPIDocument {
     return start.hasPrefix("<") ? "XML; an OpenAPI document is JSON or YAML" : nil
   }
 
-  private static func line(of fault: Diagnostic) -> String {
-    guard let location = fault.location else { return "the document" }
-    let position = location.source.position(at: location.range.lowerBound)
-    return "\(location.source.name):\(position.line):\(position.column)"
+  /// What is in a file, JSON or YAML; an error's message follows the file's name.
+  ///
+  /// - Parameter oddities: Takes what isn't right, and was read all the same.
+  static func value(
+    of bytes: [UInt8], called name: String, _ oddities: inout [(part: String, reason: String)]
+  ) throws(PluginLockError) -> Value {
+    let bytes = Charset.marked(in: bytes).flatMap { try? $0.utf8(of: bytes) } ?? bytes
+    let first = bytes.first { ![ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn].contains($0) }
+    if first == ASCII.openBrace {
+      var text = bytes
+      if String(validating: bytes, as: UTF8.self) == nil {
+        text = Array(String(decoding: bytes, as: UTF8.self).utf8)
+        oddities.append((name, "it holds bytes that aren't UTF-8; they are read as U+FFFD"))
+      }
+      do throws(JSONError) {
+        return try JSON.parse(
+          text, limits: JSON.Limits(bytes: Self.limits.bytes),
+          allowing: [.trailingCommas, .halfPairs, .doubledKeys])
+      } catch {
+        throw PluginLockError(" isn't valid JSON: \(error.description)")
+      }
+    }
+    func place(_ fault: Diagnostic?) -> String {
+      fault?.location.map { location in
+        let position = location.source.position(at: location.range.lowerBound)
+        return ":\(position.line):\(position.column)"
+      } ?? ""
+    }
+    do throws(Diagnostics) {
+      let document = try YAMLReader.read(Source(name: name, bytes: bytes), limits: Self.limits)
+      oddities += document.diagnostics.map { (name + place($0), $0.message) }
+      return document.root
+    } catch {
+      let fault = error.list.first { $0.severity == .error } ?? error.list.first
+      throw PluginLockError("\(place(fault)) isn't valid YAML: \(fault?.message ?? "")")
+    }
   }
 
   /// What a value refers to, or the value itself; nil if it refers to nothing that is there.
-  func resolved(_ value: Value) -> Value? {
-    var value = value
-    for _ in 0..<Self.mostReferences {
-      guard let reference = value["$ref"]?.string else { return value }
-      guard reference.hasPrefix("#"), let pointer = String(reference.dropFirst()).percentDecoded,
-        pointer.isEmpty || pointer.hasPrefix("/"), let target = try? root.part(at: pointer, called: name)
-      else { return nil }
-      value = target
-    }
-    return nil
+  func resolved(_ value: Value) -> Value? { references.resolved(value) }
+
+  /// A member of a value, and what it refers to.
+  func member(_ name: String, of value: Value) -> Value? { value[name].flatMap(resolved) }
+
+  /// Why a value that is a reference leads to nothing.
+  func absence(of value: Value, called what: String = "it") -> String {
+    let written = value["$ref"] ?? .null
+    let place = written.string.map { DocumentFiles.shown($0).safe } ?? JSON.shown(written).safe
+    return "\(what) refers to "
+      + (written.string.flatMap(fault) ?? "'\(place.shortened(to: 200))', which leads to nothing in the document")
+  }
+
+  /// Why a reference into another file leads to nothing, with the reference; nil if it is one within the document.
+  func fault(of reference: String) -> String? {
+    faults[reference].map { "'\(reference.safe.shortened(to: 200))'\($0)" }
   }
 
   // MARK: What it says of the service
@@ -104,86 +141,55 @@ struct OpenAPIDocument {
   var version: String { root["info"]?["version"].flatMap { $0.csvField }?.safe.shortened(to: 40) ?? "" }
 
   /// The address of the service, which is a path if the document doesn't say more.
-  var server: String? {
-    if isSwagger {
+  ///
+  /// It is that which the document says first, unless no operation is there and all name others.
+  func server(for operations: [Operation]) -> String? {
+    guard !isSwagger else {
       let path = root["basePath"]?.string ?? ""
       guard let host = root["host"]?.string, !host.isEmpty else { return path.isEmpty ? nil : path }
       let schemes = (root["schemes"]?.list ?? []).compactMap(\.string)
       let scheme = schemes.contains("https") || !schemes.contains("http") ? "https" : "http"
       return "\(scheme)://\(host)\(path.hasPrefix("/") || path.isEmpty ? path : "/\(path)")"
     }
-    guard let server = root["servers"]?.list?.first, var url = server["url"]?.string else { return nil }
-    for variable in (server["variables"]?.map?.members ?? []).prefix(20) {
-      guard let name = variable.name, let standard = variable.value["default"].flatMap(\.csvField) else { continue }
-      url = url.replacing("{\(name)}", with: standard)
+    // Without one it is where the document is (OpenAPI 3.1, "OpenAPI Object"; 2.0, `host`).
+    let own = Self.servers(root).first ?? (HTTPURL(name) == nil ? nil : "/")
+    let others = operations.filter { !$0.servers.isEmpty }
+    if others.isEmpty || own != nil && (others.count < operations.count || others.contains { isAt(own, $0) }) {
+      return own
     }
-    return url
+    var counts: [String: Int] = [:]
+    for operation in others { for server in Set(operation.servers.map(plain)) { counts[server, default: 0] += 1 } }
+    let most = counts.values.max()
+    return others.lazy.flatMap(\.servers).first { counts[plain($0)] == most }
   }
 
-  /// The ways in which its service takes credentials.
-  var schemes: [Scheme] {
-    namedSchemes.map(\.scheme).reduce(into: []) { schemes, scheme in
-      if !schemes.contains(scheme) { schemes.append(scheme) }
-    }
-  }
-
-  /// The same, with the names by which `security` knows them.
-  private var namedSchemes: [(name: String, scheme: Scheme)] {
-    let declared = isSwagger ? root["securityDefinitions"] : root["components"]?["securitySchemes"]
-    var schemes: [(name: String, scheme: Scheme)] = []
-    for member in (declared?.map?.members ?? []).prefix(50) {
-      guard let scheme = resolved(member.value) else { continue }
-      let found: Scheme? =
-        switch (scheme["type"]?.string, scheme["scheme"]?.string?.lowercased(), scheme["in"]?.string) {
-        case ("basic", _, _), ("http", "basic", _): .basic
-        // Without its flows, OAuth is a token that something else got.
-        case ("http", "bearer", _), ("oauth2", _, _), ("openIdConnect", _, _): .bearer
-        case ("apiKey", _, "header"): Scheme.key(scheme["name"]?.string, isHeader: true)
-        case ("apiKey", _, "query"): Scheme.key(scheme["name"]?.string, isHeader: false)
-        default: nil
-        }
-      if let found, let name = member.name { schemes.append((name, found)) }
-    }
-    return schemes
-  }
-
-  /// What the first of some operations that asks for credentials asks for: the first alternative that can be met.
-  func security(of operations: [Operation]) -> [Scheme] {
-    let known = Dictionary(namedSchemes.map { ($0.name, $0.scheme) }) { first, _ in first }
-    for operation in operations {
-      for alternative in ((operation.value["security"] ?? root["security"])?.list ?? []).prefix(50) {
-        let names = (alternative.map?.members ?? []).compactMap(\.name)
-        let schemes = names.compactMap { known[$0] }
-        guard schemes.count == names.count else { continue }
-        if schemes.isEmpty { break }
-        return schemes
+  /// The addresses that a part of the document names, with its variables' defaults.
+  private static func servers(_ part: Value) -> [String] {
+    (part["servers"]?.list ?? []).prefix(100).compactMap { server in
+      guard var url = server["url"]?.string else { return nil }
+      for variable in (server["variables"]?.map?.members ?? []).prefix(20) {
+        guard let name = variable.name, let standard = variable.value["default"].flatMap(\.csvField) else { continue }
+        url = url.replacing("{\(name)}", with: standard)
       }
+      return url
     }
-    return []
   }
 
-  enum Scheme: Hashable {
-    case bearer
-    case basic
-    case header(String)
-    case query(String)
+  /// An address as addresses are compared: `HTTPS://A.example:443/v1/` is `https://a.example/v1`.
+  private func plain(_ server: String) -> String {
+    (HTTPURL(server) ?? HTTPURL(name)?.resolving(server)).map(\.text)?.withoutSlashesAtEnd ?? server.withoutSlashesAtEnd
+  }
 
-    fileprivate static func key(_ name: String?, isHeader: Bool) -> Scheme? {
-      guard let name, !name.isEmpty, name.utf8.count <= 100, name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-        return nil
-      }
-      guard isHeader else { return .query(name) }
-      // What is to stand there is mostly written `Bearer …`.
-      if name.lowercased() == "authorization" { return .bearer }
-      return HTTPRequest.fault(ofHeader: name, "x") == nil ? .header(name) : nil
-    }
+  /// Whether an operation is at a server, among others.
+  func isAt(_ server: String?, _ operation: Operation) -> Bool {
+    operation.servers.isEmpty || operation.servers.contains { plain($0) == plain(server ?? "") }
   }
 
   // MARK: Operations
 
   /// Whether an operation tells what is at its path: a GET that needs to know nothing else.
   func looksUp(_ operation: Operation) -> Bool {
-    guard operation.method == "GET", operation.value["x-errand-effect"] == nil, !operation.hasOwnServer else {
+    guard operation.method == "GET", operation.value["x-errand-effect"] == nil, operation.servers.isEmpty else {
       return false
     }
     return !operation.parameters.contains { parameter in
@@ -200,39 +206,143 @@ struct OpenAPIDocument {
     var value: Value
     /// What the parameters of all operations at the path are.
     var shared: [Value]
-    /// Whether it is at another service than the others.
-    var hasOwnServer: Bool
+    /// The parameters of its own.
+    var own: [Value]
+    /// The addresses of its service, if it doesn't leave that to the document.
+    var servers: [String]
 
     var id: String? { value["operationId"]?.string }
     var tags: [String] { (value["tags"]?.list ?? []).compactMap(\.string) }
     /// The parameters as they are written, those of the path first.
-    var parameters: [Value] { shared + (value["parameters"]?.list ?? []) }
+    var parameters: [Value] { shared + own }
     /// What messages call it.
     var name: String { "\(method) \(path.safe.shortened(to: 100))" }
   }
 
-  /// The paths that refer to what isn't there.
-  var missingPaths: [String] {
-    (root["paths"]?.map?.members ?? []).filter { resolved($0.value) == nil }.compactMap(\.name)
+  static let methods = ["get", "head", "put", "post", "patch", "delete"]
+  /// Those that no action has: they say something of other requests, or of the connection.
+  private static let otherMethods = ["options", "trace", "query"]
+
+  /// The members of an operation, and those of them that tell it from other objects.
+  private static let parts: Set = [
+    "tags", "summary", "description", "externalDocs", "operationId", "parameters", "requestBody", "responses",
+    "callbacks", "deprecated", "security", "servers", "consumes", "produces", "schemes",
+  ]
+  private static let tellingParts: Set = ["operationId", "parameters", "requestBody", "responses"]
+
+  /// Whether a value has the form of an operation.
+  ///
+  /// - Parameter isReferred: Whether a reference leads to it, which may lead to any object of the document.
+  private static func isOperation(_ value: Value, isReferred: Bool) -> Bool {
+    guard let map = value.map else { return false }
+    let names = map.members.compactMap(\.name).filter { !$0.hasPrefix("x-") }
+    if names.contains(where: (methods + otherMethods).contains) { return false }
+    let isTold = names.contains(where: tellingParts.contains)
+    let isPlain = names.allSatisfy(parts.contains)
+    return isReferred ? isTold && (isPlain || map["operationId"]?.string != nil) : isTold || isPlain
   }
 
-  static let methods = ["get", "head", "put", "post", "patch", "delete"]
+  /// The parameters of a path or an operation; an error tells why they can't be read.
+  private func parameters(of part: Value) throws(PluginLockError) -> [Value] {
+    guard let written = part["parameters"], !written.isNull else { return [] }
+    guard let found = resolved(written) else {
+      throw PluginLockError(absence(of: written, called: "its list of parameters"))
+    }
+    guard let list = found.list else { throw PluginLockError("its parameters aren't a list") }
+    return list
+  }
 
-  func operations() throws(PluginLockError) -> [Operation] {
+  /// Whether a member of a path item says something of all its operations, or of none.
+  private static func isPartOfPath(_ name: String) -> Bool {
+    ["$ref", "summary", "description", "servers", "parameters"].contains(name) || name.hasPrefix("x-")
+  }
+
+  /// What of a path item isn't read, though it may be meant as an operation.
+  private func unread(_ item: ValueMap, at path: String) -> [(part: String, reason: String)] {
+    var found: [(part: String, reason: String)] = []
+    for member in item.members {
+      let name = member.name ?? member.key.written
+      if Self.isPartOfPath(name) || (Self.methods + Self.otherMethods).contains(name) { continue }
+      let place = path.safe.shortened(to: 100)
+      if name == "additionalOperations", let others = resolved(member.value)?.map {
+        found += others.members.map { other in
+          ("\((other.name ?? other.key.written).safe.shortened(to: 20)) \(place)", "an action can't have its method")
+        }
+      } else if (Self.methods + Self.otherMethods).contains(name.lowercased()) {
+        found.append(("\(name) \(place)", "a method is written in lowercase letters"))
+      } else if resolved(member.value).map({ Self.isOperation($0, isReferred: true) }) ?? false {
+        found.append(("\(name.safe.shortened(to: 20)) \(place)", "an action can't have its method"))
+      }
+    }
+    return found
+  }
+
+  /// The operations, and what at their places is none.
+  func operations() throws(PluginLockError) -> (read: [Operation], leftOut: [(part: String, reason: String)]) {
     var operations: [Operation] = []
-    for member in root["paths"]?.map?.members ?? [] {
-      guard let path = member.name, path.hasPrefix("/"), let item = resolved(member.value) else { continue }
-      for method in Self.methods {
-        guard let value = item[method], value.map != nil else { continue }
-        operations.append(
-          Operation(
-            method: method.uppercased(), path: path, value: value, shared: item["parameters"]?.list ?? [],
-            hasOwnServer: (value["servers"] ?? item["servers"])?.list?.isEmpty == false))
+    var leftOut: [(part: String, reason: String)] = []
+    for member in member("paths", of: root)?.map?.members ?? [] {
+      guard let path = member.name, !path.hasPrefix("x-") else { continue }
+      guard path.hasPrefix("/") else {
+        leftOut.append((path.safe.shortened(to: 100), "its path doesn't begin with '/'"))
+        continue
+      }
+      guard let target = resolved(member.value) else {
+        leftOut.append((path.safe.shortened(to: 100), absence(of: member.value)))
+        continue
+      }
+      guard var item = target.map else {
+        leftOut.append((path.safe.shortened(to: 100), "it has no operations"))
+        continue
+      }
+      // What stands beside a reference counts before what it leads to.
+      if member.value["$ref"] != nil {
+        for own in member.value.map?.members ?? [] where own.name != "$ref" { item[own.key] = own.value }
+      }
+      let whole = Value.map(item)
+      let others = unread(item, at: path)
+      leftOut += others
+      if others.isEmpty, !(Self.methods + Self.otherMethods).contains(where: { item[$0] != nil }),
+        let other = item.members.compactMap(\.name).first(where: { !Self.isPartOfPath($0) })
+      {
+        // A schema, or any other object that a reference leads to by mistake.
+        leftOut.append((path.safe.shortened(to: 100), "it has no operations, but '\(other.safe.shortened(to: 40))'"))
+        continue
+      }
+      for method in Self.methods + Self.otherMethods {
+        guard let written = item[method] else { continue }
+        var operation = Operation(
+          method: method.uppercased(), path: path, value: written, shared: [], own: [], servers: [])
+        func leaveOut(_ reason: String) { leftOut.append((operation.name, reason)) }
+        guard Self.methods.contains(method) else {
+          leaveOut("an action can't have its method")
+          continue
+        }
+        guard let value = resolved(written) else {
+          leaveOut(absence(of: written))
+          continue
+        }
+        let isReferred = written["$ref"] != nil
+        guard Self.isOperation(value, isReferred: isReferred) else {
+          let place = written["$ref"]?.string.map { DocumentFiles.shown($0).safe.shortened(to: 200) }
+          leaveOut(place.map { "it refers to '\($0)', which isn't an operation" } ?? "it isn't an operation")
+          continue
+        }
+        operation.value = value
+        do throws(PluginLockError) {
+          operation.shared = try parameters(of: whole)
+          operation.own = try parameters(of: value)
+        } catch {
+          leaveOut(error.message)
+          continue
+        }
+        operation.servers = Self.servers(value).isEmpty ? Self.servers(whole) : Self.servers(value)
+        operations.append(operation)
       }
     }
     guard operations.count <= Self.mostOperations else {
       throw PluginLockError("\(name) has \(operations.count) operations, more than \(Self.mostOperations)")
     }
-    return operations
+    return (operations, leftOut)
   }
 }

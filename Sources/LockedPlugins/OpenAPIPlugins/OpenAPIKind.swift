@@ -18,25 +18,35 @@ package enum OpenAPIKind {
   ///     tag such as `tag:pets`, where `*` stands for anything; none for all of them.
   ///   - effects: What actions do, where a person knows better.
   ///   - readsDatesAsText: Whether dates and times are texts, because the service writes them otherwise than RFC 3339 does.
+  ///   - files: Reads files that the document refers to, by their paths from its folder on; what it throws follows the
+  ///     reference in messages. nil to read none.
   ///   - file: What messages call the lock.
   package static func lock(
     name: String, document bytes: [UInt8], source description: String, only: [String], effects: [String: Effect],
-    readsDatesAsText: Bool = false, file: String
+    readsDatesAsText: Bool = false, files: ((String) throws(PluginLockError) -> [UInt8])? = nil, file: String
   ) throws(PluginLockError) -> PluginLock {
-    let document = try OpenAPIDocument(bytes, called: description)
-    let operations = try document.operations()
-    guard !operations.isEmpty else { throw PluginLockError("\(description) has no operations") }
+    let document = try OpenAPIDocument(bytes, called: description, files: files)
+    let (operations, unread) = try document.operations()
+    guard !operations.isEmpty else {
+      throw PluginLockError(
+        "\(description) has no operations\(unread.first.map { ": \($0.part): \($0.reason)" } ?? "")")
+    }
     let names = ActionNames.of(operations)
     let chosen = try OperationFilter(only).choose(operations, named: names, of: description)
 
     var reader = OperationReader(document)
     var taken = Set(names)
     var actions: [LockedAction] = []
-    var leftOut: [(part: String, reason: String)] = []
-    if only.isEmpty { leftOut += document.missingPaths.map { ($0.safe, OperationReader.leadsNowhere) } }
-    let readable = Set(operations.filter(document.looksUp).map(\.path))
+    var done: [OpenAPIDocument.Operation] = []
+    var leftOut = document.oddities + (only.isEmpty ? unread : [])
+    let server = document.server(for: operations)
+    let here = operations.filter { document.isAt(server, $0) }
+    let readable = Set(here.filter(document.looksUp).map(\.path))
     for (operation, name) in chosen {
       do throws(OperationReader.LeftOut) {
+        guard document.isAt(server, operation) else {
+          throw OperationReader.LeftOut(reason: "it is at a server of its own")
+        }
         var read = try reader.read(operation)
         read.call.hasGet = ["PUT", "DELETE"].contains(operation.method) && readable.contains(operation.path)
         if readsDatesAsText {
@@ -48,6 +58,7 @@ package enum OpenAPIKind {
           read.effectSource = .person
         }
         actions.append(read.action(named: name))
+        done.append(operation)
         guard var all = PageGuess.action(named: ActionNames.whole(name), of: read), taken.insert(all.name).inserted
         else {
           continue
@@ -95,7 +106,7 @@ package enum OpenAPIKind {
       ?? (document.title.isEmpty ? "Calls \(name)." : "Calls \(document.title).")
     let lock = try PluginLock(
       name: name, kind: Self.name, summary: summary, source: source,
-      connection: ServiceNeeds(document, from: description, for: chosen.map(\.operation)).written, types: encoder.types,
+      connection: ServiceNeeds(document, from: description, at: server, for: done).written, types: encoder.types,
       actions: entries, file: file)
     let size = try lock.written().count
     guard size <= PluginLock.mostBytes else {
@@ -117,10 +128,11 @@ package enum OpenAPIKind {
   ///   - moved: Where the document is from now; nil if that is where it was.
   package static func updated(
     _ lock: PluginLock, document bytes: [UInt8], only: [String]? = nil, readsDatesAsText: Bool? = nil,
-    giving given: [String: Effect?] = [:], from moved: String? = nil
+    giving given: [String: Effect?] = [:], from moved: String? = nil,
+    files: ((String) throws(PluginLockError) -> [UInt8])? = nil
   ) throws(PluginLockError) -> PluginLock {
     let description = moved ?? lock.source["document"]?.string ?? lock.file
-    let names = ActionNames.of(try OpenAPIDocument(bytes, called: description).operations())
+    let names = ActionNames.of(try OpenAPIDocument(bytes, called: description, files: files).operations().read)
     let known = Set(names + names.map(ActionNames.whole))
     var effects: [String: Effect] = [:]
     for member in lock.source["effects"]?.map?.members ?? [] {
@@ -131,7 +143,7 @@ package enum OpenAPIKind {
     return try self.lock(
       name: lock.name, document: bytes, source: description,
       only: only ?? (lock.source["only"]?.list ?? []).compactMap(\.string), effects: effects,
-      readsDatesAsText: readsDatesAsText ?? (lock.source["dates"]?.string == "text"), file: lock.file)
+      readsDatesAsText: readsDatesAsText ?? (lock.source["dates"]?.string == "text"), files: files, file: lock.file)
   }
 
   /// Whether the operations of the lock ask for credentials.
@@ -139,6 +151,9 @@ package enum OpenAPIKind {
 
   /// The lines to put under `connections:` in errand.yaml, with what the document says of the service.
   package static func connectionSketch(_ lock: PluginLock) -> String { ServiceNeeds(lock).sketch(lock.name) }
+
+  /// What that connection doesn't authorise, a sentence or two for each kind of credentials.
+  package static func connectionNotes(_ lock: PluginLock) -> [String] { ServiceNeeds(lock).notes(lock.name) }
 }
 
 extension OpenAPIKind: LockKind {
@@ -156,6 +171,7 @@ extension OpenAPIKind: LockKind {
         try await runner.preview(input, on: Self.service(service), in: context)
       }
       calls.previewReads = runner.previewReads
+      calls.previewsDeeds = runner.previewsDeeds
       calls.sends = runner.sends
     }
     return calls

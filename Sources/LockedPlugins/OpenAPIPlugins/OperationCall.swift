@@ -14,10 +14,11 @@
 //     }
 //
 // A parameter has `input`, what recipes call it, if that isn't its name, and `style` and `explode` where they aren't
-// those that its place has: `simple` in paths and header fields, `form` with `explode` in queries. `json` is the style
-// of one that is JSON. A body has the form json, urlencoded, multipart, text or file; `input` (left out: `body`);
-// `files`, the members that name files; `styles` of those members that are in queries' styles; `filled`, the places that
-// are null where they are left out; and `kept`, those that keep a null that is given.
+// those that its place has, and `reserved` where reserved characters aren't encoded: `simple` in paths and header
+// fields, `form` with `explode` in queries. `json` is the style of one that is JSON. A body has the form json,
+// urlencoded, multipart, text or file; `input` (left out: `body`); `files`, the members that name files; `styles` of
+// those members that are in queries' styles; `filled`, the places that are null where they are left out; and `kept`,
+// those that keep a null that is given.
 
 import ActionKit
 import Basics
@@ -52,6 +53,8 @@ struct OperationCall {
     var word: Word
     /// Whether each item or member is one of its own.
     var explodes: Bool
+    /// Whether reserved characters, and what is percent-encoded already, are sent as they are (`allowReserved`).
+    var allowsReserved = false
 
     enum Word: String {
       case simple, form, deepObject, spaceDelimited, pipeDelimited, tabDelimited, json
@@ -151,12 +154,15 @@ extension OperationCall.Style {
   fileprivate func write(into map: inout ValueMap, unless standard: OperationCall.Style) {
     if word != standard.word { map["style"] = .string(word.rawValue) }
     if explodes != standard.explodes { map["explode"] = .bool(explodes) }
+    if allowsReserved { map["reserved"] = .bool(true) }
   }
 
   fileprivate init?(_ value: Value, otherwise standard: OperationCall.Style) {
     let written = value["style"]?.string
     guard let word = written.map(Word.init) ?? standard.word else { return nil }
-    self.init(word: word, explodes: value["explode"]?.bool ?? standard.explodes)
+    self.init(
+      word: word, explodes: value["explode"]?.bool ?? standard.explodes,
+      allowsReserved: value["reserved"]?.bool ?? false)
   }
 }
 

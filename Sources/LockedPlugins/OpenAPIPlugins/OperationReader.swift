@@ -1,7 +1,9 @@
 // An operation of a document as an action.
 //
 // What an action takes are the operation's parameters, by their own names, and `body`. A name that two places have gets
-// the place after it: `idQuery`. Cookies are left out, and so are header fields that the connection or the body says.
+// the place after it: `idQuery`. Header fields that the connection or the body says are no inputs. What can't be read is
+// left out and told; where it must be given, or nothing says whether it must, the operation is left out. A parameter of the
+// path that the path doesn't have is told; without a part of the path that it may be meant for, it leaves out the operation.
 //
 // What it gives is `status` and `body`. Of several answers of success with different bodies, nothing is known of the
 // body; where one has none, or the operation is DELETE, which is done when nothing is there, it is optional. A body that
@@ -16,11 +18,10 @@ struct OperationReader {
   let document: OpenAPIDocument
   private var given: SchemaReader
   private var got: SchemaReader
-  private let schemes: [OpenAPIDocument.Scheme]
+  private let schemes: Set<OpenAPIDocument.Scheme>
   /// What was read as if it weren't there, and why.
   private var ignored: [(part: String, reason: String)] = []
   private static let mostParameters = 200
-  static let leadsNowhere = "it refers to what isn't in the document"
   /// What the client, the connection or the body says.
   private static let ownHeaders: Set = [
     "accept", "authorization", "connection", "content-length", "content-type", "cookie", "expect", "host",
@@ -31,7 +32,7 @@ struct OperationReader {
     self.document = document
     given = SchemaReader(document.root, for: .given)
     got = SchemaReader(document.root, for: .got)
-    schemes = document.schemes
+    schemes = Set(document.credentials.compactMap(\.credential.scheme))
   }
 
   /// The objects that have a name in the document.
@@ -41,7 +42,13 @@ struct OperationReader {
   var leftOut: [(part: String, reason: String)] {
     var missing = given.missing
     for reference in got.missing where !missing.contains(reference) { missing.append(reference) }
-    return ignored + missing.map { ($0, "it leads to nothing in the document, and is taken as anything") }
+    return ignored
+      + missing.map { reference in
+        guard let fault = document.fault(of: reference) else {
+          return (DocumentFiles.shown(reference), "it leads to nothing in the document, and is taken as anything")
+        }
+        return (reference, "it leads to \(fault), and is taken as anything")
+      }
   }
 
   /// Why an operation is no action.
@@ -71,23 +78,84 @@ struct OperationReader {
     }
   }
 
+  /// Notes the schemas of an operation that were read as anything.
+  private mutating func noteUnread(of operation: OpenAPIDocument.Operation) {
+    let all =
+      given.takeUnread().map { ($0, operation.name) } + got.takeUnread().map { ($0, "the answer of \(operation.name)") }
+    for (unread, whole) in all {
+      let whole = unread.reference.map { DocumentFiles.shown($0) } ?? whole
+      let part = unread.path.isEmpty ? whole : "'\(unread.path.shortened(to: 100))' of \(whole)"
+      if !ignored.contains(where: { $0 == (part, unread.reason) }) { ignored.append((part, unread.reason)) }
+    }
+  }
+
   mutating func read(_ operation: OpenAPIDocument.Operation) throws(LeftOut) -> Read {
-    if operation.hasOwnServer { throw LeftOut(reason: "it is at a server of its own") }
-    var call = OperationCall(method: operation.method, path: operation.path)
-    let inPath = try Self.names(inPath: operation.path)
+    defer { noteUnread(of: operation) }
+    let template = PathTemplate(operation.path)
+    var call = OperationCall(method: operation.method, path: template.path)
+    let inPath = try Self.names(inPath: template.path)
     var parameters = try self.parameters(of: operation)
+    for (name, key, isRequired) in template.query {
+      // What the path has as a part of its query may be declared as a part of the path.
+      if parameters.contains(where: { $0.place == "query" && $0.name.hasSameScalars(as: key) }) { continue }
+      let index = parameters.firstIndex { ["path", "query"].contains($0.place) && $0.name.hasSameScalars(as: name) }
+      var found =
+        index.map { parameters.remove(at: $0) } ?? Found(place: "query", name: name, value: Self.text(isRequired))
+      found.place = "query"
+      // An input keeps the name that the document has for it.
+      found.sentAs = key
+      parameters.append(found)
+    }
+    let isWhole = inPath.allSatisfy { name in
+      parameters.contains { $0.place == "path" && $0.name.hasSameScalars(as: name) }
+    }
     for name in inPath where !parameters.contains(where: { $0.place == "path" && $0.name.hasSameScalars(as: name) }) {
       // Documents forget them, and what they are is plain.
-      parameters.append(
-        Found(
-          place: "path", name: name,
-          value: .object(["type": .string("string"), "schema": .object(["type": .string("string")])])))
+      parameters.append(Found(place: "path", name: name, value: Self.text(true)))
     }
-    parameters.removeAll { found in found.place == "path" && !inPath.contains { $0.hasSameScalars(as: found.name) } }
-
     var input: [FieldSchema] = []
     var taken: Set<String> = []
     let takesBody = !["GET", "HEAD"].contains(operation.method)
+    func ignore(_ part: String, _ reason: String) { ignored.append(("\(part) of \(operation.name)", reason)) }
+    /// Leaves out a parameter, or the operation if it must be given.
+    func leaveOut(_ found: Found, _ reason: String) throws(LeftOut) {
+      let name = "the parameter '\(found.name.safe.shortened(to: 100))'"
+      if found.isRequired { throw LeftOut(reason: "\(name) must be given, but \(reason)") }
+      ignore(name, reason)
+    }
+    for found in parameters where found.place == "cookie" && !schemes.contains(.cookie(found.name)) {
+      try leaveOut(found, "it is a cookie")
+    }
+    for found in parameters
+    where found.place == "path" && !inPath.contains(where: { $0.hasSameScalars(as: found.name) }) {
+      // Another name in the path may be meant for it.
+      if isWhole {
+        throw LeftOut(reason: "the path doesn't have its parameter '\(found.name.safe.shortened(to: 100))'")
+      }
+      ignore("the parameter '\(found.name.safe.shortened(to: 100))'", "the path doesn't have it")
+    }
+    parameters.removeAll { found in found.place == "path" && !inPath.contains { $0.hasSameScalars(as: found.name) } }
+    for found in parameters where template.fixed.contains(where: { $0.hasSameScalars(as: found.name) }) {
+      if found.place == "query" {
+        ignore("the parameter '\(found.name.safe.shortened(to: 100))'", "the path has its value")
+      }
+    }
+    parameters.removeAll { found in
+      found.place == "query" && template.fixed.contains { $0.hasSameScalars(as: found.name) }
+    }
+    for found in parameters {
+      guard let word = found.value["required"], word.bool == nil, !word.isNull else { continue }
+      ignore("'required' of the parameter '\(found.name.safe.shortened(to: 100))'", Self.notBool(word))
+    }
+    for found in parameters where !takesBody && ["body", "formData"].contains(found.place) {
+      try leaveOut(found, "it can't be sent with \(operation.method)")
+    }
+    if !takesBody, let body = operation.value["requestBody"] {
+      if document.resolved(body)?["required"]?.bool == true {
+        throw LeftOut(reason: "its body must be given, but can't be sent with \(operation.method)")
+      }
+      ignore("the body", "it can't be sent with \(operation.method)")
+    }
     if takesBody, let (body, field) = try self.body(of: operation, parameters) {
       call.body = body
       input.append(field)
@@ -99,7 +167,13 @@ struct OperationReader {
         if place == .header {
           let name = found.name.lowercased()
           if Self.ownHeaders.contains(name) || schemes.contains(.header(found.name)) { continue }
-          if HTTPRequest.fault(ofHeader: found.name, "x") != nil { continue }
+          if HTTPRequest.fault(ofHeader: found.name, "x") != nil {
+            if found.value["required"]?.bool == true {
+              throw LeftOut(reason: "a header can't have the name of a parameter that must be given")
+            }
+            ignore("the parameter '\(found.name.safe.shortened(to: 100))'", "a header can't have that name")
+            continue
+          }
           if name == "idempotency-key" {
             if takesBody { call.keyHeader = found.name }
             continue
@@ -110,15 +184,23 @@ struct OperationReader {
         let isRequired = found.value["required"]?.bool == true || place == .path
         guard !found.name.isEmpty, found.name.utf8.count <= 100, found.name.safe.hasSameScalars(as: found.name) else {
           if isRequired { throw LeftOut(reason: "a parameter's name can't be written in a recipe") }
+          ignore("the parameter '\(found.name.safe.shortened(to: 100))'", "its name can't be written in a recipe")
           continue
         }
         var name = found.name
         if taken.contains(name) { name += place.rawValue.prefix(1).uppercased() + place.rawValue.dropFirst() }
         name = name.free(among: &taken)
-        let (field, style, schema) = try parameter(found, in: place, named: name, isRequired: isRequired)
-        input.append(field)
-        if place == .query { querySchemas[name] = schema }
-        call.parameters.append(.init(place: place, name: found.name, input: name, style: style))
+        let read: (field: FieldSchema, style: OperationCall.Style, schema: Value)
+        do throws(LeftOut) {
+          read = try parameter(found, in: place, named: name, isRequired: isRequired)
+        } catch {
+          if isRequired { throw LeftOut(reason: "the parameter '\(found.name.safe)' \(error.reason)") }
+          ignore("the parameter '\(found.name.safe)'", "it \(error.reason)")
+          continue
+        }
+        input.append(read.field)
+        if place == .query { querySchemas[name] = read.schema }
+        call.parameters.append(.init(place: place, name: found.sentAs ?? found.name, input: name, style: read.style))
       }
     }
 
@@ -163,17 +245,50 @@ struct OperationReader {
     var place: String
     var name: String
     var value: Value
+    /// Its name in the request, if that is another one.
+    var sentAs: String?
+
+    var isRequired: Bool { value["required"]?.bool == true }
   }
 
-  private func parameters(of operation: OpenAPIDocument.Operation) throws(LeftOut) -> [Found] {
+  /// A parameter of a path that the document forgets to declare.
+  private static func text(_ isRequired: Bool) -> Value {
+    .object([
+      "type": .string("string"), "schema": .object(["type": .string("string")]), "required": .bool(isRequired),
+    ])
+  }
+
+  /// What is wrong with a `required`.
+  private static func notBool(_ word: Value) -> String {
+    "it can't be \(word.written.safe.shortened(to: 40)), and is taken as false"
+  }
+
+  private mutating func parameters(of operation: OpenAPIDocument.Operation) throws(LeftOut) -> [Found] {
     var parameters: [Found] = []
     let all = operation.parameters
     guard all.count <= Self.mostParameters else { throw LeftOut(reason: "it has \(all.count) parameters") }
     for value in all {
-      guard let value = document.resolved(value) else {
-        throw LeftOut(reason: "a parameter refers to what isn't in the document")
+      guard let resolved = document.resolved(value) else {
+        throw LeftOut(reason: document.absence(of: value, called: "a parameter"))
       }
-      guard let place = value["in"]?.string, let name = value["name"]?.string else { continue }
+      if resolved.isNull {
+        ignored.append(("a parameter of \(operation.name)", "it is null"))
+        continue
+      }
+      guard resolved.map != nil else { throw LeftOut(reason: "one of its parameters isn't an object") }
+      let places = ["query", "header", "path"] + (document.isSwagger ? ["body", "formData"] : ["cookie"])
+      guard let place = resolved["in"]?.string, let name = resolved["name"]?.string, places.contains(place) else {
+        let name = resolved["name"]?.string.map { " '\($0.safe.shortened(to: 100))'" } ?? ""
+        let word = resolved["in"]?.written.safe.shortened(to: 40)
+        let reason =
+          name.isEmpty || word == nil ? "it has no 'name' or no 'in'" : "its 'in' can't be \(word ?? "")"
+        if let isRequired = resolved["required"], isRequired.bool != false, !isRequired.isNull {
+          throw LeftOut(reason: "\(name.isEmpty ? "a parameter" : "the parameter\(name)") must be given, but \(reason)")
+        }
+        ignored.append(("\(name.isEmpty ? "a parameter" : "the parameter\(name)") of \(operation.name)", reason))
+        continue
+      }
+      let value = resolved
       let found = Found(place: place, name: name, value: value)
       if let index = parameters.firstIndex(where: { $0.place == place && $0.name.hasSameScalars(as: name) }) {
         parameters[index] = found
@@ -185,10 +300,8 @@ struct OperationReader {
   }
 
   /// The names in braces.
-  private static func names(inPath path: String) throws(LeftOut) -> [String] {
-    guard !path.utf8.contains(where: { $0 == ASCII.question || $0 == ASCII.hash }) else {
-      throw LeftOut(reason: "its path has a query")
-    }
+  private static func names(inPath whole: String) throws(LeftOut) -> [String] {
+    let path = String(whole.prefix { $0 != "?" })
     let steps = path.lowercased().replacing("%2e", with: ".").split(separator: "/")
     guard !steps.contains(where: { $0 == "." || $0 == ".." }) else {
       throw LeftOut(reason: "its path leads to another one, by '.' or '..'")
@@ -207,14 +320,14 @@ struct OperationReader {
 
   private mutating func parameter(
     _ found: Found, in place: OperationCall.Parameter.Place, named name: String, isRequired: Bool
-  ) throws(LeftOut) -> (FieldSchema, OperationCall.Style, schema: Value) {
+  ) throws(LeftOut) -> (field: FieldSchema, style: OperationCall.Style, schema: Value) {
     var schema = found.value
     var isJSON = false
     if !document.isSwagger {
       if let own = found.value["schema"] {
         schema = own
-      } else if let content = found.value["content"]?.map?.members.first {
-        schema = content.value["schema"] ?? .map(ValueMap())
+      } else if let content = document.member("content", of: found.value)?.map?.members.first {
+        schema = document.member("schema", of: content.value) ?? .map(ValueMap())
         isJSON = content.name.flatMap(MediaForm.init) == .json
       } else {
         schema = .object(["type": .string("string")])
@@ -229,7 +342,9 @@ struct OperationReader {
         field.limits.append(.minLength(1))
       }
     }
-    return (field, try style(of: found, field.type, in: place, isJSON: isJSON), document.resolved(schema) ?? schema)
+    var style = try style(of: found, field.type, in: place, isJSON: isJSON)
+    style.allowsReserved = place == .query && !document.isSwagger && found.value["allowReserved"]?.bool == true
+    return (field, style, document.resolved(schema) ?? schema)
   }
 
   private func style(
@@ -249,7 +364,7 @@ struct OperationReader {
       word != .json, word != .tabDelimited, place == .query || word == .simple
     else {
       throw LeftOut(
-        reason: "the parameter '\(found.name.safe)' has the style \((found.value["style"] ?? .null).written.safe)")
+        reason: "has the style \((found.value["style"] ?? .null).written.safe)")
     }
     let explodes = found.value["explode"]?.bool ?? (word == .form)
     if explodes, [.spaceDelimited, .pipeDelimited].contains(word) { return .form }
@@ -277,9 +392,11 @@ struct OperationReader {
     if document.isSwagger { return try bodyOfSwagger(operation, parameters) }
     guard let written = operation.value["requestBody"] else { return nil }
     guard let request = document.resolved(written) else {
-      throw LeftOut(reason: "its body refers to what isn't in the document")
+      throw LeftOut(reason: document.absence(of: written, called: "its body"))
     }
-    let content = (request["content"]?.map?.members ?? []).filter { $0.name != nil }
+    // Nothing says whether it must be given.
+    guard request.map != nil || request.isNull else { throw LeftOut(reason: "its body isn't an object") }
+    let content = (document.member("content", of: request)?.map?.members ?? []).filter { $0.name != nil }
     guard let (form, type, index) = MediaForm.preferred(content.map { $0.name ?? "" }) else {
       let types = content.prefix(5).map { "'\(($0.name ?? "").safe.shortened(to: 40))'" }.joined(separator: ", ")
       let reason = types.isEmpty ? "it has no media type" : "\(types) can't be sent"
@@ -287,8 +404,17 @@ struct OperationReader {
       ignored.append(("the body of \(operation.name)", reason))
       return nil
     }
+    let media = document.resolved(content[index].value) ?? .null
+    if media.map == nil, !content[index].value.isNull {
+      let reason =
+        media.isNull ? document.absence(of: content[index].value, called: "its content") : "its content isn't an object"
+      ignored.append(("the body of \(operation.name)", "\(reason), and is taken as anything"))
+    }
+    if let word = request["required"], word.bool == nil, !word.isNull {
+      ignored.append(("'required' of the body of \(operation.name)", Self.notBool(word)))
+    }
     return body(
-      form, type, content[index].value["schema"] ?? .map(ValueMap()), encoding: content[index].value["encoding"],
+      form, type, media["schema"] ?? .map(ValueMap()), encoding: media["encoding"],
       summary: request["description"]?.string, isRequired: request["required"]?.bool ?? false)
   }
 
@@ -297,6 +423,10 @@ struct OperationReader {
   ) throws(LeftOut) -> (OperationCall.Body, FieldSchema)? {
     let types = ((operation.value["consumes"] ?? document.root["consumes"])?.list ?? []).compactMap(\.string)
     if let found = parameters.first(where: { $0.place == "body" }) {
+      if MediaForm.preferred(types) == nil, let type = types.first {
+        ignored.append(
+          ("what \(operation.name) consumes", "'\(type.safe.shortened(to: 40))' isn't a media type, and JSON is sent"))
+      }
       let (form, type, _) = MediaForm.preferred(types) ?? (.json, "application/json", 0)
       return body(
         form, type, found.value["schema"] ?? .map(ValueMap()), encoding: nil,
@@ -343,7 +473,7 @@ struct OperationReader {
     if form == .bytes || form == .json && isBinary(schema) {
       return (
         OperationCall.Body(
-          form: .file, type: form == .bytes && type != "application/*" ? type : "application/octet-stream"),
+          form: .file, type: form == .bytes ? type : "application/octet-stream"),
         FieldSchema(
           "body", .string,
           [summary ?? "", "Path of a file in the connection's folder, which is sent."].filter { !$0.isEmpty }
@@ -362,12 +492,12 @@ struct OperationReader {
     default: break
     }
     if form == .json {
-      let places = NullPlaces(of: schema, in: document)
+      let places = NullPlaces(of: schema, as: field.type, in: document)
       body.filled = places.filled
       body.kept = places.kept
       return (body, field)
     }
-    for property in properties(of: schema).prefix(500) {
+    for property in given.properties(of: schema).prefix(500) {
       guard let name = property.name else { continue }
       if form == .multipart {
         if isBinary(property.value) || (document.resolved(property.value)?["items"]).map(isBinary) == true {
@@ -376,7 +506,9 @@ struct OperationReader {
       } else if let said = encoding?[name],
         let word = said["style"]?.string.map(OperationCall.Style.Word.init) ?? .form, word != .simple, word != .json
       {
-        let style = OperationCall.Style(word: word, explodes: said["explode"]?.bool ?? (word == .form))
+        let style = OperationCall.Style(
+          word: word, explodes: said["explode"]?.bool ?? (word == .form),
+          allowsReserved: said["allowReserved"]?.bool == true)
         if style != .form { body.styles[name] = style }
       }
     }
@@ -389,20 +521,6 @@ struct OperationReader {
       field.type = .object(object)
     }
     return (body, field)
-  }
-
-  /// The properties of an object, also of one that is made of others.
-  private func properties(of schema: Value) -> [ValueMap.Member] {
-    var properties: [ValueMap.Member] = []
-    var parts = [schema]
-    var visits = 0
-    while let part = parts.popLast(), visits < 100 {
-      visits += 1
-      guard let schema = document.resolved(part) else { continue }
-      properties += schema["properties"]?.map?.members ?? []
-      parts += (schema["allOf"]?.list ?? []).prefix(20).reversed()
-    }
-    return properties
   }
 
   /// Whether a schema is that of octets, as they are.
@@ -426,20 +544,25 @@ struct OperationReader {
   private mutating func answer(of operation: OpenAPIDocument.Operation) -> Answer {
     var answer = Answer()
     let isWrite = !["GET", "HEAD"].contains(operation.method)
-    var answers: [Value] = []
-    var standard: Value?
+    var answers: [(part: String, value: Value)] = []
+    var standard: (part: String, value: Value)?
     var saysOther = false
     // The name of a status is a number in YAML.
-    for member in (operation.value["responses"]?.map?.members ?? []).prefix(100) {
+    if let written = operation.value["responses"], !written.isNull, document.resolved(written)?.map == nil {
+      let reason = document.resolved(written) == nil ? document.absence(of: written) : "they aren't a map"
+      ignored.append(("the answers of \(operation.name)", reason))
+    }
+    for member in (document.member("responses", of: operation.value)?.map?.members ?? []).prefix(100) {
       guard let name = member.key.csvField else { continue }
+      let part = "the answer \(name.safe.shortened(to: 10)) of \(operation.name)"
       guard let value = document.resolved(member.value) else {
-        ignored.append(("the answer \(name.safe.shortened(to: 10)) of \(operation.name)", Self.leadsNowhere))
+        ignored.append((part, document.absence(of: member.value)))
         continue
       }
       if name.hasPrefix("2") {
-        answers.append(value)
+        answers.append((part, value))
       } else if name == "default" {
-        standard = value
+        standard = (part, value)
       } else if name == "304", isWrite {
         answer.alsoDone = [304]
       } else if name.hasPrefix("1") || name.hasPrefix("3") {
@@ -447,8 +570,8 @@ struct OperationReader {
       }
     }
     if answers.isEmpty, let standard { answers = [standard] }
-    for value in answers {
-      for member in (value["headers"]?.map?.members ?? []).prefix(100) {
+    for (_, value) in answers {
+      for member in (document.member("headers", of: value)?.map?.members ?? []).prefix(100) {
         if let name = member.name { answer.headers.insert(name.lowercased()) }
       }
     }
@@ -460,9 +583,16 @@ struct OperationReader {
       answer.body = FieldSchema("body", .dyn, "What was answered, which the document doesn't say.", isOptional: true)
       return answer
     }
+    for (part, value) in answers {
+      guard let reason = fault(of: value, operation) else { continue }
+      ignored.append((part, "\(reason), and is taken as anything"))
+      answer.form = .json
+      answer.body = FieldSchema("body", .dyn, "What was answered.", isOptional: true)
+    }
+    if answer.form != nil { return answer }
     var found: [(form: OperationCall.Answer, type: String, field: FieldSchema)] = []
     var isOptional = operation.method == "DELETE" || !answer.alsoDone.isEmpty
-    for value in answers {
+    for (_, value) in answers {
       guard let (media, type, schema) = content(of: value, operation) else {
         isOptional = true
         continue
@@ -510,9 +640,80 @@ struct OperationReader {
       let (form, type, _) = MediaForm.preferred(types) ?? (.json, "application/json", 0)
       return (form, type, schema)
     }
-    let content = (answer["content"]?.map?.members ?? []).filter { $0.name != nil }
+    let content = (document.member("content", of: answer)?.map?.members ?? []).filter { $0.name != nil }
     guard let (form, type, index) = MediaForm.preferred(content.map { $0.name ?? "" }) else { return nil }
-    return (form, type, content[index].value["schema"] ?? .map(ValueMap()))
+    return (form, type, document.resolved(content[index].value)?["schema"] ?? .map(ValueMap()))
+  }
+
+  /// Why what an answer holds can't be read; nil if it can, or if it holds nothing.
+  private func fault(of answer: Value, _ operation: OpenAPIDocument.Operation) -> String? {
+    guard answer.map != nil else { return "it isn't an answer" }
+    if !document.isSwagger, let written = answer["content"], !written.isNull {
+      guard let content = document.resolved(written) else {
+        return document.absence(of: written, called: "its content")
+      }
+      guard let map = content.map else { return "its content isn't a map" }
+      if let (_, _, index) = MediaForm.preferred(map.members.compactMap(\.name)) {
+        let written = map.members.filter { $0.name != nil }[index].value
+        guard let media = document.resolved(written) else {
+          return document.absence(of: written, called: "its content")
+        }
+        return media.map != nil || media.isNull ? nil : "its content isn't an object"
+      }
+    }
+    var types = (document.member("content", of: answer)?.map?.members ?? []).compactMap(\.name)
+    if document.isSwagger {
+      types =
+        answer["schema"] == nil
+        ? []
+        : (operation.value["produces"] ?? document.root["produces"])?.list?
+          .compactMap(\.string) ?? []
+    }
+    return MediaForm.preferred(types) == nil
+      ? types.first.map { "'\($0.safe.shortened(to: 40))' isn't a media type" } : nil
+  }
+}
+
+/// A path with what a document puts after it: a query, an expression `{?page,size}` (RFC 6570), or a fragment, which
+/// tells operations at one path apart and isn't sent.
+private struct PathTemplate {
+  /// The path, with the part of its query that is fixed: `/a?action=list`.
+  private(set) var path: String
+  /// The names that the fixed part of the query has.
+  private(set) var fixed: [String] = []
+  /// The names in braces that are in the query, and the parameters that they are.
+  private(set) var query: [(name: String, key: String, isRequired: Bool)] = []
+
+  init(_ written: String) {
+    var rest = String(written.prefix { $0 != "#" })
+    for sign in ["{?", "{&"] {
+      while let start = rest.indices.first(where: { rest[$0...].hasPrefix(sign) }),
+        let end = rest[start...].firstIndex(of: "}")
+      {
+        query += rest[start..<end].dropFirst(sign.count).split(separator: ",").map { name in
+          let name = String(name.hasSuffix("*") ? name.dropLast() : name)
+          return (name, name, false)
+        }
+        rest.removeSubrange(start...end)
+      }
+    }
+    let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    path = parts.first ?? rest
+    guard parts.count > 1 else { return }
+    var fixed: [Substring] = []
+    for item in parts[1].split(separator: "&") {
+      let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      if pair.count == 2, pair[1].hasPrefix("{"), pair[1].hasSuffix("}") {
+        query.append((String(pair[1].dropFirst().dropLast()), String(pair[0]).percentDecoded ?? String(pair[0]), true))
+      } else {
+        fixed.append(item)
+      }
+    }
+    if !fixed.isEmpty { path += "?\(fixed.joined(separator: "&"))" }
+    self.fixed = fixed.map { item in
+      let name = String(item.prefix { $0 != "=" })
+      return name.percentDecoded ?? name
+    }
   }
 }
 

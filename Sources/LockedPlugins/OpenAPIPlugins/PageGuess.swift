@@ -128,9 +128,7 @@ enum PageGuess {
     return schema?["minimum"]?.int == 0 ? 0 : 1
   }
 
-  private static func pointer(_ name: String) -> String {
-    "/" + name.replacing("~", with: "~0").replacing("/", with: "~1")
-  }
+  private static func pointer(_ name: String) -> String { "/" + name.asPointerPart }
 
   /// A name as names are compared here: `next_page-token` is `nextpagetoken`.
   private static func plain(_ name: String) -> String {

@@ -18,7 +18,9 @@ enum ParameterText {
   /// The path with its parameters, and the query.
   static func address(_ call: OperationCall, _ input: Value) throws(ActionError) -> String {
     var path = ""
-    var rest = call.path[...]
+    // What a document has after a path is a part of each request.
+    let fixed = call.path.drop { $0 != "?" }.dropFirst()
+    var rest = call.path.prefix { $0 != "?" }
     while let start = rest.firstIndex(of: "{"), let end = rest[start...].firstIndex(of: "}") {
       let name = String(rest[rest.index(after: start)..<end])
       path += encodedLiteral(rest[..<start])
@@ -38,7 +40,8 @@ enum ParameterText {
       guard let value = input[parameter.input], !value.isNull else { continue }
       items += try self.items(parameter.name, value, parameter.style)
     }
-    return items.isEmpty ? path : "\(path)?\(items.map(\.text).joined(separator: "&"))"
+    let query = (fixed.isEmpty ? [] : [encodedLiteral(fixed)]) + items.map(\.text)
+    return query.isEmpty ? path : "\(path)?\(query.joined(separator: "&"))"
   }
 
   static func headers(_ call: OperationCall, _ input: Value) throws(ActionError) -> [String: String] {
@@ -79,17 +82,18 @@ enum ParameterText {
     _ name: String, _ value: Value, _ style: OperationCall.Style
   ) throws(ActionError) -> [Item] {
     let encoded = name.percentEncoded
+    let encode: (String) -> String = { style.allowsReserved ? reserved($0) : $0.percentEncoded }
     if style.word == .deepObject {
       var items: [Item] = []
-      try nest(encoded, value, of: name, into: &items)
+      try nest(encoded, value, of: name, encode, into: &items)
       return items
     }
-    if style.word == .json { return [Item(name: encoded, value: try json(name, value).percentEncoded)] }
+    if style.word == .json { return [Item(name: encoded, value: encode(try json(name, value)))] }
     if style.explodes {
       if let list = value.list {
         var items: [Item] = []
         for item in list where !item.isNull {
-          items.append(Item(name: encoded, value: try text(name, item).percentEncoded))
+          items.append(Item(name: encoded, value: encode(try text(name, item))))
         }
         return items
       }
@@ -98,28 +102,44 @@ enum ParameterText {
         for member in map.members where !member.value.isNull {
           items.append(
             Item(
-              name: try text(name, member.key).percentEncoded, value: try text(name, member.value).percentEncoded))
+              name: try text(name, member.key).percentEncoded, value: encode(try text(name, member.value))))
         }
         return items
       }
     }
     if value.isNull { return [] }
-    return [Item(name: encoded, value: try joined(name, value, style) { $0.percentEncoded })]
+    return [Item(name: encoded, value: try joined(name, value, style, encode: encode))]
+  }
+
+  /// Reserved expansion (RFC 6570, section 3.2.3), but for what would end the item, the query or a decoded text: OpenAPI
+  /// 3.1.1 leaves those to who sends.
+  private static func reserved(_ text: String) -> String {
+    let bytes = Array(text.utf8)
+    var index = -1
+    return PercentEncoding.encode(text) { byte in
+      index += 1
+      if byte == ASCII.percent {
+        return index + 2 < bytes.count
+          && bytes[(index + 1)...(index + 2)].allSatisfy { Character(Unicode.Scalar($0)).isHexDigit }
+      }
+      return "-._~:/?@!$'()*,;=".utf8.contains(byte) || ASCII.digits.contains(byte) || ASCII.lowercase.contains(byte)
+        || ASCII.uppercase.contains(byte)
+    }
   }
 
   /// `filter[a][b]=…`, and `filter[0]=…` for items of a list.
   private static func nest(
-    _ path: String, _ value: Value, of name: String, into items: inout [Item]
+    _ path: String, _ value: Value, of name: String, _ encode: (String) -> String, into items: inout [Item]
   ) throws(ActionError) {
     switch value.content {
     case .null: break
     case .map(let map):
       for member in map.members {
-        try nest("\(path)[\(text(name, member.key).percentEncoded)]", member.value, of: name, into: &items)
+        try nest("\(path)[\(text(name, member.key).percentEncoded)]", member.value, of: name, encode, into: &items)
       }
     case .list(let list):
-      for (index, item) in list.enumerated() { try nest("\(path)[\(index)]", item, of: name, into: &items) }
-    default: items.append(Item(name: path, value: try text(name, value).percentEncoded))
+      for (index, item) in list.enumerated() { try nest("\(path)[\(index)]", item, of: name, encode, into: &items) }
+    default: items.append(Item(name: path, value: encode(try text(name, value))))
     }
   }
 

@@ -47,6 +47,8 @@ final class CurlTransfer: @unchecked Sendable {
   private var sendings = 0
   /// The failure for which a callback ended the transfer.
   private var fault: HTTPError?
+  /// The proxy that libcurl is told of, which it asks unless a variable excepts the host.
+  private var proxy: NamedProxy?
 
   init(_ request: HTTPRequest, _ sink: (any HTTPBodySink)?) {
     self.request = request
@@ -109,11 +111,12 @@ final class CurlTransfer: @unchecked Sendable {
   private func setProxy(_ easy: EasyHandle, _ configuration: HTTPClientConfiguration, _ url: HTTPURL) -> HTTPError? {
     switch configuration.proxy {
     case _ where url.isLoopback, .none: easy.set(CURLOPT_PROXY, "")
-    case .environment: break
+    case .environment: proxy = NamedProxy.ofEnvironment(for: url)
     case .url(let proxy):
       guard HTTPURL(proxy) != nil else {
         return failure.invalid("the proxy in the configuration isn't an http or https URL.")
       }
+      self.proxy = NamedProxy(proxy, variable: nil)
       easy.set(CURLOPT_PROXY, proxy)
       easy.set(CURLOPT_NOPROXY, "")
     }
@@ -329,12 +332,17 @@ final class CurlTransfer: @unchecked Sendable {
 
   private func error(_ code: CURLcode) -> HTTPError {
     let elapsed = elapsed
+    // A proxy that isn't reached, and one that opens no tunnel.
+    if sendings == 0, let proxy, let detail = easy?.detail {
+      if proxy.isNamed(in: detail) { return failure.unreachableProxy(proxy.shown, elapsed: elapsed) }
+      if detail.contains("CONNECT ") { return failure.refusedByProxy(proxy.shown, detail, elapsed: elapsed) }
+    }
     return switch code {
     case CURLE_URL_MALFORMAT: failure.invalid("the URL isn't an http or https URL.")
     case CURLE_COULDNT_RESOLVE_HOST: failure.unresolved(elapsed: elapsed)
     case CURLE_COULDNT_RESOLVE_PROXY: failure.unresolvedProxy(elapsed: elapsed)
     case CURLE_COULDNT_CONNECT: failure.unreachable(elapsed: elapsed)
-    case CURLE_PROXY: failure.refusedByProxy(elapsed: elapsed)
+    case CURLE_PROXY: failure.refusedByProxy(proxy?.shown ?? "", "", elapsed: elapsed)
     case CURLE_SSL_CACERT_BADFILE: failure.unreadableAuthorities(elapsed: elapsed)
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
       CURLE_SSL_INVALIDCERTSTATUS:
@@ -373,11 +381,11 @@ extension TimeSpan {
 }
 
 extension Slice<UnsafeRawBufferPointer> {
-  /// The text without white space around it; invalid UTF-8 becomes U+FFFD.
+  /// The text without white space around it, as header fields are written.
   fileprivate var trimmedText: String {
     var text = self
     while let byte = text.first, byte == ASCII.space || byte == ASCII.tab { text.removeFirst() }
     while let byte = text.last, byte == ASCII.space || byte == ASCII.tab { text.removeLast() }
-    return String(decoding: text, as: UTF8.self)
+    return Charset.fieldText(of: text)
   }
 }

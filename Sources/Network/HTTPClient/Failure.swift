@@ -36,10 +36,20 @@ struct Failure {
       sent: .nothing, elapsed: elapsed)
   }
 
-  func refusedByProxy(elapsed: TimeSpan) -> HTTPError {
+  /// - Parameter proxy: The proxy and who names it, without credentials.
+  func unreachableProxy(_ proxy: String, elapsed: TimeSpan) -> HTTPError {
     error(
-      .connect, "the proxy refused to connect to \(host); check the proxy settings.", sent: .nothing,
-      elapsed: elapsed)
+      .connect, "the proxy \(proxy) refused the connection; check that it runs and that its address is right.",
+      sent: .nothing, elapsed: elapsed)
+  }
+
+  /// - Parameter detail: libcurl's words; the message has the proxy's status from them.
+  func refusedByProxy(_ proxy: String, _ detail: String, elapsed: TimeSpan) -> HTTPError {
+    let status = detail.split(separator: " ").last.flatMap { Int($0) }.map { " (HTTP status \($0))" } ?? ""
+    let fix = status.contains("407") ? "give it a user and password in its address" : "check the proxy settings"
+    return error(
+      .connect, "the proxy\(proxy.isEmpty ? "" : " \(proxy)") refused to connect to \(host)\(status); \(fix).",
+      sent: .nothing, elapsed: elapsed)
   }
 
   func untrusted(_ reason: String, elapsed: TimeSpan) -> HTTPError {

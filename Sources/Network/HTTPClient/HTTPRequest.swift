@@ -15,6 +15,10 @@ public struct HTTPRequest: Sendable {
   public var limits: HTTPLimits
   /// Which redirects are followed.
   public var redirects: HTTPRedirects
+  /// The statuses that are answers even where they redirect, so that such a redirect isn't followed.
+  package var expectedStatuses: Set<Int> = []
+  /// Items of the query that every request to this origin has, so that a redirect within it has them, too.
+  package var standingQuery = HTTPQuery()
   /// Names of query parameters whose values are never shown, regardless of case and percent-encoding.
   public var redactedParameters: Set<String>
   /// Whether the whole path and query are secret, as for a webhook.

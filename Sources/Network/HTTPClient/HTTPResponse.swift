@@ -42,19 +42,15 @@ public struct HTTPResponse: Sendable {
   /// Whether the status says that what the request is about isn't there (any more).
   package var isGone: Bool { (status == 404 || status == 410) && !followsWrite }
 
-  /// How long the server asks to wait (`Retry-After`, in seconds or as a date), or nil if that is missing or
-  /// unreadable.
+  /// How long the server asks to wait, or nil if it doesn't say so or what it says is unreadable.
   ///
-  /// A date in the past means no wait; more than a hundred years counts as a hundred.
-  public func retryAfter(now: Timestamp) -> TimeSpan? {
-    guard let text = headers["Retry-After"] else { return nil }
-    let longest = TimeSpan.seconds(36_500 * 86_400)
-    if !text.isEmpty, text.utf8.allSatisfy({ ASCII.digits.contains($0) }) {
-      return min(.seconds(Int(text) ?? .max), longest)
-    }
-    return HTTPDate.read(text).map { date in
-      min(max(date.span(since: now) ?? (date < now ? .zero : longest), .zero), longest)
-    }
+  /// See `AskedWait` for the header fields and their forms.
+  public func retryAfter(now: Timestamp) -> TimeSpan? { AskedWait.read(from: self, now: now)?.span }
+
+  /// What the server says of a wait and can't be read, as `Retry-After: soon`; nil if there is nothing of that.
+  package func unreadableWait(now: Timestamp) -> String? {
+    guard let wait = AskedWait.read(from: self, now: now), wait.span == nil else { return nil }
+    return "\(wait.name): \(wait.text.excerpt(40))"
   }
 }
 

@@ -11,11 +11,12 @@ public struct JSONBodyError: Error, CustomStringConvertible {
 extension HTTPResponse {
   /// The body as JSON, regardless of the status.
   public func json() throws(JSONBodyError) -> Value {
-    guard String(validating: body, as: UTF8.self) != nil else {
-      throw JSONBodyError(description: "not valid UTF-8", isPage: false)
+    let text: [UInt8]
+    do throws(CharsetError) { text = try ContentType(headers["Content-Type"]).utf8(of: body) } catch {
+      throw JSONBodyError(description: "not valid \(error.charset.name)", isPage: false)
     }
     do throws(JSONError) {
-      return try JSON.parse(body)
+      return try JSON.parse(text, allowing: .halfPairs)
     } catch {
       throw JSONBodyError(description: isPage ? "a web page" : "not valid JSON (\(error))", isPage: isPage)
     }

@@ -1,5 +1,5 @@
 import Basics
-import HTTPTypes
+package import HTTPTypes
 
 extension HTTPRequest {
   /// The request that an answer redirects to, or nil if it doesn't redirect (RFC 9110, section 15.4).
@@ -8,7 +8,9 @@ extension HTTPRequest {
   /// mean the page to look at once it is done, where a DELETE would remove something else, and a POST would lose its
   /// body. Header fields with credentials aren't sent when the origin changes.
   func redirected(by response: HTTPResponse) throws(HTTPError) -> HTTPRequest? {
-    guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
+    guard [301, 302, 303, 307, 308].contains(response.status), !expectedStatuses.contains(response.status) else {
+      return nil
+    }
     let failure = Failure(of: self)
     let locations = response.headers.values("Location")
     guard locations.count == 1, let from = HTTPURL(url), let to = from.resolving(locations[0]) else {
@@ -19,6 +21,10 @@ extension HTTPRequest {
     next.url = to.text
     // What the request didn't say itself may be signed.
     if to.query != from.query { next.hidesQuery = true }
+    if from.origin == to.origin {
+      let said = HTTPQuery(decoding: to.query ?? "")
+      next.url = to.text.addingQuery(standingQuery.items.filter { said[$0.name] == nil })
+    }
     if response.status < 303, method != "GET", method != "HEAD" {
       throw failure.redirectedWrite(to: next, response.status, elapsed: response.elapsed)
     }
@@ -65,6 +71,14 @@ extension HTTPRequest {
 }
 
 extension String {
+  /// The address with more items in its query; a fragment, which is no part of a request, is dropped.
+  package func addingQuery(_ items: [HTTPQuery.Item]) -> String {
+    let address = String(prefix { $0 != "#" })
+    if items.isEmpty { return address }
+    let separator = address.hasSuffix("?") || address.hasSuffix("&") ? "" : address.contains("?") ? "&" : "?"
+    return address + separator + HTTPQuery(items).encoded
+  }
+
   /// Whether the text is a token (RFC 9110, section 5.6.2), as methods and names of fields are.
   fileprivate var isHTTPToken: Bool {
     !isEmpty

@@ -6,24 +6,42 @@ import Synchronization
 /// The connections whose next request is still arriving, each with the instant until which it may.
 ///
 /// libmicrohttpd's own limit is on silence, and begins anew with each byte; a client that sends one now and then would
-/// keep its place among the connections for ever. A connection that is late is shut down
-/// here, which libmicrohttpd takes for the client's end. Its socket can't be another's then: it is closed only after
-/// `end`.
+/// keep its place among the connections for ever. Nor does it notice that a client has gone which sent a part of a
+/// request. A connection that is late, or whose client has gone, is shut down here, which libmicrohttpd takes for the
+/// client's end. Its socket can't be another's then: it is closed only after `close`.
+///
+/// While every place is taken, and others may wait for one, clients get less time.
 final class Arrivals: Sendable {
+  /// What is waited for on a connection.
+  enum Part {
+    /// Its first request.
+    case first
+    /// Another request, after one that was answered.
+    case next
+    /// What follows the first line.
+    case head
+    /// The body, which gets a second more for each 16 KiB.
+    case body
+  }
+
+  private struct Arrival {
+    var part: Part
+    /// When it began, in milliseconds of the monotonic clock.
+    var began: Int
+    /// How much longer it may take because something came.
+    var extra = 0
+  }
+
   private struct State {
-    /// The deadlines in milliseconds of the monotonic clock, by socket.
-    var deadlines: [Int32: Int] = [:]
+    var arrivals: [Int32: Arrival] = [:]
+    var connections = 0
     var isWatching = false
   }
 
-  /// How long the head of a request may take after its first line, and then its body, beside a second for each 16 KiB.
-  private static let longest = TimeSpan.seconds(15)
-
   private let state = Mutex(State())
-  /// How long a connection may be silent.
-  private let idle: TimeSpan
+  private let limits: HTTPServerLimits
 
-  init(idle: TimeSpan) { self.idle = idle }
+  init(limits: HTTPServerLimits) { self.limits = limits }
 
   private static var now: Int {
     var time = timespec()
@@ -31,16 +49,36 @@ final class Arrivals: Sendable {
     return Int(time.tv_sec) * 1000 + Int(time.tv_nsec) / 1_000_000
   }
 
-  /// Notes that a connection waits for a request, which may be silent for as long as connections may.
-  func expect(_ socket: Int32) { set(socket, idle) }
+  /// How long a part may take to arrive, in milliseconds.
+  private func patience(for part: Part, isFull: Bool) -> Int {
+    let idle = Int(limits.idle.inSeconds * 1000)
+    return switch part {
+    case .first: min(idle, isFull ? 1000 : 5000)
+    case .next: isFull ? min(idle, 1000) : idle
+    case .head: isFull ? 2000 : 15_000
+    case .body: isFull ? 5000 : 15_000
+    }
+  }
 
-  /// Notes that the next part of a request may arrive: its head, or its body.
-  func begin(_ socket: Int32) { set(socket, Arrivals.longest) }
+  /// Notes a new connection.
+  func open(_ socket: Int32) {
+    state.withLock { $0.connections += 1 }
+    expect(.first, on: socket)
+  }
 
-  private func set(_ socket: Int32, _ limit: TimeSpan) {
-    let deadline = Arrivals.now + Int(limit.inSeconds * 1000)
+  /// Notes that a connection ends.
+  func close(_ socket: Int32) {
+    state.withLock { state in
+      state.connections -= 1
+      state.arrivals[socket] = nil
+    }
+  }
+
+  /// Notes that a part of a request may arrive from now on.
+  func expect(_ part: Part, on socket: Int32) {
+    let arrival = Arrival(part: part, began: Arrivals.now)
     let mustWatch = state.withLock { state in
-      state.deadlines[socket] = deadline
+      state.arrivals[socket] = arrival
       defer { state.isWatching = true }
       return !state.isWatching
     }
@@ -49,29 +87,35 @@ final class Arrivals: Sendable {
   }
 
   /// Gives a connection more time for what has arrived.
-  func extend(_ socket: Int32, for bytes: Int) {
-    state.withLock { $0.deadlines[socket]? += bytes / 16 }
-  }
+  func extend(_ socket: Int32, for bytes: Int) { state.withLock { $0.arrivals[socket]?.extra += bytes / 16 } }
 
-  /// Notes that a request has arrived, or that the connection ends.
-  func end(_ socket: Int32) {
-    state.withLock { _ = $0.deadlines.removeValue(forKey: socket) }
-  }
+  /// Notes that a request has arrived.
+  func end(_ socket: Int32) { state.withLock { $0.arrivals[socket] = nil } }
 
   private func watch() async {
-    repeat { try? await SystemTime().sleep(for: .seconds(4)) } while cutLateOnes()
+    repeat { try? await SystemTime().sleep(for: .milliseconds(500)) } while cutOthers()
   }
 
-  /// Shuts down the connections that are late; false if none is left to watch.
-  private func cutLateOnes() -> Bool {
+  /// Shuts down the connections that are late, and those whose clients have gone; false if none is left to watch.
+  private func cutOthers() -> Bool {
     let now = Arrivals.now
     return state.withLock { state in
-      for (socket, deadline) in state.deadlines where deadline < now {
+      let isFull = state.connections >= limits.connections
+      for (socket, arrival) in state.arrivals {
+        let limit = patience(for: arrival.part, isFull: isFull) * limits.patience + arrival.extra
+        guard now - arrival.began > limit || Arrivals.isGone(socket) else { continue }
         shutdown(socket, Int32(SHUT_RDWR))
-        state.deadlines[socket] = nil
+        state.arrivals[socket] = nil
       }
-      state.isWatching = !state.deadlines.isEmpty
+      state.isWatching = !state.arrivals.isEmpty
       return state.isWatching
     }
+  }
+
+  /// Whether a client sends nothing more, and nothing is left to be read of what it sent.
+  private static func isGone(_ socket: Int32) -> Bool {
+    var byte: UInt8 = 0
+    let count = recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+    return count == 0 || count < 0 && errno != EAGAIN && errno != EINTR
   }
 }

@@ -1,5 +1,4 @@
 package import Basics
-import CMicroHTTPD
 import Glibc
 
 /// Limits on what a server accepts.
@@ -9,10 +8,16 @@ package struct HTTPServerLimits: Sendable {
   /// The largest body of a request; a larger one gets 413, as soon as it has arrived or more than twice as
   /// much is announced.
   package var bodyBytes: Int
-  /// How long a connection may be silent while the server waits for it, in whole seconds.
+  /// How long a connection may be silent while the server waits for it, in whole seconds; 5 at most before its first
+  /// request.
   package var idle: TimeSpan
   /// How many connections there may be; more aren't accepted meanwhile.
+  ///
+  /// A quarter of the files that the process may have open is the most.
   package var connections: Int
+  /// How many times as long as usual a request may take to arrive: usually 15 seconds for a head and for a body, and less
+  /// while there are as many connections as may be.
+  package var patience = 1
 
   package init(
     headBytes: Int = 16 << 10, bodyBytes: Int = 8 << 20, idle: TimeSpan = .seconds(30), connections: Int = 1000
@@ -37,6 +42,8 @@ package struct HTTPServerError: Error, CustomStringConvertible {
 package final class HTTPServer: Sendable {
   package typealias Handler = @Sendable (HTTPServerRequest) async -> HTTPServerResponse
   /// Makes the answer to a request that no handler sees, from its head, the status and a sentence; must not block.
+  ///
+  /// The head is empty if the request can't be read.
   package typealias Refusal = @Sendable (HTTPServerRequest, Int, String) -> HTTPServerResponse
 
   private let core: ServerCore
@@ -55,7 +62,7 @@ package final class HTTPServer: Sendable {
     host: String = "127.0.0.1", port: Int = 0, limits: HTTPServerLimits = HTTPServerLimits(), refusal: Refusal? = nil,
     handler: @escaping Handler
   ) throws(HTTPServerError) {
-    if let fault = cmicrohttpd_load() { throw HTTPServerError(message: String(cString: fault)) }
+    if let fault = ServerCore.load() { throw HTTPServerError(message: fault) }
     let listener = try ListeningSocket(host: host, port: port)
     core = ServerCore(limits: limits, isLocal: false, refusal: refusal, handler: handler)
     self.host = host
@@ -70,9 +77,9 @@ package final class HTTPServer: Sendable {
     listening descriptor: Int32, limits: HTTPServerLimits = HTTPServerLimits(), refusal: Refusal? = nil,
     handler: @escaping Handler
   ) throws(HTTPServerError) {
-    if let fault = cmicrohttpd_load() {
+    if let fault = ServerCore.load() {
       close(descriptor)
-      throw HTTPServerError(message: String(cString: fault))
+      throw HTTPServerError(message: fault)
     }
     guard let address = SocketName(of: descriptor) else {
       throw HTTPServerError(message: "Descriptor \(descriptor) is no socket: \(String(cString: strerror(errno))).")

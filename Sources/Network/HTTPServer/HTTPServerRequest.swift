@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import Glibc
 
 @_exported public import HTTPTypes
@@ -34,6 +34,20 @@ package struct HTTPServerRequest: Sendable {
     HTTPQuery(decoding: Substring(target.utf8.drop { $0 != ASCII.question }.dropFirst()))
   }
 
-  /// The items of the body, if it is a form.
-  package var form: HTTPQuery { HTTPQuery(decoding: String(decoding: body, as: UTF8.self)) }
+  /// What the body is, as the sender says.
+  package var contentType: ContentType { ContentType(headers["Content-Type"]) }
+
+  /// The items of the body, if it is a form; none of one in which a field can't be read, which `formFault` tells.
+  package var form: HTTPQuery { (try? HTTPQuery(form: body, contentType)) ?? HTTPQuery() }
+
+  /// Why the body can't be read as a form, in a sentence; nil if it can.
+  package var formFault: String? {
+    if contentType.name.hasPrefix("multipart/") {
+      return "the body is '\(contentType.name.shortened(to: 60))'; send application/x-www-form-urlencoded"
+    }
+    do throws(CharsetError) {
+      _ = try HTTPQuery(form: body, contentType)
+      return nil
+    } catch { return error.message }
+  }
 }

@@ -38,9 +38,11 @@ final class ServerCore: Sendable {
   init(
     limits: HTTPServerLimits, isLocal: Bool, refusal: HTTPServer.Refusal?, handler: @escaping HTTPServer.Handler
   ) {
+    var limits = limits
+    limits.connections = FileLimit.connections(wanted: limits.connections)
     self.limits = limits
     self.refusal = refusal
-    arrivals = Arrivals(idle: limits.idle)
+    arrivals = Arrivals(limits: limits)
     self.isLocal = isLocal
     self.handler = handler
   }
@@ -48,7 +50,7 @@ final class ServerCore: Sendable {
   func start(on listener: Int32) throws(HTTPServerError) {
     let context = Unmanaged.passRetained(self)
     var options = CMicroHTTPDOptions(
-      listeningSocket: listener, connectionLimit: UInt32(clamping: max(1, limits.connections)),
+      listeningSocket: listener, connectionLimit: UInt32(clamping: limits.connections),
       idleSeconds: UInt32(clamping: max(1, Int(limits.idle.inSeconds.rounded(.up)))),
       // The head of the answer and the library's own records share it; the exact limit is checked on the whole head.
       memoryPerConnection: max(0, limits.headBytes) + 8 << 10,
@@ -70,11 +72,13 @@ final class ServerCore: Sendable {
         context?.pointee = nil
         Unmanaged<ServerExchange>.fromOpaque(pointer).takeRetainedValue().completed()
       },
-      connected: { context, connection, _, what in
+      connected: { context, connection, own, what in
         guard let context, let connection else { return }
+        // By it the connection's server is found again, as long as the daemon has a reference.
+        own?.pointee = context
         let arrivals = Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue().arrivals
         let socket = cmicrohttpd_socket(connection)
-        if what == .CONNECTION_NOTIFY_STARTED { arrivals.expect(socket) } else { arrivals.end(socket) }
+        if what == .CONNECTION_NOTIFY_STARTED { arrivals.open(socket) } else { arrivals.close(socket) }
       })
     guard let daemon = cmicrohttpd_start(&options) else {
       context.release()
@@ -83,6 +87,37 @@ final class ServerCore: Sendable {
     }
     let started = Daemon(pointer: daemon, listener: listener)
     state.withLock { $0.daemon = started }
+  }
+
+  /// Loads the library, and has this server answer what the library refuses; the reason if that isn't possible.
+  static func load() -> String? {
+    cmicrohttpd_setRefusal { connection, status in
+      guard let context = cmicrohttpd_context(connection) else { return }
+      Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue().refuse(
+        cmicrohttpd_socket(connection), Int(status))
+    }
+    return cmicrohttpd_load().map { String(cString: $0) }
+  }
+
+  /// Answers a request that the library can't read, which closes the connection after this.
+  private func refuse(_ socket: Int32, _ status: Int) {
+    let text =
+      switch status {
+      case 413: "The body is too large."
+      case 414: "The address is too long."
+      case 431: "The head is too large."
+      case 505: "The request has to be HTTP/1.1 or HTTP/1.0."
+      case 500...599: "The request can't be handled."
+      default: "The request isn't valid HTTP/1.1."
+      }
+    var response = refusal?(HTTPServerRequest("", "/"), status, text) ?? .text(text, status: status)
+    guard case .bytes(let body) = response.body else { return }
+    let phrase = cmicrohttpd.get_reason_phrase_for(UInt32(clamping: response.status)).map { String(cString: $0) } ?? ""
+    response.headers["Date"] = HTTPDate.text(SystemTime().now())
+    response.headers["Connection"] = "close"
+    response.headers["Content-Length"] = "\(body.count)"
+    let fields = response.headers.fields.map { "\($0.name): \($0.value)\r\n" }.joined()
+    Parting.send(Array("HTTP/1.1 \(response.status) \(phrase)\r\n\(fields)\r\n".utf8) + body, over: socket)
   }
 
   /// Notes that a handler is at work; false if the server stops.

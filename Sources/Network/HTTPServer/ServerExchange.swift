@@ -47,7 +47,7 @@ final class ServerExchange: @unchecked Sendable {
   init(_ core: ServerCore, target: String, socket: Int32) {
     self.core = core
     self.socket = socket
-    core.arrivals.begin(socket)
+    core.arrivals.expect(.head, on: socket)
     request = HTTPServerRequest("", target)
   }
 
@@ -89,7 +89,7 @@ final class ServerExchange: @unchecked Sendable {
         exchange.request.headers.fields.append(
           .init(
             String(decoding: UnsafeRawBufferPointer(start: name, count: nameCount), as: UTF8.self),
-            String(decoding: UnsafeRawBufferPointer(start: value, count: value == nil ? 0 : valueCount), as: UTF8.self)
+            Charset.fieldText(of: UnsafeRawBufferPointer(start: value, count: value == nil ? 0 : valueCount))
           ))
         return .YES
       }, Unmanaged.passUnretained(self).toOpaque())
@@ -113,7 +113,7 @@ final class ServerExchange: @unchecked Sendable {
       if count > most { (isTooLarge, discarded) = (true, -most) }
       request.body.reserveCapacity(min(count, 64 << 10))
     }
-    core.arrivals.begin(socket)
+    core.arrivals.expect(.body, on: socket)
     return true
   }
 
@@ -144,6 +144,7 @@ final class ServerExchange: @unchecked Sendable {
   }
 
   private func refuse(_ status: Int, _ text: String) -> Bool {
+    core.arrivals.end(socket)
     var response = core.refusal?(request, status, text) ?? .text(text, status: status)
     response.headers["Connection"] = "close"
     return queue(response)
@@ -232,7 +233,7 @@ final class ServerExchange: @unchecked Sendable {
   /// Ends the exchange; libmicrohttpd has dropped its reference.
   func completed() {
     abandon { _ in true }
-    core.arrivals.expect(socket)
+    core.arrivals.expect(.next, on: socket)
     core.end(self)
   }
 

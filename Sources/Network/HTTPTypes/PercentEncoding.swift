@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 /// Percent-encoding as queries and form bodies need it.
 public enum PercentEncoding {
@@ -29,8 +29,13 @@ public enum PercentEncoding {
   ///
   /// - Parameter plusIsSpace: whether `+` means a space, as it does in queries and forms but not in paths.
   public static func decode(_ text: some StringProtocol, plusIsSpace: Bool) -> String {
-    let bytes = Array(text.utf8)
-    guard bytes.contains(where: { $0 == ASCII.percent || plusIsSpace && $0 == ASCII.plus }) else { return String(text) }
+    String(decoding: octets(of: text.utf8, plusIsSpace: plusIsSpace), as: UTF8.self)
+  }
+
+  /// The octets that percent-encoding stands for; an incomplete escape stays as it is.
+  package static func octets(of bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8] {
+    let bytes = Array(bytes)
+    guard bytes.contains(where: { $0 == ASCII.percent || plusIsSpace && $0 == ASCII.plus }) else { return bytes }
     var decoded: [UInt8] = []
     decoded.reserveCapacity(bytes.count)
     var index = 0
@@ -46,7 +51,7 @@ public enum PercentEncoding {
         index += 1
       }
     }
-    return String(decoding: decoded, as: UTF8.self)
+    return decoded
   }
 
   private static func isUnreserved(_ byte: UInt8) -> Bool {
@@ -95,6 +100,41 @@ public struct HTTPQuery: Sendable {
       return Item(
         PercentEncoding.decode(Substring(name), plusIsSpace: true),
         PercentEncoding.decode(Substring(piece.dropFirst(name.count + 1)), plusIsSpace: true))
+    }
+  }
+
+  /// Reads the body of a form (`application/x-www-form-urlencoded`) in the charset that its type names.
+  ///
+  /// Browsers send CR LF for each end of a line in a field, whatever was typed (HTML, "Constructing the entry list"); here
+  /// it is LF, as in every other text.
+  ///
+  /// - Throws: Which field isn't in the charset; nothing of a form is replaced.
+  package init(form body: [UInt8], _ type: ContentType) throws(CharsetError) {
+    items = []
+    var (body, type) = (body, type)
+    // A mark says it, and UTF-16 isn't divided by bytes; percent escapes alone may be in it all the same.
+    let wide = type.charset.flatMap(Charset.init(named:)).flatMap { !$0.holdsASCII && body.contains(0) ? $0 : nil }
+    if let charset = Charset.marked(in: body) ?? wide {
+      do throws(CharsetError) { body = try charset.utf8(of: body) } catch {
+        var error = error
+        error.message = "the form \(error.message)"
+        throw error
+      }
+      type.charset = nil
+    }
+    for piece in body.split(separator: ASCII.ampersand) {
+      let name = piece.prefix { $0 != ASCII.equals }
+      let raw = PercentEncoding.octets(of: name, plusIsSpace: true)
+      let octets = PercentEncoding.octets(of: piece.dropFirst(name.count + 1), plusIsSpace: true)
+      func text(_ octets: [UInt8]) throws(CharsetError) -> String {
+        do throws(CharsetError) { return String(decoding: try type.utf8(ofPart: octets), as: UTF8.self) } catch {
+          var error = error
+          error.message =
+            "the field '\(Charset.utf8.shownText(of: raw).shortened(to: 60))' of the form \(error.message)"
+          throw error
+        }
+      }
+      items.append(Item(try text(raw), try text(octets).withPlainLineEnds))
     }
   }
 

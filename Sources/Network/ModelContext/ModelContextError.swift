@@ -47,7 +47,8 @@ package struct ModelContextError: Error, Sendable {
     ModelContextError(
       .unsupportedVersion, "protocol version '\(requested.excerpt(60))' isn't supported",
       data: .object([
-        "supported": .list(ProtocolVersion.stateless.map { .string($0.rawValue) }), "requested": .string(requested),
+        "supported": .list(ProtocolVersion.stateless.map { .string($0.rawValue) }),
+        "requested": .string(requested.excerpt(60)),
       ]))
   }
 

@@ -3,7 +3,7 @@
 ///
 /// A request has an id of the sender's, an int or a text, which its response repeats; a notification has none and is
 /// never answered. `params` and `result` are objects. Lists of messages, which JSON-RPC knows, aren't part of the
-/// protocol. On standard streams a message is a line (`MessageLines`), over HTTP it is a body (`TransportFields`).
+/// protocol. On standard streams a message is a line (`LineReader`), over HTTP it is a body (`TransportFields`).
 package import Basics
 
 /// The id of a request, by its sender.
@@ -14,6 +14,10 @@ package enum MessageID: Hashable, Sendable {
   package init?(_ value: Value?) {
     switch value?.content {
     case .int(let number): self = .int(number)
+    // JSON doesn't tell 1.0 from 1, and some programs read and write all numbers so.
+    case .double(let number):
+      guard let number = Int(exactly: number) else { return nil }
+      self = .int(number)
     case .string(let text): self = .text(text)
     default: return nil
     }
@@ -23,6 +27,14 @@ package enum MessageID: Hashable, Sendable {
     switch self {
     case .int(let number): .int(number)
     case .text(let text): .string(text)
+    }
+  }
+
+  /// The number that it is, also of a peer that repeats numbers as texts.
+  package var number: Int? {
+    switch self {
+    case .int(let number): number
+    case .text(let text): Int(text)
     }
   }
 }
@@ -41,9 +53,12 @@ package enum ModelContextMessage: Sendable {
     package var error: ModelContextError
   }
 
-  package init(reading bytes: [UInt8], limits: JSON.Limits = .init(bytes: MessageLines.longest)) throws(Fault) {
+  package init(reading bytes: [UInt8], limits: JSON.Limits = .init(bytes: LineReader.longest)) throws(Fault) {
+    // A mark at the beginning means nothing in UTF-8 (RFC 8259, section 8.1).
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let bytes = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
     let value: Value
-    do throws(JSONError) { value = try JSON.parse(bytes, limits: limits, replacesHalfPairs: true) } catch {
+    do throws(JSONError) { value = try JSON.parse(bytes, limits: limits, allowing: .halfPairs) } catch {
       throw Fault(error: ModelContextError(.parseError, "the message isn't valid JSON: \(error.description)"))
     }
     // An id that was mended is another one, which its sender wouldn't know.
@@ -91,7 +106,7 @@ package enum ModelContextMessage: Sendable {
       case (nil, nil): self = .notification(method: method, params: params)
       case (nil, let given?): throw fault("the id of a request must be an int or a string, not \(given.kindName)")
       }
-    } else if let error = members["error"] {
+    } else if let error = members["error"], !error.isNull || members["result"] == nil {
       self = .failure(id, ModelContextError(reading: error))
     } else if let result = members["result"]?.map, let id {
       self = .result(id, result)

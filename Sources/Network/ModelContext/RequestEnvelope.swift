@@ -15,10 +15,13 @@ package struct RequestEnvelope: Sendable {
 
   package var version: ProtocolVersion
   package var capabilities: ClientCapabilities
+  /// What the client calls itself.
+  package var client: String?
 
-  package init(version: ProtocolVersion, capabilities: ClientCapabilities) {
+  package init(version: ProtocolVersion, capabilities: ClientCapabilities, client: String? = nil) {
     self.version = version
     self.capabilities = capabilities
+    self.client = client
   }
 
   /// Whether a request says its version itself.
@@ -39,7 +42,8 @@ package struct RequestEnvelope: Sendable {
     guard able.map != nil else {
       throw ModelContextError(.invalidParams, "'\(Key.clientCapabilities)' must be an object, not \(able.kindName)")
     }
-    self.init(version: version, capabilities: ClientCapabilities(reading: able))
+    self.init(
+      version: version, capabilities: ClientCapabilities(reading: able), client: meta[Key.clientInfo]?["name"]?.string)
   }
 
   /// The members of `_meta` by which a client says the same.

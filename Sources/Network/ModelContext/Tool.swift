@@ -24,7 +24,7 @@ package struct Tool: Sendable {
     fileprivate var values: [Bool?] { [isReadOnly, isDestructive, isIdempotent, isOpenWorld] }
   }
 
-  /// Letters of ASCII, digits, `_`, `-` and `.`, at most 128 of them.
+  /// The protocol takes letters of ASCII, digits, `_`, `-` and `.`, at most 128 of them; the APIs of models take less.
   package var name: String
   package var title: String?
   package var description: String?
@@ -79,12 +79,17 @@ package struct Tool: Sendable {
     return .map(members)
   }
 
-  /// Whether every client takes a text as the name of a tool.
+  /// The longest name that the APIs of models take.
+  package static let longestName = 64
+
+  /// Whether the API of every model takes a text as the name of a tool.
   package static func isName(_ text: String) -> Bool {
-    (1...128).contains(text.utf8.count)
-      && text.utf8.allSatisfy { byte in
-        ASCII.lowercase.contains(byte) || ASCII.uppercase.contains(byte) || ASCII.digits.contains(byte)
-          || byte == ASCII.underscore || byte == ASCII.minus || byte == ASCII.dot
-      }
+    (1...longestName).contains(text.utf8.count) && text.utf8.allSatisfy(isPart)
+  }
+
+  /// Whether such a name may have a byte.
+  package static func isPart(_ byte: UInt8) -> Bool {
+    ASCII.isLetter(byte) || ASCII.digits.contains(byte)
+      || byte == ASCII.underscore || byte == ASCII.minus
   }
 }

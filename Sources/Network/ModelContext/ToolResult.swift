@@ -17,6 +17,13 @@ package struct ToolResult: Sendable {
     content = [.object(["type": .string("text"), "text": .string(text)])]
   }
 
+  /// Says something else in the place of its texts.
+  package mutating func setText(_ text: String) {
+    let others = content.filter { $0["type"]?.string != "text" }
+    texts = [text]
+    content = [.object(["type": .string("text"), "text": .string(text)])] + others
+  }
+
   /// Reads the result of `tools/call`.
   package init(reading result: ValueMap) {
     content = result["content"]?.list ?? []

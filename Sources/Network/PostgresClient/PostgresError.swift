@@ -34,6 +34,14 @@ package struct PostgresError: Error, Hashable, Sendable {
     self.message = message
   }
 
+  /// What helps where a pooler is asked instead of the server, as a part of a sentence.
+  static let needsSessions =
+    "is it a pooler such as PgBouncer? Errand needs a session of its own: name the server itself in 'state' of errand.yaml"
+
+  /// Whether a pooler has given one session to several connections: a statement is prepared already that this
+  /// connection hasn't prepared, or isn't there that it has.
+  package var hasSharedSession: Bool { sqlState == "42P05" }
+
   /// A row with the same key is there already.
   package var isUniqueViolation: Bool { sqlState == "23505" }
   /// Another transaction came between: the same again may succeed.

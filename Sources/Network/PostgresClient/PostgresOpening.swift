@@ -172,7 +172,8 @@ struct PostgresOpening: Sendable {
       return unsaid(said)
     }
     var error = PostgresError(
-      .refused, "PostgreSQL at \(settings) refused the connection: \(parts[2]) (\(parts[1]))\(help(against: parts[1]))")
+      .refused,
+      "PostgreSQL at \(settings) refused the connection: \(parts[2]) (\(parts[1]))\(help(against: parts[1], parts[2]))")
     error.sqlState = parts[1]
     error.severity = "FATAL"
     return error
@@ -202,8 +203,9 @@ struct PostgresOpening: Sendable {
   }
 
   /// What helps against a refusal, as the end of a sentence; the codes are those of PostgreSQL's appendix A.
-  private func help(against code: String) -> String {
+  private func help(against code: String, _ said: String) -> String {
     switch code {
+    case "08P01" where said.contains("startup parameter"): "; \(PostgresError.needsSessions)"
     case "28P01": "; correct the user in 'state' of errand.yaml, or the secret that 'postgres.password' names"
     case "28000": "; correct the user in 'state' of errand.yaml, or let it in by the server's pg_hba.conf"
     case "3D000": "; make the database with createdb, or correct 'state' in errand.yaml"

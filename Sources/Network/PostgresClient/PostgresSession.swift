@@ -415,6 +415,7 @@ final class PostgresSession: @unchecked Sendable {
     error.message =
       error.sqlState.hasPrefix("22")
       ? "PostgreSQL refused a value (\(error.sqlState))" : "PostgreSQL refused: \(error.message) (\(error.sqlState))"
+    if error.hasSharedSession { error.message += "; \(PostgresError.needsSessions)" }
     return error
   }
 

@@ -57,7 +57,11 @@ public protocol PreviewingAction<Service>: SpecialAction {
   static func preview(_ input: Input, on service: Service, in context: ActionContext) async throws -> [Change]
 }
 
-/// One thing that a write changes.
+/// A write that does something, such as a command that is run or a mail that is sent, and so has nothing before it: a plan
+/// shows each call in a line of its own.
+public protocol DoingAction<Service>: PreviewingAction {}
+
+/// One thing that a write changes, or does.
 public struct Change: Hashable, Sendable {
   /// What is changed, in words that people know: `Essay 2 of Ada Lovelace`.
   public var subject: String

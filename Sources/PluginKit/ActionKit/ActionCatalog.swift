@@ -63,6 +63,9 @@ public final class ActionCatalog: Sendable {
   /// Why the plugin of that name isn't in the project's folder, as a clause; nil where no folder is looked in.
   package func absence(ofPlugin name: String) -> String? { found?.absence(of: name) }
 
+  /// Where the plugins of the project's folder come from, as their locks say: programs, documents and addresses.
+  package var sourcesOfPlugins: [Value] { found?.sources ?? [] }
+
   /// Why the project's folder can't be looked in for plugins; nil if it can, or if it has none.
   package var faultOfFolder: String? { found?.fault }
 
@@ -96,4 +99,6 @@ package protocol PluginFinder: Sendable {
   func absence(of name: String) -> String
   /// Why it can't be said which plugins there are; nil if it can.
   var fault: String? { get }
+  /// Where the plugins come from: programs, documents and addresses; also of those that can't be used.
+  var sources: [Value] { get }
 }

@@ -30,6 +30,8 @@ public struct ActionContext: Sendable {
   package var fileInterceptor: (any FileInterceptor)?
   /// What belongs to the program itself, which no path leads to.
   package var ownFiles = OwnFiles()
+  /// What stands in for the folders that paths lead into, in a run that changes nothing in them.
+  package var standIn: (any FolderStandIn)?
   private let onReport: @Sendable (Report) -> Void
 
   /// What an action passes on while it runs.
@@ -131,6 +133,16 @@ package protocol FileInterceptor: Sendable {
   func read(
     _ path: String, _ perform: () async throws(ActionError) -> [UInt8]
   ) async throws(ActionError) -> [UInt8]
+}
+
+/// Stands in for folders, so that a run reads their files as they are and writes elsewhere.
+package protocol FolderStandIn: Sendable {
+  /// Where the copy is of what a full path leads to.
+  func place(of path: String) -> String
+  /// Sees to it that the copy has what lies on the way from a folder of it, before that is looked at.
+  ///
+  /// - Parameter isWhole: Whether all that is in the last folder is needed.
+  func fill(_ root: String, _ names: [String], isWhole: Bool) throws(FileError)
 }
 
 /// Where a program prints.

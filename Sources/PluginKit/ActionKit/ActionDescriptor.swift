@@ -53,6 +53,8 @@ public final class ActionDescriptor: Sendable {
     package var previewing: (@Sendable (Value, any Sendable, ActionContext) async throws -> [Change])?
     /// Whether that compares with what it reads, and so tells nothing once an earlier step has written there.
     package var previewReads = false
+    /// Whether a preview says what is done, and not what is changed.
+    package var previewsDeeds = false
     /// What it sends, where its input doesn't tell: `DELETE /pupils/{id}`.
     package var sends: String?
     /// Whether something else than the action makes it, so that its failure doesn't mean that the action would fail.
@@ -90,6 +92,7 @@ public final class ActionDescriptor: Sendable {
     calls.takingBaseline = reconciling?.takingBaseline
     calls.reconciling = reconciling?.reconciling
     calls.previewing = (special as? any PreviewingAction.Type).map { $0.previewing }
+    calls.previewsDeeds = calls.previewing != nil && special is any DoingAction.Type
     self.calls = calls
   }
 
@@ -157,6 +160,8 @@ extension ActionDescriptor {
   public var canPreview: Bool { calls.previewing != nil }
   /// Whether a preview tells nothing once an earlier step has written to what the action reads.
   package var previewReads: Bool { calls.previewReads }
+  /// Whether a preview says what is done, which has nothing before it.
+  package var previewsDeeds: Bool { calls.previewsDeeds }
   /// What it sends, where its input doesn't tell.
   package var sends: String? { calls.sends }
   /// Whether a preview that fails says nothing about the action.

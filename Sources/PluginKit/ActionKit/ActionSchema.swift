@@ -31,8 +31,9 @@ extension ObjectSchema {
     var properties = ValueMap()
     for field in fields {
       var schema = field.type.jsonSchema(field.limits, allowsExpressions: allowsExpressions)
-      schema["description"] = .string(
-        ([field.summary] + (field.sentenceOnSecrets.map { [$0] } ?? [])).joined(separator: " "))
+      let sentences = [field.summary, field.sentenceOnSecrets ?? ""].filter { !$0.isEmpty }
+      // A model takes an empty description for one.
+      if !sentences.isEmpty { schema["description"] = .string(sentences.joined(separator: " ")) }
       if let fallback = field.fallback, !field.type.isSecret { schema["default"] = fallback }
       if field.type.isSecret, !allowsExpressions { schema["writeOnly"] = .bool(true) }
       if let deprecation = field.deprecation { schema["deprecationMessage"] = .string(deprecation) }
@@ -65,6 +66,10 @@ extension FieldType {
     case .dyn: return schema
     case .bool: schema["type"] = .string("boolean")
     case .int: schema["type"] = .string("integer")
+    case .uint:
+      schema["type"] = .string("integer")
+      schema["format"] = .string("uint64")
+      schema["minimum"] = .int(0)
     case .double: schema["type"] = .string("number")
     case .string: schema["type"] = .string("string")
     case .date:
@@ -103,8 +108,10 @@ extension Limit {
   /// The limit in the words of JSON Schema, which has none for instants and lengths of time.
   fileprivate func describe(in schema: inout ValueMap, of type: FieldType) {
     switch (self, type) {
-    case (.atLeast(let bound), .int), (.atLeast(let bound), .double): schema["minimum"] = bound
-    case (.atMost(let bound), .int), (.atMost(let bound), .double): schema["maximum"] = bound
+    case (.atLeast(let bound), .int), (.atLeast(let bound), .uint), (.atLeast(let bound), .double):
+      schema["minimum"] = bound
+    case (.atMost(let bound), .int), (.atMost(let bound), .uint), (.atMost(let bound), .double):
+      schema["maximum"] = bound
     case (.minLength(let length), .string): schema["minLength"] = .int(length)
     case (.maxLength(let length), .string): schema["maxLength"] = .int(length)
     case (.minLength(let length), .list): schema["minItems"] = .int(length)

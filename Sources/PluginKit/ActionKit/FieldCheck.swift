@@ -164,6 +164,10 @@ private struct FieldCheck {
     let found: String
     switch (type, value.content) {
     case (.double, .double): return fault("'\(path)' must be finite, but is \(value.written)", at: value)
+    // A whole number that 64 bits can't hold, or that has a sign.
+    case (.uint, .int), (.int, .uint): found = value.written
+    case (.int, .double(let number)) where abs(number) >= 0x1p63: found = value.written
+    case (.uint, .double(let number)) where abs(number) >= 0x1p63: found = value.written
     case (.choice, .string), (.date, .string), (.timestamp, .string), (.duration, .string), (.bytes, .string):
       found = value.written
     default: found = value.kindName
@@ -177,7 +181,7 @@ private struct FieldCheck {
       MessageText("; \(words)", texts.map { .verbatim($0) })
     }
     switch (type, value.content) {
-    case (.string, .int), (.string, .double), (.string, .bool):
+    case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool):
       let written = spelling(value).map { "\"\($0)\"" }
       return clause(
         "write it in quotes\(written.map { ", \($0)," } ?? "") if it is meant as text", written.map { [$0] } ?? [])
@@ -199,6 +203,8 @@ private struct FieldCheck {
       return Double(text).map { $0.isFinite ? clause("write it without quotes, \(text)", [text]) : "" } ?? ""
     case (.int, .double(let number)):
       return Int(exactly: number).map { clause("write \($0)", ["\($0)"]) } ?? ""
+    case (.uint, .double(let number)):
+      return UInt(exactly: number).map { clause("write \($0)", ["\($0)"]) } ?? ""
     case (.duration, .int(let number)):
       return clause("say the unit, such as \(number)s", ["s", "m", "h", "d"].map { "\(number)\($0)" })
     case (.list, _) where type.element.holds(type.element.restored(value)):
@@ -234,6 +240,7 @@ extension FieldType {
     switch self {
     case .bool: "a bool"
     case .int: "an int"
+    case .uint: "a uint"
     case .double: "a double"
     case .string: "a string"
     case .date: "a date such as 2026-11-20"
@@ -253,7 +260,7 @@ extension FieldType {
   package func holds(_ value: Value) -> Bool {
     switch (self, value.content) {
     case (.double, .double(let number)): number.isFinite
-    case (.bool, .bool), (.int, .int), (.string, .string), (.bytes, .bytes),
+    case (.bool, .bool), (.int, .int), (.uint, .uint), (.string, .string), (.bytes, .bytes),
       (.timestamp, .timestamp), (.duration, .duration):
       true
     case (.choice(let options), .string(let text)): options.contains { $0.hasSameScalars(as: text) }

@@ -6,6 +6,8 @@ public indirect enum FieldType: Sendable {
   case bool
   /// A 64-bit integer.
   case int
+  /// A 64-bit integer without a sign; an int that isn't negative is taken for one.
+  case uint
   /// A number; an int is taken for one.
   case double
   /// A text.
@@ -38,7 +40,7 @@ extension FieldType {
   /// What messages and pages call the type.
   public var name: String {
     switch self {
-    case .bool, .int, .double, .string, .bytes, .timestamp, .duration, .dyn, .choice: inputType.description
+    case .bool, .int, .uint, .double, .string, .bytes, .timestamp, .duration, .dyn, .choice: inputType.description
     case .date: "date"
     case .list(let element): "list(\(element.name))"
     case .map(let value): "map(string, \(value.name))"
@@ -68,6 +70,7 @@ extension FieldType {
     switch self {
     case .bool: .bool
     case .int: .int
+    case .uint: .uint
     case .double: .double
     case .string, .date: .string
     case .bytes: .bytes
@@ -89,6 +92,9 @@ extension FieldType {
     switch (self, value.content) {
     case (.optional(let wrapped), _), (.secret(let wrapped), _): return wrapped.restored(value)
     case (.double, .int(let number)): return Value(.double(Double(number)), at: value.place)
+    case (.double, .uint(let number)): return Value(.double(Double(number)), at: value.place)
+    case (.uint, .int(let number)): return UInt(exactly: number).map { Value(.uint($0), at: value.place) } ?? value
+    case (.int, .uint(let number)): return Int(exactly: number).map { Value(.int($0), at: value.place) } ?? value
     case (.timestamp, .string(let text)):
       return Timestamp(text).map { Value(.timestamp($0), at: value.place) } ?? value
     case (.duration, .string(let text)):

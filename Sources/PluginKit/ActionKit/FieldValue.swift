@@ -55,6 +55,7 @@ extension Double: FieldValue {
     switch value.content {
     case .double(let number): self = number
     case .int(let number): self = Double(number)
+    case .uint(let number): self = Double(number)
     default: throw .mismatch(Self.self, value)
     }
   }

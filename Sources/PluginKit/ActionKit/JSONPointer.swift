@@ -27,7 +27,7 @@ extension Value {
     var value = self
     var path = ""
     for part in pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
-      let name = String(part).replacing("~1", with: "/").replacing("~0", with: "~")
+      let name = String(part).ofPointerPart
       let place = path.isEmpty ? what : "'\(path)' in \(what)"
       switch value.content {
       case .map(let map):

@@ -142,6 +142,7 @@ extension Limit {
   private func isInOrder(_ lower: Value, _ upper: Value) -> Bool {
     switch (lower.content, upper.content) {
     case (.int(let lower), .int(let upper)): lower <= upper
+    case (.uint(let lower), .uint(let upper)): lower <= upper
     case (.double(let lower), .double(let upper)): lower <= upper
     case (.int(let lower), .double(let upper)): Double(lower) <= upper
     case (.double(let lower), .int(let upper)): lower <= Double(upper)

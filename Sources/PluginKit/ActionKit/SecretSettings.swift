@@ -1,3 +1,4 @@
+import Basics
 import HTTPClient
 
 extension FieldType {
@@ -77,8 +78,15 @@ extension ObjectSchema {
   }
 
   /// The texts in a value that must not be seen.
+  ///
+  /// A plain word in a field that is secret only for want of another, such as the topic `backup`, hides nobody's access,
+  /// and stands in other texts by chance: it isn't among them.
   package func secrets(in value: ValueMap) -> [String] {
-    FieldType.object(self).secrets(in: .map(value)).compactMap(\.string)
+    var known = value
+    for field in fields where field.isSecret(in: .map(value)) {
+      if let text = value[field.name]?.string, text.isPlainWord { known[field.name] = nil }
+    }
+    return FieldType.object(self).secrets(in: .map(known)).compactMap(\.string)
   }
 
   /// The value with something made up in the place of each secret.
@@ -102,4 +110,12 @@ extension ObjectSchema {
   }
 
   private static func madeUp(_ name: String) -> String { "made-up-\(name)" }
+}
+
+extension String {
+  /// Whether it is a word, or up to three of them with signs between: letters alone, so that it is guessed at once.
+  package var isPlainWord: Bool {
+    let words = utf8.split(omittingEmptySubsequences: false) { "-_.".utf8.contains($0) }
+    return utf8.count <= 24 && words.count <= 3 && words.allSatisfy { !$0.isEmpty && $0.allSatisfy(ASCII.isLetter) }
+  }
 }

@@ -1,13 +1,16 @@
 import ActionKit
 import Glibc
 
-// What belongs to errand itself, and is out of bounds for actions under every name that leads there: errand.yaml, the files of
-// secrets and the key that opens them, the folder of the state, and recipes.
+// What belongs to errand itself, and is out of bounds for actions under every name that leads there: errand.yaml, the
+// files of secrets and the key that opens them, the folder of the state, the locks of plugins, what errand.yaml and
+// locks name, and recipes.
 //
 // A thing is known by the file system's number for it, so that links, `..`, bind mounts, another spelling and another
 // connection's folder lead to the same refusal; and by its name in the folder that is to hold it, because it may not be
-// there yet. Of the folders of recipes, only files are meant whose names end in `.yaml` or `.yml`, there and in what is in
-// those. The recipe that is run and those that it calls are meant by themselves, wherever they lie.
+// there yet. Of the folders of recipes, only names are meant that have `.yaml` or `.yml` in them, as recipes, tests and
+// what editors keep beside them have, with all that is below. No file may be made or moved that is named errand.yaml,
+// because it would count for the recipes below its folder. Locks, and what else isn't secret, may be read. The recipe
+// that is run and those that it calls are meant by themselves, wherever they lie.
 //
 // All is looked up anew for each call: it takes some dozens of calls of the system, and files come and go.
 
@@ -36,8 +39,10 @@ struct Bounds {
     }
   }
 
-  private let own: OwnFiles
   private let allowsRecipes: Bool
+  private let isReading: Bool
+  /// The paths and what they are.
+  private let own: [(path: String, kind: OwnFiles.Kind)]
   /// What is there.
   private var things: [Identity: OwnFiles.Kind] = [:]
   /// What is to be there, as the names that follow from a folder that is.
@@ -45,14 +50,18 @@ struct Bounds {
   /// The folders that hold any of it, at any depth.
   private var above: Set<Identity> = []
 
-  init(_ own: OwnFiles, allowsRecipes: Bool) {
-    self.own = own
+  /// - Parameter isReading: Whether nothing is written, moved or removed.
+  init(_ own: OwnFiles, allowsRecipes: Bool, isReading: Bool) {
+    self.own = own.all(isReading: isReading)
     self.allowsRecipes = allowsRecipes
-    for (path, kind) in own.all where kind != .recipe || !allowsRecipes {
+    self.isReading = isReading
+    for (path, kind) in self.own where kind != .recipe || !allowsRecipes {
       if let thing = Identity(path) {
         things[thing] = kind
         if kind == .recipes { above.insert(thing) }
       }
+      holdersAbove(of: path)
+      if kind == .recipes, isReading || allowsRecipes || Identity(path) != nil { continue }
       var parts = path.split(separator: "/").filter { $0 != "." }.map(String.init)
       var rest: [String] = []
       while let last = parts.popLast() {
@@ -62,7 +71,6 @@ struct Bounds {
         above.insert(folder)
         break
       }
-      holdersAbove(of: path)
     }
   }
 
@@ -106,17 +114,27 @@ struct Bounds {
   func kind(of rest: ArraySlice<String>, from folder: borrowing Descriptor) -> OwnFiles.Kind? {
     guard !names.isEmpty, let here = Identity(folder) else { return nil }
     let rest = rest.map { $0.lowercased() }
-    return names.first { $0.from == here && $0.kind != .recipes && rest.starts(with: $0.names) }?.kind
+    return names.first { own in
+      // A folder of recipes that is made is looked at then, but it may be one recipe.
+      own.from == here && rest.starts(with: own.names) && (own.kind != .recipes || rest.count == own.names.count)
+    }?.kind
+  }
+
+  /// What has a name, in a folder of recipes or not, be it there or not; nil if it is free.
+  func kind(ofName name: String, amongRecipes: Bool) -> OwnFiles.Kind? {
+    guard !isEmpty else { return nil }
+    if amongRecipes, !allowsRecipes, Self.isRecipe(name) { return .recipes }
+    return !isReading && name.lowercased() == "errand.yaml" ? .configuration : nil
   }
 
   /// What a file is, in a folder of recipes or not; nil if it is free.
   func kind(of status: stat, named name: String, amongRecipes: Bool) -> OwnFiles.Kind? {
     if let kind = things[Identity(status)], kind != .recipes { return kind }
+    if let kind = kind(ofName: name, amongRecipes: amongRecipes) { return kind }
     if status.st_mode & S_IFMT == S_IFDIR { return nil }
-    if amongRecipes, !allowsRecipes, Self.isRecipe(name) { return .recipes }
     // Another name of the same file.
     guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink > 1 else { return nil }
-    for (path, kind) in own.all where kind == .state || kind == .recipes && !allowsRecipes {
+    for (path, kind) in own where kind == .state || kind == .plugins || kind == .recipes && !allowsRecipes {
       if Self.holds(path, Identity(status), kind, depth: 4) { return kind }
     }
     return nil
@@ -125,9 +143,10 @@ struct Bounds {
   /// Whether a folder holds what is out of bounds, so that it cannot be moved.
   func isAbove(_ status: stat) -> Bool { above.contains(Identity(status)) }
 
+  /// Whether a name is that of a recipe or a test, or of what an editor keeps of one.
   static func isRecipe(_ name: String) -> Bool {
     let name = name.lowercased()
-    return name.hasSuffix(".yaml") || name.hasSuffix(".yml")
+    return name.contains(".yaml") || name.contains(".yml")
   }
 
   private static func holds(_ folder: String, _ wanted: Identity, _ kind: OwnFiles.Kind, depth: Int) -> Bool {

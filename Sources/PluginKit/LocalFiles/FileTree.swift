@@ -9,10 +9,10 @@ struct FileTree: ~Copyable {
   private let folder: Int32
   private let name: [CChar]
 
-  init(_ folder: borrowing Descriptor, _ name: String) {
-    self.folder = folder.number
-    self.name = Array(name.utf8CString)
-  }
+  init(_ folder: borrowing Descriptor, _ name: String) { self.init(folder, Array(name.utf8CString)) }
+
+  /// - Parameter name: Its bytes, with a NUL.
+  init(_ folder: borrowing Descriptor, _ name: [CChar]) { self.init(folder.number, name) }
 
   private init(_ folder: Int32, _ name: [CChar]) {
     self.folder = folder
@@ -58,8 +58,13 @@ struct FileTree: ~Copyable {
     try copy(to: target.number, as: Array(other.utf8CString), path, isFirst: true, depth: 128)
   }
 
+  /// Copies it to another folder that is thrown away, with times and permissions.
+  func copy(to target: borrowing Descriptor, as other: [CChar], _ path: String) throws(FileError) {
+    try copy(to: target.number, as: other, path, isFirst: false, isKept: false, depth: 128)
+  }
+
   private func copy(
-    to target: Int32, as other: [CChar], _ path: String, isFirst: Bool, depth: Int
+    to target: Int32, as other: [CChar], _ path: String, isFirst: Bool, isKept: Bool = true, depth: Int
   ) throws(FileError) {
     var status = stat()
     guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw fault(path) }
@@ -81,7 +86,7 @@ struct FileTree: ~Copyable {
         if count == 0 { break }
         try copy.write(Array(chunk[..<count]), path)
       }
-      try finish(copy, status, path)
+      try finish(copy, status, path, isKept: isKept)
     case S_IFDIR:
       guard depth > 0 else { throw FileError(.move, path, .system(ELOOP)) }
       guard let inner = opened(O_RDONLY | O_DIRECTORY) else { throw fault(path) }
@@ -93,16 +98,17 @@ struct FileTree: ~Copyable {
       guard let entries = Self.entries(in: inner.number) else { throw fault(path) }
       for entry in entries {
         try FileTree(inner.number, entry).copy(
-          to: copy.number, as: entry, path, isFirst: false, depth: depth - 1)
+          to: copy.number, as: entry, path, isFirst: false, isKept: isKept, depth: depth - 1)
       }
-      try finish(copy, status, path)
+      try finish(copy, status, path, isKept: isKept)
     default: throw FileError(.move, path, .system(EXDEV))
     }
   }
 
-  private func finish(_ copy: borrowing Descriptor, _ status: stat, _ path: String) throws(FileError) {
+  private func finish(_ copy: borrowing Descriptor, _ status: stat, _ path: String, isKept: Bool) throws(FileError) {
     let times = [status.st_atim, status.st_mtim]
-    guard fchmod(copy.number, status.st_mode & 0o777) == 0, futimens(copy.number, times) == 0, fsync(copy.number) == 0
+    guard fchmod(copy.number, status.st_mode & 0o777) == 0, futimens(copy.number, times) == 0,
+      !isKept || fsync(copy.number) == 0
     else { throw fault(path) }
   }
 

@@ -46,6 +46,8 @@ public struct LocalFiles: Sendable {
     var own = OwnFiles()
     /// What sits between the run and what it reads.
     var interceptor: (any FileInterceptor)?
+    /// What stands in for the folders, in a run that changes nothing in them.
+    var standIn: (any FolderStandIn)?
     /// Whether the connection has `others` and `hidden` beside `folder`.
     var hasOthers = false
     /// The setting that bounds what is read, if there is one.
@@ -74,19 +76,20 @@ public struct LocalFiles: Sendable {
 
   /// What a path of a recipe leads to, which need not be there.
   package func file(_ path: String, in context: ActionContext) throws(ActionError) -> LocatedFile {
-    let root = context.path(folder ?? ".").withoutDotsAtEnds
-    let path = path.hasPrefix("/") ? context.path(path) : path
+    func place(_ path: String) -> String { context.standIn?.place(of: context.path(path)) ?? context.path(path) }
+    let root = place(folder ?? ".").withoutDotsAtEnds
+    let path = path.hasPrefix("/") ? place(path) : path
     var (start, rest) = (root, path[...])
     if path.hasPrefix("/") {
       // Of folders inside each other the inner one, whose own links lead no further.
-      let roots = ([root] + others.map { context.path($0).withoutDotsAtEnds }).filter { path.isInside($0) }
+      let roots = ([root] + others.map { place($0).withoutDotsAtEnds }).filter { path.rest(in: $0) != nil }
       guard let found = roots.max(by: { $0.utf8.count < $1.utf8.count }) else {
         throw LocalFiles.refusal(
           "'\(path)' is in no folder of this connection (\(([root] + others).map { "'\($0)'" }.joined(separator: ", "))); "
             + "name its folder under '\(rules.hasOthers ? "others" : "folder")' in the connection")
       }
       start = found
-      rest = path.dropFirst(found.count)
+      rest = path.rest(in: found) ?? ""
     }
     let names = try LocalFiles.names(in: rest, of: path)
     if !rules.allowsHidden, names.contains(where: { $0.hasPrefix(".") }) {
@@ -98,6 +101,7 @@ public struct LocalFiles: Sendable {
     var rules = rules
     rules.own = context.ownFiles
     rules.interceptor = context.fileInterceptor
+    rules.standIn = context.standIn
     return LocatedFile(root: start, names: names, rules: rules)
   }
 
@@ -123,13 +127,6 @@ extension String {
     var parts = split(separator: "/", omittingEmptySubsequences: true)[...]
     parts.removeAll { $0 == "." }
     return "/" + parts.joined(separator: "/")
-  }
-
-  /// Whether a path is that of a folder or of something in it, as both are written.
-  fileprivate func isInside(_ folder: String) -> Bool {
-    guard hasPrefix(folder) else { return false }
-    let rest = utf8.dropFirst(folder.utf8.count)
-    return rest.isEmpty || rest.first == ASCII.slash || folder == "/"
   }
 }
 
@@ -160,7 +157,9 @@ extension LocalFiles {
         }
         let file = try files.file(path, in: context)
         if isFolder { return nil }
-        return (operation.flatMap { file.refusal(of: $0) } ?? file.ownFileRefusal).map { Refusal($0, of: value) }
+        return (operation.flatMap { file.refusal(of: $0) } ?? file.ownFileRefusal(for: operation ?? .inspect)).map {
+          Refusal($0, of: value)
+        }
       } catch {
         return Refusal(error, of: value)
       }

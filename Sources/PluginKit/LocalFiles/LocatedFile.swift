@@ -76,20 +76,20 @@ package struct LocatedFile: Sendable {
   /// The bytes of the file as text.
   package func text(limit: Int) async throws(ActionError) -> String {
     let bytes = try await read(limit: limit)
-    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    let text = bytes.starts(with: mark) ? bytes[mark.count...] : bytes[...]
-    guard let text = String(validating: text, as: UTF8.self) else {
+    guard let text = try? Charset.utf8.text(of: bytes) else {
       throw ActionError(.validation, "'\(path)' isn't valid UTF-8.")
     }
     return text
   }
 
   /// What is there, or nil.
-  package func status() async throws(ActionError) -> Status? {
+  ///
+  /// - Parameter operation: What it is asked for; what may be read may still not be changed.
+  package func status(for operation: FileError.Operation = .inspect) async throws(ActionError) -> Status? {
     try await call { () throws(ActionError) in
       do throws(ActionError) {
-        let folder = try folder(.inspect)
-        return try status(in: folder, .inspect)
+        let folder = try folder(operation)
+        return try status(in: folder, operation)
       } catch {
         guard error.kind == .notFound else { throw error }
         return nil
@@ -103,7 +103,7 @@ package struct LocatedFile: Sendable {
   package func changes(
     to bytes: [UInt8], limit: Int, _ words: ([UInt8]) -> String
   ) async throws(ActionError) -> [Change] {
-    let status = try await status()
+    let status = try await status(for: .write)
     if status?.bytes == bytes.count, try await read(limit: limit) == bytes { return [] }
     return [Change("the file '\(path)'", from: status.map { "\($0.bytes) bytes" }, to: words(bytes))]
   }
@@ -356,15 +356,29 @@ package struct LocatedFile: Sendable {
   func folder(
     _ operation: FileError.Operation, _ names: ArraySlice<String>, making: Bool = false, isBound: Bool = true
   ) throws(ActionError) -> OpenFolder {
-    let bounds = Bounds(isBound ? rules.own : OwnFiles(), allowsRecipes: rules.allowsRecipes)
+    if let standIn = rules.standIn {
+      // What is moved, removed or worked in has to be there as a whole.
+      let isWhole = !isBound || operation == .move || operation == .remove
+      try checked { () throws(FileError) in try standIn.fill(root, self.names, isWhole: isWhole) }
+      if !self.names.starts(with: names) {
+        try checked { () throws(FileError) in try standIn.fill(root, Array(names), isWhole: isWhole) }
+      }
+    }
+    // A folder that is made may be one that is out of bounds, so that it is looked at once it is there.
     if making, !Files.exists(root) {
       try checked { () throws(FileError) in try Files.makeFolder(root) }
     }
+    func look() -> Bounds {
+      Bounds(isBound ? rules.own : OwnFiles(), allowsRecipes: rules.allowsRecipes, isReading: operation.isReading)
+    }
+    var bounds = look()
     var folder = try checked { () throws(FileError) in
       try Descriptor(operation, root, O_RDONLY | O_DIRECTORY)
     }
     if let kind = bounds.kind(of: self.names[...], from: folder) { throw ownFiles(kind) }
     for (index, name) in names.enumerated() {
+      // A folder that is named as a recipe holds nothing that is anything else.
+      if Bounds.isRecipe(name) { try refuse(name, in: folder, bounds) }
       var isMade = false
       while true {
         let number = openat(folder.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -378,6 +392,7 @@ package struct LocatedFile: Sendable {
           if let kind = bounds.kind(ofOpen: folder), kind != .recipes { throw ownFiles(kind) }
           guard mkdirat(folder.number, name, 0o777) == 0 || errno == EEXIST else { throw failure(operation, errno) }
           guard fsync(folder.number) == 0 else { throw failure(operation, errno) }
+          bounds = look()
           isMade = true
           continue
         }
@@ -397,7 +412,7 @@ package struct LocatedFile: Sendable {
   ) throws(ActionError) -> Descriptor {
     if let refusal = refusal(of: operation) { throw refusal }
     // Before the file is made, if it is to be.
-    if folder.isAmongRecipes, !rules.allowsRecipes, Bounds.isRecipe(name) { throw ownFiles(.recipes) }
+    if let kind = folder.bounds.kind(ofName: name, amongRecipes: folder.isAmongRecipes) { throw ownFiles(kind) }
     while true {
       let number = openat(folder.number, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
       if number < 0 {
@@ -427,7 +442,7 @@ package struct LocatedFile: Sendable {
   private func status(
     in folder: borrowing OpenFolder, _ operation: FileError.Operation
   ) throws(ActionError) -> Status? {
-    if folder.isAmongRecipes, !rules.allowsRecipes, Bounds.isRecipe(name) { throw ownFiles(.recipes) }
+    if let kind = folder.bounds.kind(ofName: name, amongRecipes: folder.isAmongRecipes) { throw ownFiles(kind) }
     guard let status = try found(in: folder, operation) else { return nil }
     try refuseOwn(status.system, in: folder)
     return status
@@ -439,6 +454,14 @@ package struct LocatedFile: Sendable {
     if fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { return Status(status) }
     guard errno == ENOENT else { throw failure(operation, errno) }
     return nil
+  }
+
+  /// Refuses a folder on the way that only recipes have names as.
+  private func refuse(
+    _ name: String, in folder: borrowing Descriptor, _ bounds: Bounds
+  ) throws(ActionError) {
+    guard bounds.kind(ofOpen: folder) == .recipes else { return }
+    if let kind = bounds.kind(ofName: name, amongRecipes: true) { throw ownFiles(kind) }
   }
 
   private func refuseOwn(_ status: stat, in folder: borrowing OpenFolder) throws(ActionError) {
@@ -509,14 +532,14 @@ package struct LocatedFile: Sendable {
   }
 
   /// Why actions leave the file alone, if it is one of errand's own, be it there or not.
-  var ownFileRefusal: ActionError? {
+  func ownFileRefusal(for operation: FileError.Operation) -> ActionError? {
     guard !names.isEmpty else { return nil }
     do throws(ActionError) {
-      _ = try status(in: try folder(.inspect), .inspect)
+      _ = try status(in: try folder(operation), operation)
       return nil
     } catch {
       // What else is in the way may be gone when the step runs.
-      let kinds: [OwnFiles.Kind?] = [.configuration, .secrets, .state, .recipes]
+      let kinds: [OwnFiles.Kind?] = OwnFiles.Kind.allCases
       return kinds.contains { ownFiles($0).message == error.message } ? error : nil
     }
   }
@@ -527,6 +550,8 @@ package struct LocatedFile: Sendable {
       case .configuration: "the configuration"
       case .secrets: "secrets"
       case .state: "the state"
+      case .plugins: "plugins"
+      case .named: "errand.yaml or a plugin's lock names it"
       case .recipes, .recipe: "recipes"
       case nil: "its folder holds them"
       }
@@ -563,5 +588,15 @@ extension LocatedFile.Status {
   fileprivate func isCopied(as other: Self) -> Bool {
     kind == .file && other.kind == .file && system.st_dev != other.system.st_dev && bytes == other.bytes
       && modifiedAt == other.modifiedAt
+  }
+}
+
+extension FileError.Operation {
+  /// Whether nothing is written, moved or removed.
+  fileprivate var isReading: Bool {
+    switch self {
+    case .read, .list, .inspect: true
+    default: false
+    }
   }
 }

@@ -1,16 +1,16 @@
 // How a lock writes types and fields in JSON.
 //
-// A type is a word for what has no parts (`string`, `int`, `double`, `bool`, `bytes`, `timestamp`, `duration`, `date`,
+// A type is a word for what has no parts (`string`, `int`, `uint`, `double`, `bool`, `bytes`, `timestamp`, `duration`, `date`,
 // `dyn`), or a map with one member:
 //
 //     {"list": T}  {"map": T}  {"optional": T}  {"secret": T}
 //     {"choice": ["a", "b"]}  {"fields": {"name": F, …}}  {"named": "Dag"}
 //
-// `optional` is what items are that may be null. `named` is a type of the lock's `types`, where what several actions have
-// is written once. A choice is one in what is given; in what is got it is read as a string whose known values the summary
-// names, because services gain values without notice. A field F is a map with its `type` and, where they are other than empty and false, `summary`,
-// `optional`, `default`, `deprecated`, `secret` (it may be made with secrets) and `limits` (`min`, `max`, `minLength`,
-// `maxLength`, and `each` with those of items).
+// `optional` is what items are that may be null. `named` is a type of the lock's `types`, where what several actions
+// have is written once. A choice is one in what is given; in what is got it is read as a string whose known values the
+// summary names, because services gain values without notice. A field F is a map with its `type` and, where they are
+// other than empty and false, `summary`, `optional`, `default`, `deprecated`, `secret` (it may be made with secrets)
+// and `limits` (`min`, `max`, `minLength`, `maxLength`, and `each` with those of items).
 
 package import ActionKit
 package import Basics
@@ -55,7 +55,7 @@ package struct LockEncoder {
 
   package mutating func type(_ type: FieldType) -> Value {
     switch type {
-    case .bool, .int, .double, .string, .date, .bytes, .timestamp, .duration, .dyn: return .string(type.name)
+    case .bool, .int, .uint, .double, .string, .date, .bytes, .timestamp, .duration, .dyn: return .string(type.name)
     case .choice(let options): return .object(["choice": .list(options.map(Value.string))])
     case .list(let element): return .object(["list": self.type(element)])
     case .map(let element): return .object(["map": self.type(element)])
@@ -184,7 +184,7 @@ struct LockDecoder {
 
   private static let words = Dictionary(
     uniqueKeysWithValues: [
-      FieldType.bool, .int, .double, .string, .date, .bytes, .timestamp, .duration, .dyn,
+      FieldType.bool, .int, .uint, .double, .string, .date, .bytes, .timestamp, .duration, .dyn,
     ].map { ($0.name, $0) })
 
   private static func limits(_ value: Value?, of type: FieldType) -> [Limit] {

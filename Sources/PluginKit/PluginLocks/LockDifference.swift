@@ -1,7 +1,7 @@
 // What is different between two locks of a plugin, as far as recipes can notice: actions, effects, and the types of what
 // is given and got. Sentences don't count.
 
-import ActionKit
+package import ActionKit
 import Basics
 
 /// What a new lock has that an old one hasn't, and the other way round.
@@ -58,6 +58,29 @@ package struct LockDifference: Sendable {
       }
   }
 
+  /// An effect that allows more than it did.
+  package struct WeakerEffect: Sendable {
+    package var action: String
+    package var before: Effect
+    package var after: Effect
+    /// Who says so now.
+    package var source: LockedAction.EffectSource
+  }
+
+  /// The actions in both locks whose effect allows more than it did, also where an action can't be read whole.
+  package static func weakerEffects(from old: PluginLock, to new: PluginLock) -> [WeakerEffect] {
+    func effect(_ name: String, _ lock: PluginLock) -> Effect? {
+      lock.document["actions"]?[name]?["effect"]?.string.flatMap(Effect.init(written:))
+    }
+    return new.actionNames.compactMap { name in
+      guard let before = effect(name, old), let after = effect(name, new), after.isWeaker(than: before) else {
+        return nil
+      }
+      let source = new.document["actions"]?[name]?["effectFrom"]?.string.flatMap(LockedAction.EffectSource.init)
+      return WeakerEffect(action: name, before: before, after: after, source: source ?? .standard)
+    }
+  }
+
   /// What is different between two actions, a line each.
   package static func details(from old: LockedAction, to new: LockedAction) -> [String] {
     var details: [String] = []
@@ -104,6 +127,39 @@ package struct LockDifference: Sendable {
 
   private static func hasParent(of path: String, _ paths: [String]) -> Bool {
     paths.contains { path.hasPrefix("\($0).") || path.hasPrefix("\($0)[]") }
+  }
+}
+
+extension Effect {
+  /// Whether Errand does more without asking than with the other: sends it for a plan, repeats it, or takes it for
+  /// something that changes less.
+  func isWeaker(than other: Effect) -> Bool { rank < other.rank || repeats(more: other) }
+
+  private var rank: Int {
+    switch self {
+    case .pure: 0
+    case .read: 1
+    case .consume: 2
+    case .idempotentWrite: 3
+    case .write: 4
+    }
+  }
+
+  /// Whether it is repeated where the other isn't.
+  private func repeats(more other: Effect) -> Bool {
+    switch (self, other) {
+    case (.write, _), (_, .pure), (_, .read): false
+    case (.consume(let own), .consume(let others)): own > others
+    case (.consume(let own), .write): own > 0
+    case (.idempotentWrite(let own), .idempotentWrite(let others)):
+      switch (own, others) {
+      case (_, .forever): false
+      case (.span(let own), .span(let others)): own > others
+      default: own != others
+      }
+    case (.consume, .idempotentWrite): false
+    case (.pure, _), (.read, _), (.idempotentWrite, _): true
+    }
   }
 }
 

@@ -38,7 +38,7 @@ package final class LockFolder: PluginFinder {
       if let listed { return listed }
       var files: [String] = []
       var fault: String?
-      do throws(FileError) { files = try Files.list("\(folder)/plugins") } catch {
+      do throws(FileError) { files = try Files.list(LockFolder.place(in: folder)) } catch {
         fault = error.isNotFound ? nil : error.description
       }
       var names = files.filter { $0.hasSuffix(Self.ending) }.map { String($0.dropLast(Self.ending.count)) }
@@ -55,7 +55,7 @@ package final class LockFolder: PluginFinder {
   }
 
   /// The file of a plugin's lock.
-  package static func path(of name: String, in folder: String) -> String { "\(folder)/plugins/\(name)\(ending)" }
+  package static func path(of name: String, in folder: String) -> String { "\(place(in: folder))/\(name)\(ending)" }
 
   package func plugin(_ name: String) -> PluginDescriptor? {
     guard case .plugin(let plugin)? = read(name) else { return nil }
@@ -72,12 +72,31 @@ package final class LockFolder: PluginFinder {
     return fault
   }
 
+  package var sources: [Value] {
+    names.compactMap { name in
+      guard var source = (lock(name) ?? recoverable(name))?.source.map else { return nil }
+      // What is no action has no file, and may be long.
+      source["leftOut"] = nil
+      return .map(source)
+    }
+  }
+
+  /// The folder of the locks.
+  package static func place(in folder: String) -> String { "\(folder)/plugins" }
+
   /// The lock of a plugin that can't be used, if it can be made anew from what it says of its source.
   package func recovered(_ name: String) -> PluginLock? { fault(of: name) == nil ? nil : recoverable(name) }
 
+  /// Whether another user may change a lock, which may name a program that would be started.
+  ///
+  /// The folder of `plugins/` counts, too, because that may be put into it.
+  private func holder(of name: String) -> ForeignHold? {
+    ForeignHold.of(LockFolder.path(of: name, in: folder), folders: 2)
+  }
+
   private func recoverable(_ name: String) -> PluginLock? {
     let path = LockFolder.path(of: name, in: folder)
-    guard let bytes = try? Files.read(path, limit: PluginLock.mostBytes),
+    guard holder(of: name) == nil, let bytes = try? Files.read(path, limit: PluginLock.mostBytes),
       let lock = PluginLock(recovering: bytes, named: name, of: "plugins/\(name)\(Self.ending)"),
       kinds.contains(where: { $0.name == lock.kind })
     else { return nil }
@@ -107,6 +126,7 @@ package final class LockFolder: PluginFinder {
   private func reading(_ name: String) throws(PluginLockError) -> LockedPlugin {
     if case .some(.some(let lock)) = others[name] { return try plugin(of: lock) }
     let file = "plugins/\(name)\(Self.ending)"
+    if let hold = holder(of: name) { throw PluginLockError("\(file) isn't used: \(hold)") }
     let bytes: [UInt8]
     do throws(FileError) { bytes = try Files.read("\(folder)/\(file)", limit: PluginLock.mostBytes) } catch {
       throw PluginLockError(error.description)

@@ -22,6 +22,8 @@ extension FieldType {
     case (.secret(let wrapped), _): return try wrapped.taking(value, as: path)
     case (.int, .double(let number)):
       if let whole = Int(exactly: number) { return .int(whole) }
+    case (.uint, .double(let number)):
+      if let whole = UInt(exactly: number) { return .uint(whole) }
     case (.list(let element), .list(let items)):
       var taken: [Value] = []
       taken.reserveCapacity(items.count)
@@ -38,9 +40,16 @@ extension FieldType {
       let restored = restored(value)
       if holds(restored) { return restored }
     }
-    // Of a long or secret text not more than its kind is said.
-    let isShort = value.string.map { $0.utf8.count <= 60 } ?? false
-    let found = if isShort, case .string = self { value.kindName } else { isShort ? value.written : value.kindName }
+    // Of a long or secret text not more than its kind is said. A number is wrong by what it is where one is wanted.
+    let isShown: Bool =
+      switch (self, value.content) {
+      case (.string, _): false
+      case (_, .string(let text)): text.utf8.count <= 60
+      case (.int, .uint), (.uint, .int), (.double, .double): true
+      case (.int, .double(let number)), (.uint, .double(let number)): abs(number) >= 0x1p63
+      default: false
+      }
+    let found = isShown ? value.written : value.kindName
     throw ValueError("'\(path)' must be \(wanted), but found \(found)", at: value.place)
   }
 }

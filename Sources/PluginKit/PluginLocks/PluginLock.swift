@@ -78,9 +78,7 @@ package final class PluginLock: Sendable {
   /// Takes a lock that can't be used for what it says of its source, from which it can be made anew; nil if it says
   /// nothing.
   package convenience init?(recovering bytes: [UInt8], named name: String, of file: String) {
-    let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    let text = bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(byteOrderMark.count)) : bytes
-    guard var map = (try? JSON.parse(text))?.map, map["source"]?.map?.isEmpty == false else { return nil }
+    guard var map = (try? JSON.parse(bytes))?.map, map["source"]?.map?.isEmpty == false else { return nil }
     map["name"] = .string(name)
     self.init(.map(map), of: file)
   }

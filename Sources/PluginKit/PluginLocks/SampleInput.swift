@@ -28,6 +28,7 @@ extension FieldType {
     switch self {
     case .bool: return "true"
     case .int: return "\(max(limits.least?.int ?? .min, min(1, limits.most?.int ?? .max)))"
+    case .uint: return "\(max(limits.least?.uint ?? .min, min(1, limits.most?.uint ?? .max)))"
     case .double: return "\(max(limits.least?.number ?? -.infinity, min(1.5, limits.most?.number ?? .infinity)))"
     case .string:
       let length = min(max(least, min(4, most)), Self.longest)
@@ -72,11 +73,10 @@ extension [Limit] {
 extension String {
   /// The text as YAML takes it for this text.
   fileprivate var plainOrQuoted: String {
-    let isLetter = { (byte: UInt8) in ASCII.lowercase.contains(byte) || ASCII.uppercase.contains(byte) }
     let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
     let isPlain =
-      utf8.first.map(isLetter) == true && !words.contains(lowercased())
-      && utf8.allSatisfy { isLetter($0) || ASCII.digits.contains($0) || $0 == ASCII.underscore }
+      utf8.first.map(ASCII.isLetter) == true && !words.contains(lowercased())
+      && utf8.allSatisfy { ASCII.isLetter($0) || ASCII.digits.contains($0) || $0 == ASCII.underscore }
     return isPlain ? self : JSON.quoted(self)
   }
 }

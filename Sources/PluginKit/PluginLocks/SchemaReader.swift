@@ -3,10 +3,20 @@
 // What has a type of ours gets it: objects with their properties, lists, maps, choices, instants, dates, octets. What may
 // be null is optional. `allOf` is one object with the properties of all; of `anyOf` and `oneOf` the alternatives that are
 // not null must come to one type. All else is `dyn`: unions, schemas without a type, what holds itself, what refers to
-// another document, and what is so large that no one could want it written out.
+// another document, and what is so large that no one could want it written out. So is an object whose alternatives
+// (`anyOf`, `oneOf`, `then`, `dependentSchemas`) have properties that it doesn't have itself: no fields of ours would hold
+// them all.
+//
+// What isn't a schema, or says a type that doesn't exist, is anything as well, and is told with its place.
+//
+// What a reference leads to is read once, wherever it is met, after all that it refers to. Types that refer to each other
+// are read twice: in short, with nothing in the place of each other, and in full, with the short ones there. So a folder
+// has its files with their fields, and a file its folder.
 //
 // A schema is read for one side. What is given has limits, may hold no field that is read-only and none that is unknown;
-// what is got has no limits, because it isn't ours to refuse, and of its fields those are there that must be.
+// where the schema allows unknown ones beside its properties, it is anything. What must be given and has no property is a
+// field that is anything. What is got has no limits, because it isn't ours to refuse, and of its fields those are there
+// that must be.
 //
 // Nothing of a document is trusted: references are followed in bounds, and every text becomes one line.
 
@@ -23,28 +33,51 @@ package struct SchemaReader {
     case got
   }
 
-  /// What references start from.
-  private let document: Value
+  private let references: References
   private let side: Side
-  /// The references that are being followed.
-  private var open: [String] = []
   /// How many fields and types one part has so far.
   private var size = 0
-  /// The types of references, so that what many actions share is read once; with what each counts.
-  private var known: [String: (type: FieldType, isNullable: Bool, size: Int)] = [:]
+  /// How deep the part goes so far.
+  private var height = 0
+  /// What a reference leads to.
+  private struct Known {
+    var type: FieldType
+    var isNullable: Bool
+    var size: Int
+    var height: Int
+  }
+  /// The types of references, so that what many actions share is read once.
+  private var known: [String: Known] = [:]
+  /// What stands for the types that refer to each other, while one of them is read; nil for anything.
+  private var circle: [String: Known?] = [:]
+  /// How many circles are being read inside of each other.
+  private var nesting = 0
   /// The objects that have a name in the document, in the order in which they were met.
   package private(set) var named: [(name: String, type: FieldType)] = []
   /// The references that lead to nothing in the document, each once.
   package private(set) var missing: [String] = []
 
+  /// A schema that was read as anything because it can't be read.
+  package struct Unread: Hashable, Sendable {
+    /// The reference by which it was met first; nil if it is part of the schema that was asked for.
+    package var reference: String?
+    /// The names of the fields that lead to it, with dots.
+    package var path: String
+    package var reason: String
+  }
+  private var unread: [Unread] = []
+  /// Where the schema is that is being read.
+  private var place: (reference: String?, fields: [String]) = (nil, [])
+
   private static let largest = 4000
   private static let deepest = 24
   private static let mostOptions = 1000
   private static let mostMissing = 100
+  private static let types: Set = ["string", "number", "integer", "boolean", "array", "object", "null", "file"]
 
   /// - Parameter document: What references of the schemas start from.
   package init(_ document: Value, for side: Side) {
-    self.document = document
+    references = References(document)
     self.side = side
   }
 
@@ -53,19 +86,64 @@ package struct SchemaReader {
     _ name: String, _ schema: Value, summary: String? = nil, isRequired: Bool
   ) -> FieldSchema {
     size = 0
+    readLinks(of: schema)
     return field(name, schema, summary: summary, isRequired: isRequired, depth: 0)
+  }
+
+  /// The type of a schema, as one part of an action.
+  package mutating func type(of schema: Value) -> FieldType {
+    size = 0
+    return type(schema, depth: 0).type
   }
 
   /// The fields of a schema that is an object; nil if it isn't one with known fields.
   package mutating func fields(_ schema: Value) -> [FieldSchema]? {
     size = 0
+    readLinks(of: schema)
     guard case .object(let object) = type(schema, depth: 0).type else { return nil }
     return object.fields
+  }
+
+  /// The schemas that couldn't be read since this was asked last.
+  package mutating func takeUnread() -> [Unread] {
+    defer { unread = [] }
+    return unread
+  }
+
+  private mutating func note(_ reason: String, _ cost: String? = "is taken as anything") {
+    let reason = cost.map { "\(reason), and \($0)" } ?? reason
+    let found = Unread(reference: place.reference, path: place.fields.joined(separator: "."), reason: reason)
+    if unread.count < Self.mostMissing, !unread.contains(found) { unread.append(found) }
+  }
+
+  /// Notes what of a schema can't be read.
+  private mutating func noteUnread(_ schema: Value) {
+    guard let map = schema.map else {
+      // That anything or nothing is valid is said by a bool.
+      if schema.bool == nil, !schema.isNull { note("\(schema.written.safe.shortened(to: 40)) isn't a schema") }
+      return
+    }
+    if let reference = map["$ref"], reference.string == nil {
+      note("'$ref' can't be \(reference.written.safe.shortened(to: 40))")
+    }
+    if let type = map["type"], !type.isNull,
+      let other = (type.list ?? [type]).first(where: { !($0.string.map(Self.types.contains) ?? false) })
+    {
+      note("\(other.written.safe.shortened(to: 40)) isn't a type")
+    }
+    if let properties = map["properties"], properties.map == nil, !properties.isNull {
+      note("'properties' isn't a map")
+    }
+    for word in ["allOf", "anyOf", "oneOf"] {
+      if let parts = map[word], parts.list == nil, !parts.isNull { note("'\(word)' isn't a list") }
+    }
   }
 
   private mutating func field(
     _ name: String, _ schema: Value, summary: String?, isRequired: Bool, depth: Int
   ) -> FieldSchema {
+    place.fields.append(name)
+    defer { place.fields.removeLast() }
     let (type, isNullable) = type(schema, depth: depth)
     let resolved = resolved(schema) ?? schema
     var sentences = [summary ?? Self.sentence(schema) ?? Self.sentence(resolved) ?? ""].filter { !$0.isEmpty }
@@ -73,7 +151,9 @@ package struct SchemaReader {
     if case .dyn = type { isOptional = !isRequired }
     var deprecation: String?
     if side == .given {
-      if case .int = type, let numbers = resolved.map.flatMap(Self.options)?.compactMap(\.int), !numbers.isEmpty {
+      if case .int = type, let options = resolved.map.flatMap(Self.options)?.filter({ !$0.isNull }), !options.isEmpty,
+        case let numbers = options.compactMap(\.int), numbers.count == options.count
+      {
         sentences.append("One of \(numbers.prefix(20).map(\.description).joined(separator: ", ")).")
       }
       if let standard = resolved["default"] ?? schema["default"], !standard.isNull {
@@ -95,14 +175,18 @@ package struct SchemaReader {
   /// The type of a schema, and whether null is a value of it.
   private mutating func type(_ schema: Value, depth: Int) -> (type: FieldType, isNullable: Bool) {
     size += 1
-    guard depth < Self.deepest, size < Self.largest, let map = schema.map else { return (.dyn, false) }
+    height = max(height, depth)
+    guard depth < Self.deepest, size < Self.largest else { return (.dyn, false) }
+    noteUnread(schema)
+    guard let map = schema.map else { return (.dyn, false) }
     if let reference = map["$ref"]?.string { return type(at: reference, depth: depth) }
-    if let parts = map["allOf"]?.list, !parts.isEmpty { return merged(schema, parts, depth: depth) }
-    for word in ["anyOf", "oneOf"] {
-      if let parts = map[word]?.list, !parts.isEmpty {
-        // Beside properties of its own, alternatives only say which of them go together.
-        if map["properties"]?.map == nil { return united(schema, parts, depth: depth) }
-      }
+    let hasProperties = map["properties"]?.map != nil
+    let parts = map["allOf"]?.list ?? []
+    // Alternatives beside properties mostly say which of them go together.
+    if hasProperties || !parts.isEmpty, alternativesAddProperties(to: schema) { return (.dyn, false) }
+    if !parts.isEmpty { return merged(schema, parts, depth: depth) }
+    for word in ["anyOf", "oneOf"] where !hasProperties {
+      if let parts = map[word]?.list, !parts.isEmpty { return united(schema, parts, depth: depth) }
     }
     var isNullable = map["nullable"]?.bool == true || map["x-nullable"]?.bool == true
     if let options = Self.options(map), let choice = Self.choice(options) {
@@ -120,6 +204,7 @@ package struct SchemaReader {
         return (.dyn, false)
       }
     }
+    if let type = word, !Self.types.contains(type) { return (.dyn, false) }
     if word == nil {
       if map["properties"]?.map != nil || map["additionalProperties"]?.map != nil { word = "object" }
       if map["items"]?.map != nil { word = "array" }
@@ -130,7 +215,7 @@ package struct SchemaReader {
   private mutating func single(_ word: String, _ map: ValueMap, depth: Int) -> FieldType {
     switch word {
     case "boolean": return .bool
-    case "integer": return .int
+    case "integer": return map["format"]?.string == "uint64" ? .uint : .int
     case "number": return .double
     case "string": return Self.text(map)
     case "array":
@@ -146,7 +231,10 @@ package struct SchemaReader {
 
   private mutating func object(_ map: ValueMap, depth: Int) -> FieldType {
     let properties = map["properties"]?.map ?? ValueMap()
+    let hasPatterns = map["patternProperties"]?.map?.isEmpty == false
+    if let written = map["properties"], written.map == nil, !written.isNull { return .dyn }
     if properties.isEmpty {
+      if hasPatterns { return .map(.dyn) }
       guard let others = map["additionalProperties"], others.map.map({ !$0.isEmpty }) ?? false else {
         // That there are no others is said of what has nothing.
         return map["additionalProperties"]?.bool == false ? .object(ObjectSchema(fields: [])) : .map(.dyn)
@@ -154,34 +242,176 @@ package struct SchemaReader {
       // A member that is null is one that isn't there.
       return .map(type(others, depth: depth + 1).type)
     }
+    // An input has no field for names that aren't known.
+    if side == .given, hasPatterns || Self.isOpen(map) { return .dyn }
     let required = Set((map["required"]?.list ?? []).compactMap(\.string))
     var fields: [FieldSchema] = []
     for member in properties.members {
-      guard let name = member.name, Self.isUsable(name), isOnSide(member.value) else { continue }
+      guard let name = member.name, Self.isUsable(name) else {
+        note("the name \(member.key.written.safe.shortened(to: 40)) can't be written in a recipe", nil)
+        continue
+      }
+      let isRequired = required.contains(name)
+      guard takes(member.value, isRequired: isRequired) else { continue }
       fields.append(
-        field(name, member.value, summary: nil, isRequired: required.contains(name), depth: depth + 1))
+        field(
+          name, member.value, summary: nil, isRequired: isRequired && isOnSide(member.value), depth: depth + 1))
     }
+    if side == .given { fields += Self.fields(for: required) { properties[$0] != nil } }
     return .object(ObjectSchema(fields: fields.filter(\.isRequired) + fields.filter { !$0.isRequired }))
   }
 
+  /// Whether an object may have more members than its properties.
+  package static func isOpen(_ map: ValueMap) -> Bool {
+    let others = map["additionalProperties"]
+    return others?.map != nil || others?.bool == true
+  }
+
+  /// Fields for what must be given, and of which nothing else is known.
+  private static func fields(for required: Set<String>, unless isKnown: (String) -> Bool) -> [FieldSchema] {
+    required.filter { isUsable($0) && !isKnown($0) }.sorted { $0.precedesByScalars($1) }.map {
+      FieldSchema($0, .dyn, "")
+    }
+  }
+
+  /// Whether alternatives of an object have properties that it doesn't have itself.
+  package func alternativesAddProperties(to schema: Value) -> Bool {
+    guard let map = schema.map else { return false }
+    let parts = Self.alternatives(map)
+    if parts.isEmpty { return false }
+    let own = Set(properties(of: schema).compactMap(\.name))
+    return parts.prefix(100).contains { part in
+      properties(of: part, withAlternatives: true).contains { $0.name.map(own.contains) == false }
+    }
+  }
+
+  /// The schemas that hold for some values of an object only.
+  private static func alternatives(_ map: ValueMap) -> [Value] {
+    ["anyOf", "oneOf"].flatMap { map[$0]?.list ?? [] } + ["then", "else"].compactMap { map[$0] }
+      + ["dependentSchemas", "dependencies"].flatMap { map[$0]?.map?.members.map(\.value) ?? [] }
+  }
+
   private mutating func type(at reference: String, depth: Int) -> (type: FieldType, isNullable: Bool) {
-    if let known = known[reference] {
-      size += known.size
-      return size < Self.largest ? (known.type, known.isNullable) : (.dyn, false)
+    if known[reference] == nil, circle[reference] == nil {
+      guard references.target(of: reference) != nil else {
+        if missing.count < Self.mostMissing, !missing.contains(reference) { missing.append(reference) }
+        return (.dyn, false)
+      }
+      // What only other parts of an object require is found here.
+      readLinks(of: .object(["$ref": .string(reference)]))
     }
-    guard !open.contains(reference), open.count < Self.deepest else { return (.dyn, false) }
-    guard let schema = target(of: reference) else {
-      if missing.count < Self.mostMissing, !missing.contains(reference) { missing.append(reference) }
-      return (.dyn, false)
+    guard let found = circle[reference] ?? known[reference], size + found.size < Self.largest,
+      depth + 1 + found.height < Self.deepest
+    else { return (.dyn, false) }
+    size += found.size
+    height = max(height, depth + 1 + found.height)
+    return (found.type, found.isNullable)
+  }
+
+  // MARK: References
+
+  /// Reads all that a schema refers to, and what that refers to, each after what it refers to itself.
+  ///
+  /// Which types refer to each other is found as Tarjan does ("Depth-first search and linear graph algorithms", 1972),
+  /// without recursion, because documents may be long chains.
+  private mutating func readLinks(of schema: Value) {
+    guard nesting < Self.deepest else { return }
+    nesting += 1
+    defer { nesting -= 1 }
+    var numbers: [String: Int] = [:]
+    var lowest: [String: Int] = [:]
+    var open: [String] = []
+    var isOpen: Set<String> = []
+    var path: [(reference: String, links: [String], next: Int)] = []
+    func enter(_ reference: String) {
+      numbers[reference] = numbers.count
+      lowest[reference] = numbers.count - 1
+      open.append(reference)
+      isOpen.insert(reference)
+      path.append((reference, references.target(of: reference).map { links(of: $0) } ?? [], 0))
     }
-    open.append(reference)
-    let before = size
-    let found = type(schema, depth: depth + 1)
-    open.removeLast()
-    // Where it is met inside of another, or of too much, it may be cut, and isn't the same from elsewhere.
-    if open.isEmpty, size < Self.largest { known[reference] = (found.type, found.isNullable, size - before) }
-    if case .object = found.type { named.append((Self.name(of: reference), found.type)) }
-    return found
+    for root in links(of: schema) where numbers[root] == nil {
+      enter(root)
+      while let (reference, links, next) = path.last {
+        if next < links.count {
+          path[path.count - 1].next += 1
+          let link = links[next]
+          if numbers[link] == nil {
+            enter(link)
+          } else if isOpen.contains(link) {
+            lowest[reference] = min(lowest[reference] ?? 0, numbers[link] ?? 0)
+          }
+          continue
+        }
+        path.removeLast()
+        if let above = path.last?.reference {
+          lowest[above] = min(lowest[above] ?? 0, lowest[reference] ?? 0)
+        }
+        guard lowest[reference] == numbers[reference], let start = open.lastIndex(of: reference) else { continue }
+        let group = Array(open[start...])
+        open.removeSubrange(start...)
+        isOpen.subtract(group)
+        read(group, isCircle: group.count > 1 || links.contains(reference))
+      }
+    }
+  }
+
+  /// Reads references that refer to each other, or the one that doesn't.
+  private mutating func read(_ group: [String], isCircle: Bool) {
+    let outer = circle
+    defer { circle = outer }
+    var short: [String: Known?] = outer
+    if isCircle { for reference in group { short[reference] = .some(nil) } }
+    if group.count > 1 {
+      let cut = short
+      for reference in group {
+        circle = cut
+        short[reference] = .some(read(reference, as: "\(Self.name(of: reference))Short"))
+      }
+    }
+    circle = short
+    for reference in group {
+      let own = circle[reference]
+      if isCircle { circle[reference] = .some(nil) }
+      known[reference] = read(reference, as: Self.name(of: reference))
+      circle[reference] = own
+    }
+  }
+
+  private mutating func read(_ reference: String, as name: String) -> Known? {
+    guard let schema = references.target(of: reference) else { return nil }
+    let outer = (size, height, place)
+    (size, height, place) = (0, 0, (reference, []))
+    let (type, isNullable) = type(schema, depth: 0)
+    let read = Known(type: type, isNullable: isNullable, size: size, height: height)
+    (size, height, place) = outer
+    if case .object = type { named.append((name, type)) }
+    return read
+  }
+
+  /// The references in a schema whose types aren't known yet, as far as `type` follows them, each once.
+  private func links(of schema: Value) -> [String] {
+    var links: [String] = []
+    var seen: Set<String> = []
+    var parts = [schema]
+    while let part = parts.popLast() {
+      guard let map = part.map else { continue }
+      if let reference = map["$ref"]?.string {
+        if known[reference] == nil, circle[reference] == nil, seen.insert(reference).inserted {
+          links.append(reference)
+        }
+        continue
+      }
+      for word in ["allOf", "anyOf", "oneOf"] { parts += map[word]?.list ?? [] }
+      for word in ["items", "additionalProperties"] { if let part = map[word] { parts.append(part) } }
+      guard let properties = map["properties"]?.map, !properties.isEmpty else { continue }
+      let required = side == .given ? Set((map["required"]?.list ?? []).compactMap(\.string)) : []
+      for member in properties.members
+      where takes(member.value, isRequired: member.name.map(required.contains) ?? false) {
+        parts.append(member.value)
+      }
+    }
+    return links
   }
 
   /// One object with the properties of all, or the one part that says a type.
@@ -195,7 +425,7 @@ package struct SchemaReader {
     let own = ["properties", "type", "enum", "items", "additionalProperties"].contains { rest[$0] != nil }
     for part in parts.prefix(100) + (own ? [.map(rest)] : []) {
       // A part that only describes, or only says what is required, has no type.
-      guard let map = part.map,
+      guard let map = (resolved(part) ?? part).map,
         ["$ref", "allOf", "anyOf", "oneOf", "type", "properties", "enum", "const", "items", "additionalProperties"]
           .contains(where: { map[$0] != nil })
       else { continue }
@@ -203,8 +433,14 @@ package struct SchemaReader {
       if found.isNullable { isNullable = true }
       types.append(found.type)
     }
-    let required = Set(
-      ((rest["required"]?.list ?? []) + parts.prefix(100).flatMap { $0["required"]?.list ?? [] }).compactMap(\.string))
+    let words =
+      (rest["required"]?.list ?? []) + parts.prefix(100).flatMap { (resolved($0) ?? $0)["required"]?.list ?? [] }
+    let required = Set(words.compactMap(\.string))
+    let properties = side == .given && !required.isEmpty ? properties(of: schema) : []
+    /// What must be there, and only the service writes, may be given.
+    func onlyServiceWrites(_ name: String) -> Bool {
+      properties.contains { $0.name == name && !isOnSide($0.value) }
+    }
     var fields: [FieldSchema] = []
     for type in types {
       guard case .object(let object) = type else {
@@ -213,12 +449,27 @@ package struct SchemaReader {
         return types.count == 1 ? (type, isNullable || rest["nullable"]?.bool == true) : (.dyn, false)
       }
       for var field in object.fields {
-        if required.contains(field.name), resolvedIsNullable(field, parts) == false { field.isOptional = false }
+        if required.contains(field.name), !resolvedIsNullable(field, parts), !onlyServiceWrites(field.name) {
+          field.isOptional = false
+        }
         if let index = fields.firstIndex(where: { $0.name.hasSameScalars(as: field.name) }) {
-          if fields[index].isOptional { fields[index] = field }
+          // What one part only requires, another one describes.
+          let (isKnown, knows) = (!fields[index].type.isDynamic, !field.type.isDynamic)
+          if knows == isKnown ? fields[index].isOptional : knows { fields[index] = field }
         } else {
           fields.append(field)
         }
+      }
+    }
+    for property in properties where property.name.map(required.contains) == true && !isOnSide(property.value) {
+      // One part has the property, and another says that it must be there.
+      guard let name = property.name, Self.isUsable(name), !fields.contains(where: { $0.name.hasSameScalars(as: name) })
+      else { continue }
+      fields.append(field(name, property.value, summary: nil, isRequired: false, depth: depth + 1))
+    }
+    if side == .given, !fields.isEmpty {
+      fields += Self.fields(for: required) { name in
+        fields.contains { $0.name.hasSameScalars(as: name) } || properties.contains { $0.name == name }
       }
     }
     guard !fields.isEmpty || types.contains(where: { if case .object = $0 { true } else { false } }) else {
@@ -272,7 +523,8 @@ package struct SchemaReader {
       return .choice(left + right.filter { option in !left.contains { $0.hasSameScalars(as: option) } })
     case (.choice, .string), (.string, .choice), (.string, .string): return .string
     case (.int, .int): return .int
-    case (.int, .double), (.double, .int), (.double, .double): return .double
+    case (.uint, .uint): return .uint
+    case (.int, .double), (.uint, .double), (.double, .int), (.double, .uint), (.double, .double): return .double
     case (.bool, .bool): return .bool
     case (.timestamp, .timestamp): return .timestamp
     case (.date, .date): return .date
@@ -336,34 +588,45 @@ package struct SchemaReader {
     !name.isEmpty && name.utf8.count <= 200 && name.safe.hasSameScalars(as: name)
   }
 
+  /// Whether a property is of this side alone, or of both.
   private func isOnSide(_ schema: Value) -> Bool {
     let schema = resolved(schema) ?? schema
     return schema[side == .given ? "readOnly" : "writeOnly"]?.bool != true
   }
 
-  /// What a schema refers to; nil if it refers to nothing that is there.
+  /// Whether a property is a field of this side: what must be given may be, even if it is read-only, which only says that
+  /// it should not be sent (OpenAPI 3.0, "Schema Object").
+  private func takes(_ schema: Value, isRequired: Bool) -> Bool {
+    isOnSide(schema) || side == .given && isRequired
+  }
+
+  /// What a schema refers to; nil if it isn't a reference, or refers to nothing that is there.
   package func resolved(_ schema: Value) -> Value? {
-    guard let reference = schema["$ref"]?.string else { return nil }
-    return target(of: reference)
+    schema["$ref"]?.string.flatMap(references.target)
   }
 
-  private func target(of reference: String) -> Value? {
-    var reference = reference
-    for _ in 0..<Self.deepest {
-      guard reference.hasPrefix("#") else { return nil }
-      let pointer = String(reference.dropFirst())
-      guard let pointer = pointer.percentDecoded, pointer.isEmpty || pointer.hasPrefix("/"),
-        let value = try? document.part(at: pointer, called: "the document")
-      else { return nil }
-      guard let next = value["$ref"]?.string else { return value }
-      reference = next
+  /// The properties of an object, also of one that is made of others.
+  ///
+  /// - Parameter withAlternatives: Whether those count, too, that only some values have.
+  package func properties(of schema: Value, withAlternatives: Bool = false) -> [ValueMap.Member] {
+    var properties: [ValueMap.Member] = []
+    var parts = [schema]
+    var visits = 0
+    while let part = parts.popLast(), visits < 100 {
+      visits += 1
+      guard let schema = references.resolved(part) else { continue }
+      properties += schema["properties"]?.map?.members ?? []
+      parts += (schema["allOf"]?.list ?? []).prefix(20).reversed()
+      if withAlternatives, let map = schema.map { parts += Self.alternatives(map).prefix(20).reversed() }
     }
-    return nil
+    return properties
   }
 
-  /// The last part of a reference.
+  /// The last part of a reference, without the ending of a file's name.
   private static func name(of reference: String) -> String {
-    let name = reference.split(separator: "/").last.map(String.init) ?? ""
+    let last = reference.replacing("~1", with: "/").split(separator: "/").last.map(String.init) ?? ""
+    let name =
+      [".yaml", ".yml", ".json"].first(where: last.hasSuffix).map { String(last.dropLast($0.utf8.count)) } ?? last
     return isUsable(name) ? name : ""
   }
 
@@ -375,27 +638,50 @@ package struct SchemaReader {
       guard others.count == 1, let other = others.first else { return [] }
       schema = reader.resolved(other) ?? other
     }
+    // A limit that the type can't hold is none: JavaScript writes -9223372036854776000 for the least of 64 bits.
+    func whole<Number: FixedWidthInteger>(_ name: String, _: Number.Type) -> Number? {
+      switch schema[name]?.content {
+      case .int(let number): Number(exactly: number)
+      case .uint(let number): Number(exactly: number)
+      case .double(let number): Number(exactly: number)
+      default: nil
+      }
+    }
     func length(_ least: String, _ most: String) -> [Limit] {
-      let (least, most) = (schema[least]?.int ?? 0, schema[most]?.int ?? Int.max)
+      let (least, most) = (whole(least, Int.self) ?? 0, whole(most, Int.self) ?? Int.max)
       guard least >= 0, most >= least else { return [] }
       return (least > 0 ? [.minLength(least)] : []) + (most < Int.max ? [.maxLength(most)] : [])
     }
-    switch type {
-    case .int:
-      func bound(_ name: String, _ exclusive: String, _ step: Int) -> Int? {
+    func ofInts<Number: FixedWidthInteger>(_: Number.Type, _ value: (Number) -> Value) -> [Limit] {
+      func bound(_ name: String, _ exclusive: String, isLeast: Bool) -> Number? {
+        func beyond(_ number: Number) -> Number? {
+          let (next, overflow) = isLeast ? number.addingReportingOverflow(1) : number.subtractingReportingOverflow(1)
+          return overflow ? nil : next
+        }
         // In drafts before 6 `exclusiveMinimum` is a bool beside `minimum`.
-        if let value = schema[exclusive]?.int { return value.addingReportingOverflow(step).partialValue }
-        guard let value = schema[name] else { return nil }
-        let whole = value.int ?? value.number.flatMap { Int(exactly: $0) }
-        return schema[exclusive]?.bool == true ? whole.map { $0.addingReportingOverflow(step).partialValue } : whole
+        if let number = whole(exclusive, Number.self) { return beyond(number) }
+        let number = whole(name, Number.self)
+        return schema[exclusive]?.bool == true ? number.flatMap(beyond) : number
       }
-      let numbers = schema.map.flatMap(options)?.compactMap(\.int) ?? []
-      let least = numbers.min() ?? bound("minimum", "exclusiveMinimum", 1)
-      let most = numbers.max() ?? bound("maximum", "exclusiveMaximum", -1)
+      let options = (schema.map.flatMap(options) ?? []).filter { !$0.isNull }
+      let numbers = options.compactMap { option -> Number? in
+        switch option.content {
+        case .int(let number): Number(exactly: number)
+        case .uint(let number): Number(exactly: number)
+        default: nil
+        }
+      }
+      let isListed = !numbers.isEmpty && numbers.count == options.count
+      let least = isListed ? numbers.min() : bound("minimum", "exclusiveMinimum", isLeast: true)
+      let most = isListed ? numbers.max() : bound("maximum", "exclusiveMaximum", isLeast: false)
       if let least, let most, least > most { return [] }
-      return (least.map { [.atLeast(.int($0))] } ?? []) + (most.map { [.atMost(.int($0))] } ?? [])
+      return (least.map { [.atLeast(value($0))] } ?? []) + (most.map { [.atMost(value($0))] } ?? [])
+    }
+    switch type {
+    case .int: return ofInts(Int.self) { .int($0) }
+    case .uint: return ofInts(UInt.self) { .uint($0) }
     case .double:
-      func bound(_ name: String) -> Double? { schema[name]?.number }
+      func bound(_ name: String) -> Double? { schema[name]?.number.flatMap { $0.isFinite ? $0 : nil } }
       let (least, most) = (bound("minimum"), bound("maximum"))
       if let least, let most, least > most { return [] }
       return (least.map { [.atLeast(.double($0))] } ?? []) + (most.map { [.atMost(.double($0))] } ?? [])

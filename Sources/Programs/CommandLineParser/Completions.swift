@@ -4,11 +4,13 @@
 // The first line of an answer says what it is: `words`, each on a line of its own; `open`, the same, but none is the whole
 // of its argument, so that no blank follows; or `files` and `folders`, which the shell finds. zsh and fish show a summary
 // beside a word; it stands after a colon for zsh and after a tab for fish. Nothing in an answer is evaluated by a script:
-// names of runs and files are data, also when they look like commands. Words with control characters are left out.
+// names of runs and files are data, also when they look like commands. Words with what a terminal would obey are left out.
 //
-// zsh and fish hand over the words of the line without their quotes, and put quotes around what they get. bash hands over the characters at which it breaks
-// words, and the line, which is split here: bash replaces only what stands after the last of these characters, or in an
-// open quote, and inserts as it is what it gets.
+// zsh and fish hand over the words of the line without their quotes, and put quotes around what they get. bash hands
+// over the characters at which it breaks words, and the line, which is split here: bash replaces only what stands after
+// the last of these characters, or in an open quote, and inserts as it is what it gets.
+
+import Basics
 
 /// A shell for which a completion script can be written.
 package enum Shell: String, CaseIterable, Sendable {
@@ -129,11 +131,12 @@ package struct ShellCompletion: Sendable {
     let kind = shown.contains { $0.isOpen } ? "open" : "words"
     let lines = shown.compactMap { candidate -> String? in
       let word = unfinished.lead + candidate.word
-      guard !word.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return nil }
+      let summary = candidate.summary.safe
+      guard word.safe.hasSameScalars(as: word) else { return nil }
       switch shell {
       case .bash: return line?.insertion(of: word)
-      case .zsh: return word.escaping(["\\", ":"]) + (candidate.summary.isEmpty ? "" : ":\(candidate.summary)")
-      case .fish: return word + (candidate.summary.isEmpty ? "" : "\t\(candidate.summary)")
+      case .zsh: return word.escaping(["\\", ":"]) + (summary.isEmpty ? "" : ":\(summary)")
+      case .fish: return word + (summary.isEmpty ? "" : "\t\(summary)")
       }
     }
     return ([kind] + lines).map { "\($0)\n" }.joined()

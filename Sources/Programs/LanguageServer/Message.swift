@@ -12,7 +12,7 @@ enum Message: Sendable {
   init(_ body: [UInt8]) {
     let value: Value
     // An editor that can't encode a character is still to be understood, or what it sends would be lost.
-    do throws(JSONError) { value = try JSON.parse(body, replacesHalfPairs: true) } catch {
+    do throws(JSONError) { value = try JSON.parse(body, allowing: .halfPairs) } catch {
       self = .fault(id: .null, ResponseError(.parseError, error.description))
       return
     }

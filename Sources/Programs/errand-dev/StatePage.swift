@@ -245,11 +245,15 @@ private func run(_ status: RunStatus, isCancelled: Bool = false) -> RunRecord {
 
 private var lifecycleDiagram: StateDiagram {
   func name(_ life: Life) -> String { String("\(life.phase)".prefix { $0 != "(" }) }
+  let goesOn: (Life) -> (label: String, next: Life)? = { life in
+    life.walk == nil ? trial("goOn") { $0.goOn(run(.waiting), isOverPause: false) }(life) : nil
+  }
   let began: (Life) -> (label: String, next: Life)? = { life in
-    var next = life
-    guard case .walk = next.goOn(run(.waiting), isOverPause: false) else { return nil }
-    next.began("walk")
-    return ("goOn / walk, began", next)
+    guard case .beginning = life.phase else { return nil }
+    return trial("stillGoesOn / walk, began") { life in
+      life.began("walk")
+      return nil
+    }(life)
   }
   let left: [(Life) -> (label: String, next: Life)?] = [RunStatus.succeeded, .waiting, .uncertain].map { status in
     let left = trial("walkLeft [\(status.isEnded ? "ended" : status.rawValue)]") { life in
@@ -260,13 +264,14 @@ private var lifecycleDiagram: StateDiagram {
   // A second pause only counts one more that keeps it.
   let paused: (Life) -> (label: String, next: Life)? = { life in
     switch life.phase {
-    case .away, .walked: trial("pause") { $0.pause("") }(life)
+    case .away, .beginning, .walked: trial("pause") { $0.pause("") }(life)
     case .pausing, .keepingPause: nil
     }
   }
   return StateDiagram(
     from: Life(), key: { "\($0.phase) \($0.hasNews)" }, name: name,
-    events: [began, paused] + left + [
+    events: [goesOn, began, paused] + left + [
+      trial("beginningEnded") { $0.beginningEnded(isStopping: false) },
       trial("resume") { life in
         life.resume()
         return nil

@@ -4,9 +4,9 @@ import Foundation
 
 /// The recipes to start from, in the order of the questions: what everyone needs first.
 private let templates = [
-  "hello", "nightly-backup", "price-watch", "weekly-mail", "order-received", "approved-command", "ask-and-remind",
-  "incremental-sync", "verified-download", "test-matrix", "streak", "timetable-changes", "markbook-averages",
-  "approve-averages", "markbook-backup",
+  "hello", "nightly-backup", "price-watch", "weekly-mail", "order-received", "inbox-import", "parcel-digest",
+  "approved-command", "ask-and-remind", "incremental-sync", "orders-by-cursor", "verified-download", "test-matrix",
+  "streak", "timetable-changes", "markbook-averages", "approve-averages", "markbook-backup",
 ]
 
 /// The file with the templates.

@@ -10,14 +10,13 @@ extension Dispatch {
     guard let name = parsed["name"].text else {
       let actions = catalog.actionIDs.compactMap(catalog.action)
       let rows = actions.map { [$0.id, $0.effect.name, MarkdownText.plain($0.summary)] }
-      console.out(
-        parsed["json"].isGiven
-          ? text(.list(actions.map(\.entry)))
-          : console.table(["ACTION", "EFFECT", "WHAT IT DOES"], rows, cutFirst: ["WHAT IT DOES"]))
+      show(
+        .list(actions.map(\.entry)),
+        or: console.table(["ACTION", "EFFECT", "WHAT IT DOES"], rows, cutFirst: ["WHAT IT DOES"]))
       return .done
     }
     if let plugin = catalog.plugin(name) {
-      console.out(parsed["json"].isGiven ? text(.list(plugin.actions.map(\.entry))) : page(plugin.markdown()))
+      show(.list(plugin.actions.map(\.entry)), or: page(plugin.markdown()))
       return .done
     }
     guard let action = catalog.action(name) else {
@@ -25,7 +24,7 @@ extension Dispatch {
       let guess = name.nearest(among: names).map { "; did you mean '\($0)'?" } ?? "; 'errand actions' lists them all"
       throw RuntimeError(.noInput, "no action or plugin is named '\(name)'\(guess)")
     }
-    console.out(parsed["json"].isGiven ? text(action.entry) : page(action.markdown()))
+    show(action.entry, or: page(action.markdown()))
     return .done
   }
 
@@ -34,5 +33,7 @@ extension Dispatch {
     MarkdownText(width: min(console.width ?? 100, 100), colour: console.colourOut).text(markdown)
   }
 
-  private func text(_ value: Value) -> String { JSON.shown(value, .pretty) }
+  private func show(_ value: Value, or text: @autoclosure () -> String) {
+    if parsed["json"].isGiven { console.out(json: value) } else { console.out(text()) }
+  }
 }

@@ -76,6 +76,7 @@ extension Dispatch {
       }
     }
     found += workspace.faults(among: recipes, of: given)
+    found += workspace.secretSources().warnings().map { Diagnostic($0, severity: .warning) }
     if named.isEmpty || given.contains(where: Workspace.isFolder), let fault = workspace.failureRecipeFault {
       found.append(fault)
     }
@@ -89,8 +90,8 @@ extension Dispatch {
   /// Writes the faults or hints of recipes in the requested format.
   private func show(_ faults: Diagnostics, of checked: String, _ nothing: String) {
     switch parsed["format"].text ?? "text" {
-    case "json": console.out(JSON.shown(.list(faults.list.map(\.entryWithFixes)), .pretty))
-    case "sarif": console.out(JSON.shown(sarif(faults.list), .pretty))
+    case "json": console.out(json: .list(faults.list.map(\.entryWithFixes)))
+    case "sarif": console.out(json: sarif(faults.list))
     case "github": for fault in faults.list { console.out(fault.githubCommand) }
     default:
       if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
@@ -186,7 +187,7 @@ extension Workspace {
         }
       } else {
         faults += recipe.pathsAreTaken { path in
-          known.first { $0.webhookPaths.contains(path) }?.source.name
+          known.first { $0.webhookPaths.contains(path) }.map { "'\($0.source.name)'" }
         }
         known.append(recipe)
       }

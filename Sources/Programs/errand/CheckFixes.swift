@@ -19,7 +19,7 @@ extension Dispatch {
   ) throws(RuntimeError) -> Source? {
     try refuseUnwritable()
     let given = parsed["config"].text
-    guard isNamed, let path = Workspace.configurationFile(given, besides: place),
+    guard isNamed, let path = try Workspace.configurationFile(given, besides: place),
       let bytes = try? Files.read(path, limit: 1 << 20)
     else { return nil }
     let source = Source(name: given ?? path, bytes: bytes)
@@ -112,7 +112,7 @@ extension Dispatch {
       hidingSecrets(of: source), hidingSecrets(of: text), path: Workspace.shown(name),
       context: mending.isReadable ? 3 : 0
     ).rendered(colour: isText ? console.colourOut : console.colourError)
-    if isText { console.out(diff) } else { console.error(diff) }
+    console.show(patch: diff, isAside: !isText)
   }
 
   /// Says how much was mended.

@@ -257,7 +257,7 @@ private func effectOption(_ more: String = "") -> Command.Option {
 
 private let datesOption = Command.Option.option(
   "dates", "HOW",
-  "For openapi: 'text' reads dates and times as texts, for services that leave out the zone; 'typed' ends that.",
+  "'text' reads dates and times as texts, for services and servers that leave out the zone; 'typed' ends that.",
   .choice(["text", "typed"]))
 
 private let pluginCommand = Command(

@@ -23,11 +23,31 @@ struct Console: Sendable {
     self.isVerbose = isVerbose
   }
 
-  func out(_ text: String) { Console.write(text + "\n", to: STDOUT_FILENO) }
+  func out(_ text: String) { Console.write(text + "\n", to: STDOUT_FILENO, keepsStyles: colourOut) }
   /// Prints a value as JSON, which may be large.
-  func out(json value: Value) {
-    JSON.show(value, .pretty) { Console.write($0, to: STDOUT_FILENO) }
-    Console.write("\n", to: STDOUT_FILENO)
+  func out(json value: Value, _ style: JSON.Style = .pretty) {
+    var rest: [UInt8] = []
+    JSON.show(value, style) { piece in
+      rest += piece
+      // A piece may end inside a character.
+      guard let end = rest.lastIndex(where: { $0 & 0xC0 != 0x80 }) else { return }
+      Console.write(json: String(decoding: rest[..<end], as: UTF8.self), to: STDOUT_FILENO)
+      rest = Array(rest[end...])
+    }
+    Console.write(json: String(decoding: rest, as: UTF8.self) + "\n", to: STDOUT_FILENO)
+  }
+  /// Prints the changes of files, as a patch that can be applied: carriage returns at line ends are part of it.
+  func show(patch: String, isAside: Bool) {
+    let (stream, colour) = isAside ? (STDERR_FILENO, colourError) : (STDOUT_FILENO, colourOut)
+    let lines = "\(patch)\n".split(separator: "\r\n" as Character, omittingEmptySubsequences: false)
+    let safe = lines.map { String($0).safeText(keepsStyles: colour) }.joined(separator: "\r\n")
+    Console.write(bytesOf: safe, to: stream)
+  }
+  /// Prints a text that is JSON.
+  func out(json text: String) { Console.write(json: text + "\n", to: STDOUT_FILENO) }
+  /// Prints values as lines of JSON for programs that read standard error.
+  func error(json values: Value...) {
+    for value in values { Console.write(json: JSON.shown(value) + "\n", to: STDERR_FILENO) }
   }
   /// Prints a value with its name: summarised for a terminal, else whole.
   ///
@@ -36,7 +56,7 @@ struct Console: Sendable {
   ///   - isAside: Whether standard output is reserved for something else.
   func show(_ value: Value, named name: String, hint: String, isAside: Bool = false) {
     let (stream, colour) = isAside ? (STDERR_FILENO, colourError) : (STDOUT_FILENO, colourOut)
-    func print(_ text: String) { Console.write(text + "\n", to: stream) }
+    func print(_ text: String) { Console.write(text + "\n", to: stream, keepsStyles: colour) }
     let heading = Style.bold.applied(to: name, colour)
     if let width = Console.width(of: stream) {
       let text = ValueText(width: width, colour: colour, hint: hint)
@@ -47,14 +67,14 @@ struct Console: Sendable {
       print("\n\(heading)")
       for line in Table(headings: rows.headings, rows: rows.cells).lines(colour: colour) { print(line) }
     } else if let text = value.string, text.contains("\n") {
-      Console.write("\(heading):\n  ", to: stream)
+      Console.write("\(heading):\n  ", to: stream, keepsStyles: colour)
       (text.hasSuffix("\n") ? text.dropLast() : text[...]).safeLines(indent: "  ") { Console.write($0, to: stream) }
       print("")
     } else {
       print("\(heading): \(value.plain)")
     }
   }
-  func error(_ text: String) { Console.write(text + "\n", to: STDERR_FILENO) }
+  func error(_ text: String) { Console.write(text + "\n", to: STDERR_FILENO, keepsStyles: colourError) }
   /// Prints a remark for people only; `--quiet` omits it.
   func say(_ text: String) { if !isQuiet { error(text) } }
 
@@ -95,8 +115,25 @@ struct Console: Sendable {
   /// The first `errno` of a failed write to standard output, or 0; reported once, when the program ends.
   static let outputFailure = Atomic<Int32>(0)
 
+  /// Writes text for people, without what a terminal would obey: files, services, agents and arguments have their say in
+  /// almost all of it.
+  ///
+  /// - Parameter keepsStyles: Whether errand's own styles are in it, as on a terminal with colours.
+  static func write(_ text: String, to descriptor: Int32, keepsStyles: Bool = false) {
+    write(bytesOf: text.safeText(keepsStyles: keepsStyles), to: descriptor)
+  }
+
+  /// Writes JSON, whose readers find in it what they would without this.
+  static func write(json text: String, to descriptor: Int32) { write(bytesOf: text.safeJSON, to: descriptor) }
+
+  /// Draws over the last lines of standard error.
+  static func redraw(_ text: String, over lines: Int) {
+    let start = lines > 0 ? "\u{1B}[\(lines)A\u{1B}[J" : ""
+    write(bytesOf: start + text.safeText(keepsStyles: true), to: STDERR_FILENO)
+  }
+
   /// Writes everything; a reader that closed its end isn't an error of this program.
-  static func write(_ text: String, to descriptor: Int32) {
+  private static func write(bytesOf text: String, to descriptor: Int32) {
     var text = text
     text.withUTF8 { write($0, to: descriptor) }
   }

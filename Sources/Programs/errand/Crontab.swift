@@ -1,4 +1,10 @@
+import AgentRuntime
 import Basics
+import Calendars
+import Glibc
+import PluginLocks
+import Recipes
+import YAMLReader
 
 // How a crontab is read, after crontab(5) of Debian's cron, and what each line is as a recipe.
 //
@@ -9,6 +15,10 @@ import Basics
 // In a command the first `%` ends what the shell gets; what follows is its standard input, in which `%` is a line break.
 // `\%` is a plain percent sign. Of the variables, CRON_TZ is the zone of the times, SHELL is the program that reads the
 // command, and MAILTO gets its output; all others are the command's environment.
+//
+// What cron does and Errand doesn't is written into the recipe, with a comment: the command has no time-out, works in HOME
+// with the umask 022 and cron's environment, is read by SHELL, may run beside itself, isn't made up for, and succeeds
+// whatever its exit code is.
 
 /// The lines of a crontab.
 struct Crontab {
@@ -23,7 +33,15 @@ struct Crontab {
     var user: String?
     var command: String
     var input: String?
-    var variables: [(name: String, value: String)]
+    var variables: [Variable]
+  }
+
+  /// A variable of the lines that follow it.
+  struct Variable {
+    /// The number of its line, from 1.
+    var line: Int
+    var name: String
+    var value: String
   }
 
   private(set) var jobs: [Job] = []
@@ -32,9 +50,11 @@ struct Crontab {
 
   /// - Parameter hasUsers: Whether each line names the user that it runs as.
   init(_ text: String, hasUsers: Bool) {
-    var variables: [(name: String, value: String)] = []
+    var variables: [Variable] = []
     var comment: String?
-    for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+    // Nothing else ends a line for cron, which takes a carriage return within one as a part of its command.
+    let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+    for (index, raw) in lines.enumerated() {
       let line = String(raw).trimmed
       if line.hasPrefix("#") {
         comment = String(line.drop { $0 == "#" }).trimmed
@@ -42,9 +62,13 @@ struct Crontab {
       }
       defer { comment = nil }
       if line.isEmpty { continue }
+      if line.unicodeScalars.contains(where: { $0.value < 0x20 && $0 != "\t" }) {
+        faults.append((index + 1, "a control character is in the line"))
+        continue
+      }
       if let (name, value) = Crontab.variable(line) {
         variables.removeAll { $0.name == name }
-        variables.append((name, value))
+        variables.append(Variable(line: index + 1, name: name, value: value))
         continue
       }
       let count = line.hasPrefix("@") ? 1 : 5
@@ -115,15 +139,18 @@ struct Crontab {
 }
 
 extension Crontab.Job {
-  /// A name for the recipe, from the command's first word.
+  /// A name for the recipe, from the command's first word: its letters as those of ASCII, as far as they can be.
   var name: String {
-    var words = command.split { " \t;|&<>()\"'".contains($0) }.drop { $0.contains("=") }
+    var words = CrontabWords(command).words.drop { $0.contains("=") }
     // What is done there says more than the folder.
     if words.first == "cd", words.count > 2 { words = words.dropFirst(2) }
-    let word = words.first ?? ""
-    let file = word.split(separator: "/").last.map(String.init) ?? ""
-    let stem = file.firstIndex(of: ".").map { String(file[..<$0]) } ?? file
-    let name = String(stem.filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }.prefix(60))
+    let file = words.first?.split(separator: "/").last ?? ""
+    let stem = file.prefix { $0 != "." }
+    var name = ""
+    for scalar in ActionName.spelled(stem) {
+      let part = scalar == " " ? "-" : String(scalar)
+      if name.utf8.count < 60, Recipe.isName(part) { name += part }
+    }
     return name.isEmpty ? "job" : name
   }
 
@@ -142,57 +169,248 @@ extension Crontab.Job {
 
   private func value(_ name: String) -> String? { variables.last { $0.name == name }?.value }
 
-  /// Remarks about what is not the same as with cron.
-  var remarks: [String] {
-    var remarks: [String] = []
-    if let user { remarks.append("cron ran it as '\(user)'; commands run as the user that runs errand") }
+  /// Remarks about what is not the same as with cron, and can't be made so, with the numbers of the lines.
+  var remarks: [(line: Int, text: String)] {
+    var remarks: [(line: Int, text: String)] = []
+    if let user { remarks.append((line, "cron ran it as '\(user)'; commands run as the user that runs errand")) }
     if let address = value("MAILTO"), !address.isEmpty {
-      remarks.append("cron mailed its output to \(address); add 'onFailure' with mail.send or notify.ntfy")
+      remarks.append((line, "cron mailed its output to \(address); add 'onFailure' with mail.send or notify.ntfy"))
     }
-    for name in secretNames {
-      remarks.append("the value of \(name) was left out; put it where errand.yaml says under 'secrets'")
+    for secret in secrets {
+      remarks.append(
+        (secret.line, "the value of \(secret.name) was left out; put it where errand.yaml says under 'secrets'"))
+    }
+    if CrontabWords(command).holdsCredential || CrontabWords(input ?? "").holdsCredential {
+      remarks.append(
+        (
+          line,
+          "the command holds what looks like a secret; put it where errand.yaml says under 'secrets', and hand it over in "
+            + "'secretEnvironment'"
+        ))
     }
     return remarks
   }
 
-  /// The variables that are secrets by their names, which do not belong in a recipe.
-  private var secretNames: [String] {
-    environment.map(\.name).filter { name in
-      ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "KEY"].contains(where: name.uppercased().hasSuffix)
+  /// The variables that are secrets by their names or values, which do not belong in a recipe.
+  private var secrets: [Crontab.Variable] {
+    given.filter { variable in
+      !variable.value.isEmpty && (variable.name.isNameOfSecret || CrontabWords.isCredential(variable.value))
     }
   }
 
-  /// The variables of the command's environment.
-  private var environment: [(name: String, value: String)] {
-    variables.filter { !["CRON_TZ", "MAILTO", "MAILFROM", "SHELL", "RANDOM_DELAY"].contains($0.name) }
+  /// The variables that the crontab gives the command.
+  private var given: [Crontab.Variable] {
+    variables.filter { !["CRON_TZ", "MAILTO", "MAILFROM", "RANDOM_DELAY"].contains($0.name) }
+  }
+
+  /// The command's environment: what cron sets, and what the crontab says instead and besides.
+  private func environment(_ account: CronAccount) -> [(name: String, value: String, comment: String)] {
+    var all = [
+      ("HOME", account.home, ""), ("LANG", account.language, " # cron has that of /etc/default/locale, or none"),
+      ("LOGNAME", account.name, ""), ("PATH", "/usr/bin:/bin", ""), ("SHELL", "/bin/sh", ""),
+    ]
+    for variable in given {
+      all.removeAll { $0.0 == variable.name }
+      all.append((variable.name, variable.value, ""))
+    }
+    return all
+  }
+
+  /// A zone as the recipe has it; one that isn't known is quoted, for the check to refuse.
+  private static func written(_ zone: String) -> String {
+    (try? TimeZoneDatabase.system.rules(named: zone)) == nil ? JSON.quoted(zone) : zone
   }
 
   /// The recipe.
-  func recipe(named name: String, file: String, zone: String) -> String {
-    var lines = ["recipe: \(name)"]
+  ///
+  /// - Parameter remark: What a reader should know of the zone; empty if there is nothing.
+  func recipe(named name: String, file: String, zone: String, _ account: CronAccount, remark: String = "") -> String {
+    var lines = ["recipe: \(name.asYAML)"]
     lines.append("summary: \(JSON.quoted(comment ?? "Runs the command of line \(line) of \(file)."))")
-    lines += ["", "on:", "  - cron: \(JSON.quoted(times))", "    zone: \(self.zone ?? zone)", "", "steps:"]
-    lines += remarks.map { "  # \($0)" }
-    lines += ["  - uses: shell.run", "    with:"]
+    lines += [
+      "", "# What cron does otherwise than Errand is written out here, so that the command runs as it did.", "on:",
+    ]
+    lines.append("  - cron: \(JSON.quoted(times))")
+    lines.append("    zone: \(self.zone.map(Crontab.Job.written) ?? zone + (remark.isEmpty ? "" : " # \(remark)"))")
+    lines.append("    overlap: allowAll # as cron; 'skip' leaves out a time while the run before is open")
+    lines.append("    catchup: none # as cron; 'last' makes up for times at which no agent was running")
+    if let minutes = value("RANDOM_DELAY").flatMap({ Int($0) }), minutes > 0 {
+      lines.append("    jitter: \(minutes)m # cron's RANDOM_DELAY")
+    }
+    lines += ["", "steps:"] + remarks.map { "  # \($0.text)" }
+    if value("MAILTO") == nil {
+      lines.append("  # cron mailed its output to '\(account.name)'; here 'errand runs logs' shows it")
+    }
+    lines += [
+      "  - uses: shell.run", "    timeout: 7d # cron has none; without this one it would be ended after 5m",
+      "    with:",
+    ]
     lines.append(
       "      effect: write # idempotentWrite, if it does no harm twice: then it is tried again after a crash")
-    let shell = value("SHELL") ?? "/bin/sh"
-    if shell == "/bin/sh" {
-      lines.append("      script: \(JSON.quoted(command))")
-    } else {
-      lines += ["      program: \(JSON.quoted(shell))", "      arguments: [-c, \(JSON.quoted(command))]"]
-    }
-    let secrets = secretNames
-    let plain = environment.filter { !secrets.contains($0.name) }
-    if !plain.isEmpty {
-      lines.append("      environment:")
-      lines += plain.map { "        \($0.name): \(JSON.quoted($0.value))" }
+    lines.append("      expect: [0] # cron ignores the exit code; any other fails the run")
+    lines.append(
+      "      # In HOME, with cron's umask, read by SHELL. More than 1 MiB of output fails the run: 'maxOutputBytes' of")
+    lines.append("      # the connection raises that.")
+    lines.append("      script: cd \"$HOME\" && umask 022 && exec \"$SHELL\" -c \"$1\"")
+    lines.append("      arguments: [\(JSON.quoted(command))]")
+    let secrets = secrets.map(\.name)
+    lines.append("      environment:")
+    for variable in environment(account) where !secrets.contains(variable.name) {
+      lines.append("        \(variable.name.asYAML): \(JSON.quoted(variable.value))\(variable.comment)")
     }
     if !secrets.isEmpty {
       lines.append("      secretEnvironment:")
-      lines += secrets.map { "        \($0): ${{ secrets.\($0) }}" }
+      lines += secrets.map { "        \($0.asYAML): ${{ secrets.\($0) }}" }
     }
     if let input { lines.append("      input: \(JSON.quoted(input))") }
     return lines.joined(separator: "\n") + "\n"
+  }
+}
+
+/// The account whose command cron runs.
+struct CronAccount {
+  var name: String
+  var home: String
+  /// The locale of commands: that of the machine, or Errand's own.
+  var language: String
+
+  /// The account of a system crontab's line, or that of this process.
+  init(_ user: String?) {
+    let entry = user.map { getpwnam($0) } ?? getpwuid(geteuid())
+    let listed = entry.flatMap { $0.pointee.pw_dir }.map { String(cString: $0) }
+    name = user ?? entry.flatMap { $0.pointee.pw_name }.map { String(cString: $0) } ?? "\(geteuid())"
+    home = (user == nil ? String(environment: "HOME") : nil) ?? listed ?? "/"
+    language = CronAccount.machineLanguage ?? "C.UTF-8"
+  }
+
+  /// The locale that the system's file names, which cron hands to commands.
+  private static var machineLanguage: String? {
+    guard let bytes = try? Files.read("/etc/default/locale", limit: 1 << 16) else { return nil }
+    for line in String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline) {
+      let text = String(line).trimmed
+      guard text.hasPrefix("LANG=") else { continue }
+      let value = text.dropFirst(5).filter { $0 != "\"" && $0 != "'" }
+      if !value.isEmpty { return value }
+    }
+    return nil
+  }
+}
+
+// What looks like a credential in a crontab. It is a guess: what it finds in a variable is taken out, and what it finds in a
+// command is remarked, so that a false one costs a line of errand.yaml or a look, and a missed one stays in the file.
+//
+// A name is that of a secret if one of its parts says so, as `MYSQL_PWD` and `AWS_ACCESS_KEY_ID` do, unless it ends with
+// what only leads to one, as `SSH_KEY_FILE`. A value is one if it is an address with a password, or begins as the tokens of
+// a service do. In a command, options and headers have names, too, and some programs take a password of their own form.
+
+/// The words of a command.
+struct CrontabWords {
+  /// The words, without their quotes.
+  let words: [String]
+
+  /// Divides a command as a shell does, as far as its words count.
+  init(_ command: String) {
+    var words: [String] = []
+    var word: String?
+    var quote: Character?
+    var isEscaped = false
+    for character in command {
+      if isEscaped || quote.map({ $0 != character && (character != "\\" || $0 == "'") }) == true {
+        word = (word ?? "") + String(character)
+        isEscaped = false
+      } else if character == "\\" {
+        isEscaped = true
+      } else if quote != nil {
+        quote = nil
+      } else if character == "\"" || character == "'" {
+        quote = character
+        word = word ?? ""
+      } else if " \t;|&<>()".contains(character) {
+        if let word { words.append(word) }
+        word = nil
+      } else {
+        word = (word ?? "") + String(character)
+      }
+    }
+    self.words = words + (word.map { [$0] } ?? [])
+  }
+
+  /// Whether a credential seems to be among them.
+  var holdsCredential: Bool {
+    let programs = Set(words.map { $0.split(separator: "/").last.map { String($0) } ?? "" })
+    let takesPassword = !programs.isDisjoint(with: CrontabWords.takingPassword)
+    var before = ""
+    for word in words {
+      defer { before = word }
+      if CrontabWords.isCredential(word) { return true }
+      if takesPassword, word.hasPrefix("-p"), word.dropFirst(2).isWrittenOut { return true }
+      if programs.contains("curl"), ["-u", "--user"].contains(before), word.drop(while: { $0 != ":" }).count > 1,
+        word.isWrittenOut
+      {
+        return true
+      }
+      let name = word.prefix { $0 != "=" && $0 != ":" }
+      let isHeader = ["authorization", "cookie"].contains(name.lowercased())
+      if isHeader || String(name).isNameOfSecret, word.dropFirst(name.count + 1).isLikeSecret { return true }
+      if before.hasPrefix("--"), !before.contains("="), before.isNameOfSecret, word.isLikeSecret { return true }
+    }
+    return false
+  }
+
+  /// Programs whose `-p` has a password behind it.
+  private static let takingPassword = [
+    "mysql", "mysqldump", "mysqladmin", "mysqlcheck", "mysqlimport", "mysqlshow", "mariadb", "mariadb-dump",
+    "mariadb-admin", "sshpass",
+  ]
+
+  /// How tokens of well-known services begin.
+  private static let beginnings = [
+    "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "sk-", "sk_live_", "AKIA", "eyJ",
+  ]
+
+  /// Whether a text is a token, or an address with a password or token in it.
+  static func isCredential(_ text: String) -> Bool {
+    if isToken(text) { return true }
+    var rest = text[...]
+    while let colon = rest.firstIndex(of: ":") {
+      rest = rest[rest.index(after: colon)...]
+      guard rest.hasPrefix("//") else { continue }
+      let authority = rest.dropFirst(2).prefix { !"/?#".contains($0) }
+      guard let sign = authority.lastIndex(of: "@") else { continue }
+      let user = authority[..<sign]
+      let password = user.firstIndex(of: ":").map { user[user.index(after: $0)...] }
+      if password?.isWrittenOut == true || isToken(user) { return true }
+    }
+    return false
+  }
+
+  private static func isToken(_ text: some StringProtocol) -> Bool {
+    text.utf8.count >= 20 && beginnings.contains { text.hasPrefix($0) }
+      && text.utf8.allSatisfy {
+        ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) || "_-.+/=".utf8.contains($0)
+      }
+  }
+}
+
+extension String {
+  /// Whether a variable, an option or a header of that name is mostly a secret.
+  var isNameOfSecret: Bool {
+    let parts = uppercased().split { $0 == "_" || $0 == "-" }
+    guard let last = parts.last, parts.count > 1 || !["PWD", "OLDPWD"].contains(last),
+      !["FILE", "PATH", "DIR", "FOLDER", "COMMAND"].contains(last)
+    else { return false }
+    return parts.contains { ["PWD", "PASS", "KEY", "TOKEN", "SECRET"].contains($0) }
+      || ["PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "PWD", "KEY", "SECRET", "TOKEN"].contains { last.hasSuffix($0) }
+  }
+}
+
+extension StringProtocol {
+  /// Whether it is a value, not that of a variable or of a command.
+  fileprivate var isWrittenOut: Bool { !isEmpty && !contains("$") && !contains("`") }
+
+  /// Whether it is a value as of a secret: neither short, such as a number, nor a path.
+  fileprivate var isLikeSecret: Bool {
+    let text = drop { $0 == " " }
+    return text.isWrittenOut && text.utf8.count >= 4 && text.first.map { !"/~.".contains($0) } == true
   }
 }

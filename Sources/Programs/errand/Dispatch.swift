@@ -16,7 +16,8 @@ struct Dispatch {
     self.parsed = parsed
     console = Console(
       noColour: parsed["no-color"].isGiven, isQuiet: parsed["quiet"].isGiven, isVerbose: parsed["verbose"].isGiven)
-    let configuration = Workspace.configurationFile(parsed["config"].text, besides: nil)
+    // One that isn't used is told by the commands that need it.
+    let configuration = try? Workspace.configurationFile(parsed["config"].text, besides: nil)
     catalog = ActionCatalog(plugins) { LockFolder($0, kinds: everyLockKind) }
       .looking(in: configuration.map(Workspace.folder) ?? Workspace.workingFolder)
   }
@@ -48,7 +49,7 @@ struct Dispatch {
       case "eval": return try evaluate()
       case "schema":
         let schema = parsed["file"].text.flatMap(FileSchema.init(rawValue:)) ?? .recipe
-        console.out(JSON.shown(schema.document(catalog), .pretty))
+        console.out(json: schema.document(catalog))
         return .done
       case "plugin": return try await PluginCommand(dispatch: self).run()
       case "lsp": return await serveEditor()
@@ -67,7 +68,7 @@ struct Dispatch {
       default: return await completions()
       }
     } catch {
-      console.error("\(Style.red.applied(to: "error", console.colourError)): \(error.message)")
+      console.error("\(Style.red.applied(to: "error", console.colourError)): \(error.message.safeText())")
       return ExitCode(error.kind)
     }
   }

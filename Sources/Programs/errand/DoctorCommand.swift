@@ -7,6 +7,7 @@ import PluginList
 import PluginLocks
 import Recipes
 import RunState
+import SecretSources
 import SharedState
 
 /// `errand doctor`: examines the state and its surroundings, and repairs it.
@@ -21,10 +22,12 @@ struct DoctorCommand: DispatchedCommand {
   }
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let unknown = await workspace.tellEverySecret(to: secrets).map {
-      StateExamination.Finding(
-        .warning, "the state is not searched for the secret '\($0)', which cannot be read; see: errand secrets check")
-    }
+    let unknown =
+      await workspace.tellEverySecret(to: secrets).map {
+        StateExamination.Finding(
+          .warning, "the state is not searched for the secret '\($0)', which cannot be read; see: errand secrets check")
+      }
+      + workspace.secretSources().warnings().map { StateExamination.Finding(.warning, $0) }
     if let database = workspace.database { return try await examine(database, unknown) }
     let folder = workspace.stateFolder
     var repaired: [String] = []
@@ -157,6 +160,7 @@ struct DoctorCommand: DispatchedCommand {
       findings.append(
         .init(.fault, "there are no zone files in \(zones); install the package tzdata, or point TZDIR at them"))
     }
+    findings += workspace.foreignHolds.map { .init(.warning, "what is run here may be changed by others: \($0)") }
     let locks = LockFolder(workspace.root, kinds: everyLockKind)
     return findings + locks.names.compactMap { name in locks.examined(name).map { .init(.fault, $0) } }
   }
@@ -231,7 +235,7 @@ struct DoctorCommand: DispatchedCommand {
           "repairable": .bool($0.isRepairable),
         ])
       })
-    console.out(JSON.shown(.map(document), .pretty))
+    console.out(json: .map(document))
   }
 }
 

@@ -44,9 +44,11 @@ extension Dispatch {
       _ = fail([(error.message, error.range)])
       throw RuntimeError(.failed, "the expression has no value")
     }
-    let written = JSON.shown(value, .pretty)
-    console.out(
-      parsed["json"].isGiven ? written : "\(written)  \(Style.dim.applied(to: "\(program.type)", console.colourOut))")
+    if parsed["json"].isGiven {
+      console.out(json: value)
+    } else {
+      console.out("\(JSON.shown(value, .pretty))  \(Style.dim.applied(to: "\(program.type)", console.colourOut))")
+    }
     return .done
   }
 

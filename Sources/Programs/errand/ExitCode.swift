@@ -18,6 +18,9 @@ enum ExitCode: Int32, CaseIterable {
   case interrupted = 130
   case terminated = 143
 
+  /// The codes of an agent that starting again can't mend, because a person has to change something first.
+  static let isFinal: [ExitCode] = [.usage, .noInput, .cannotCreate, .locked, .configuration]
+
   /// What the code says of the command.
   var meaning: String {
     switch self {

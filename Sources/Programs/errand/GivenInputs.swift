@@ -38,17 +38,24 @@ extension Dispatch {
       if let secret = GivenInput(secretNamedBy: value) {
         given.append((name, secret))
       } else if value.hasPrefix("@") {
-        do throws(FileError) {
-          let bytes = try Files.read(String(value.dropFirst()), limit: 16 << 20)
-          given.append((name, .text(String(decoding: bytes, as: UTF8.self))))
-        } catch {
+        let path = String(value.dropFirst())
+        let bytes: [UInt8]
+        do throws(FileError) { bytes = try Files.read(path, limit: 16 << 20) } catch {
           throw RuntimeError(.noInput, "input '\(name)': \(error)")
         }
+        given.append((name, .text(try readText(bytes, of: "input '\(name)': '\(path)'"))))
       } else {
         given.append((name, .text(value)))
       }
     }
     return given
+  }
+
+  /// The text of a file, by its byte order mark or in UTF-8.
+  private func readText(_ bytes: [UInt8], of what: String) throws(RuntimeError) -> String {
+    do throws(CharsetError) { return try (Charset.marked(in: bytes) ?? .utf8).text(of: bytes) } catch {
+      throw RuntimeError(.invalid, "\(what) \(error.message); save it in UTF-8")
+    }
   }
 
   /// The same as a request to an agent has them.

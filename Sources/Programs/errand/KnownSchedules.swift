@@ -45,7 +45,22 @@ extension KnownSchedule {
     }
     let base = workspace.configuration.server.base
     for index in known.indices { known[index].base = base }
-    return (known.sorted { $0.record.id.precedesByScalars($1.record.id) }, broken)
+    // By their places, because each is large.
+    let order = known.indices.sorted { known[$0].record.id.precedesByScalars(known[$1].record.id) }
+    return (order.map { known[$0] }, broken)
+  }
+
+  /// The earliest slots that come, looking at so many of each schedule.
+  static func earliest(
+    _ count: Int, of schedules: [KnownSchedule], each: Int = 1, after now: Timestamp
+  ) -> [(slot: Timestamp, schedule: KnownSchedule)] {
+    let slots = schedules.indices.flatMap { index in
+      schedules[index].upcoming(each, after: now).map { (slot: $0, index: index) }
+    }
+    // They are in the order of their ids.
+    return slots.sorted { ($0.slot, $0.index) < ($1.slot, $1.index) }.prefix(count).map {
+      ($0.slot, schedules[$0.index])
+    }
   }
 
   /// The schedules that a name means: one by its id, or all of a recipe.

@@ -33,7 +33,7 @@ struct MCPCommand: DispatchedCommand {
       let access = access(workspace)
       var factory = access.factory()
       factory.sandboxes = sandboxes
-      factory.folder = sandboxes.folder
+      factory.copy = try sandboxes.copy(of: workspace)
       let made = factory
       let connection = try await access.serve { made }
       await connection.agent?.schedules?.nameRecipes()
@@ -79,10 +79,12 @@ struct MCPCommand: DispatchedCommand {
     }
     defer { end.cancel() }
     let service = ToolService(workspace.configuration.server.tools, version: version, time: time)
-    let session = ToolSession(service, for: await door.caller { [console] in console.error($0.safe) }) {
-      _ = sent.put($0)
-    }
+    let caller = await door.caller { [console] in console.error($0.safe) }
+    let session = ToolSession(service, for: caller) { _ = sent.put($0) }
+    // Ends by itself, mostly before the first request.
+    let remark = Task { await service.remark(to: caller) }
     await session.serve(input)
+    await remark.value
     sent.close()
     await written
     await door.close()

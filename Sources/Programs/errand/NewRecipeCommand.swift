@@ -5,6 +5,8 @@ import Basics
 import CommandLineParser
 import Glibc
 import Recipes
+import Synchronization
+import YAMLReader
 
 /// `errand new recipe`: creates recipes from a template, an action, the lines of a crontab, or questions.
 struct NewRecipeCommand: DispatchedCommand {
@@ -59,14 +61,19 @@ struct NewRecipeCommand: DispatchedCommand {
     if Files.exists("\(Workspace.folder(of: path))/recipe.schema.json") {
       text = "# yaml-language-server: $schema=recipe.schema.json\n" + text
     }
-    // What the user gave, such as the times, may be faulty; then nothing is written.
-    let checked = Recipe.check(Source(name: path, text: text), in: workspace.environment)
+    // What the user gave, such as the times, may be faulty; then nothing is written. Connections may come later.
+    let checked = Recipe.check(Source(name: path, text: text), in: workspace.environment(isApart: true))
     let faults = Diagnostics(checked.diagnostics)
     if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
     if faults.hasErrors { throw RuntimeError(.invalid, "nothing was written: \(faults.tally)") }
     try NewFile.write(text, to: path, orElse: "give the recipe another name")
     console.out(path)
-    let inputs = (checked.recipe?.inputs ?? []).filter(\.isRequired).map { " -i \($0.name)=…" }.joined()
+    // The file that a recipe waits for isn't there yet, though its input may have a default.
+    let waitsFor = (checked.recipe?.triggers ?? []).flatMap { trigger in
+      if case .file = trigger.kind { trigger.inputs.map(\.name) } else { [] as [String] }
+    }
+    let inputs = (checked.recipe?.inputs ?? []).filter { $0.isRequired || waitsFor.contains($0.name) }
+      .map { " -i \($0.name)=…" }.joined()
     let isReady = sayWhatIsMissing(for: text, at: path, workspace)
     let check = "errand check \(path.shellQuoted)"
     let trial =
@@ -77,13 +84,25 @@ struct NewRecipeCommand: DispatchedCommand {
     return .done
   }
 
-  /// Says which connections errand.yaml lacks for a recipe, which still runs in a sandbox; true if it has all.
+  /// Says which connections errand.yaml lacks for a recipe, which still runs in a sandbox, and prints them to paste; true
+  /// if it has all.
   private func sayWhatIsMissing(for text: String, at path: String, _ workspace: Workspace) -> Bool {
     let source = Source(name: path, text: text)
-    let faults = Recipe.check(source, in: workspace.environmentOfChecks()).diagnostics.filter { fault in
-      fault.severity == .error
+    let sketches = Mutex<[ConnectionSketch]>([])
+    var environment = workspace.environmentOfChecks()
+    environment.onMissingSettings = { [catalog] connection, plugin, settings in
+      sketches.withLock { ConnectionSketch.add(settings, to: &$0, connection, catalog.plugin(plugin)) }
     }
+    let faults = Recipe.check(source, in: environment).diagnostics.filter { $0.severity == .error }
     for fault in faults { console.say("note: \(fault.message)") }
+    let missing = sketches.withLock { $0 }
+    if !missing.isEmpty {
+      let keys = ConfigurationKeys(workspace.configurationPath)
+      for part in ConnectionSketch.pasted(missing, into: keys, for: text) {
+        console.say("put this into errand.yaml\(part.key.map { " under '\($0)'" } ?? ""), with your own values:\n")
+        console.say(part.lines + "\n")
+      }
+    }
     return faults.isEmpty
   }
 
@@ -114,9 +133,21 @@ struct NewRecipeCommand: DispatchedCommand {
     throw RuntimeError(.noInput, "no action is named '\(id)'; \(guess)")
   }
 
-  /// Whether an action's own example works without a step before it.
+  /// Whether an action's own example works without a step before it, or with an input in its place.
   static func canBegin(with action: ActionDescriptor) -> Bool {
-    action.examples.first.map { !$0.input.contains("${{ steps.") } ?? false
+    action.examples.first.map { example in
+      lines(of: example.input, action).allSatisfy { !$0.contains("${{ steps.") }
+    } ?? false
+  }
+
+  /// The lines of an example, in which an input stands for what an earlier step gives.
+  private static func lines(of input: String, _ action: ActionDescriptor) -> [String] {
+    input.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      guard let colon = line.firstIndex(of: ":"), line[line.index(after: colon)...].hasPrefix(" ${{ steps."),
+        line.hasSuffix(" }}"), action.input.field(named: String(line[..<colon])) != nil
+      else { return String(line) }
+      return "\(line[..<colon]): ${{ inputs.\(line[..<colon]) }}"
+    }
   }
 
   /// A recipe of one step, from the action's own example.
@@ -124,7 +155,7 @@ struct NewRecipeCommand: DispatchedCommand {
     _ action: ActionDescriptor, cron: String?, zone: String
   ) -> (name: String, text: (String) -> String) {
     var lines: [String] = ["summary: \(JSON.quoted(action.summary))", ""]
-    let input = action.examples.first?.input.split(separator: "\n", omittingEmptySubsequences: false) ?? []
+    let input = NewRecipeCommand.lines(of: action.examples.first?.input ?? "", action)
     if let cron {
       lines += ["on:", "  - cron: \(JSON.quoted(cron))", "    zone: \(zone)"]
       // A running agent reads the file at once, and would write values that nobody has looked at.
@@ -138,6 +169,7 @@ struct NewRecipeCommand: DispatchedCommand {
     if !asked.isEmpty { lines += ["inputs:"] + asked + [""] }
     lines += ["steps:"]
     lines += gives ? ["  - id: answer", "    uses: \(action.id)"] : ["  - uses: \(action.id)"]
+    if cron != nil, action.takesEffect { lines.append("    timeout: 1h # how long the command may take") }
     if input.contains(where: { !$0.isEmpty }) {
       lines += ["    with:"] + input.map { $0.isEmpty ? "" : "      \($0)" }
     }
@@ -146,7 +178,7 @@ struct NewRecipeCommand: DispatchedCommand {
     return (
       action.id.split(separator: ".").last.map { String($0).kebab } ?? "recipe",
       { name in
-        (["recipe: \(name)"] + lines).joined(separator: "\n") + "\n"
+        (["recipe: \(name.asYAML)"] + lines).joined(separator: "\n") + "\n"
       }
     )
   }
@@ -173,13 +205,13 @@ struct NewRecipeCommand: DispatchedCommand {
   }
 
   /// The declaration of the input that a field of an example takes its value from, if there is one.
-  private static func inputDeclared(by line: Substring, of action: ActionDescriptor) -> String? {
+  private static func inputDeclared(by line: String, of action: ActionDescriptor) -> String? {
     let parts = line.split(separator: ":", maxSplits: 1).map { String($0).trimmed }
     guard parts.count == 2, parts[1].hasPrefix("${{ inputs."), parts[1].hasSuffix(" }}"),
       let field = action.input.field(named: parts[0])
     else { return nil }
     let name = parts[1].dropFirst(11).dropLast(3)
-    return "  \(name): { type: \(JSON.quoted(field.type.name)), summary: \(JSON.quoted(field.summary)) }"
+    return "  \(name): { type: \(JSON.quoted(field.type.declared)), summary: \(JSON.quoted(field.summary)) }"
   }
 
   // MARK: Questions
@@ -268,6 +300,17 @@ struct NewRecipeCommand: DispatchedCommand {
     Console.write(question, to: STDERR_FILENO)
     guard let line = readLine() else { throw RuntimeError(.failed, "nothing was written: there was no answer") }
     return line.trimmed
+  }
+}
+
+extension FieldType {
+  /// The type of an input that takes its place: one without the fields that only an action declares.
+  fileprivate var declared: String {
+    switch self {
+    case .object: "dyn"
+    case .list(let element): "list(\(element.declared))"
+    default: name
+    }
   }
 }
 

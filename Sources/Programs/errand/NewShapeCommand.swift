@@ -7,6 +7,7 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
+import YAMLReader
 
 /// `errand new shape`: prints the types of JSON documents, to put under `shape` of a step.
 struct NewShapeCommand: DispatchedCommand {
@@ -187,12 +188,6 @@ extension SampledType.Field {
 
   /// The name as a key of YAML, with a mark after it.
   private func key(_ mark: String) -> String {
-    let isPlain =
-      name.utf8.first.map { ASCII.lowercase.contains($0 | 0x20) } ?? false
-      && name.utf8.allSatisfy {
-        ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) || $0 == ASCII.underscore || $0 == ASCII.minus
-      }
-    let words: Set = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
-    return isPlain && !words.contains(name.lowercased()) ? name + mark : JSON.quoted(name + mark)
+    name.asYAML == name ? name + mark : JSON.quoted(name + mark)
   }
 }

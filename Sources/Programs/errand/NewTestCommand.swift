@@ -4,6 +4,7 @@ import Basics
 import CommandLineParser
 import RecipeTesting
 import Recipes
+import YAMLReader
 
 /// `errand new test`: writes a test of a recipe that passes, which its author then makes a stricter one.
 struct NewTestCommand: DispatchedCommand {
@@ -27,7 +28,7 @@ struct NewTestCommand: DispatchedCommand {
         "nothing was written: '\(apart)' has no sandbox; record a run with 'errand run \(recipePath.shellQuoted) --record "
           + "FILE', and have a case replay it ('errand help replay')")
     }
-    guard let (text, status) = await passing(NewTestCommand.inputs(of: recipe), file: file, path, workspace) else {
+    guard let (text, status) = await passing(recipe, file: file, path, workspace) else {
       throw RuntimeError(
         .failed,
         "nothing was written: no run of '\(recipe.name)' ends in a sandbox; 'errand run \(recipePath.shellQuoted) "
@@ -44,10 +45,12 @@ struct NewTestCommand: DispatchedCommand {
 
   /// A test of one run, and the status that the run has in its sandbox.
   private func passing(
-    _ inputs: (values: String, secrets: [String]), file: String, _ path: String, _ workspace: Workspace
+    _ recipe: Recipe, file: String, _ path: String, _ workspace: Workspace
   ) async -> (text: String, status: String)? {
+    let inputs = NewTestCommand.inputs(of: recipe)
+    let files = NewTestCommand.files(of: recipe, in: workspace)
     for status in ["succeeded", "waiting", "failed", "timedOut", "skipped"] {
-      let text = NewTestCommand.text(recipe: file, inputs: inputs, status: status)
+      let text = NewTestCommand.text(recipe: file, inputs: inputs, files: files, status: status)
       var environment = workspace.environment(isApart: true)
       let onDisk = environment.read
       environment.read = { read throws(FileError) in
@@ -62,12 +65,17 @@ struct NewTestCommand: DispatchedCommand {
 
   /// The text of a test file with one case.
   static func text(
-    recipe file: String, inputs: (values: String, secrets: [String]) = ("{}", []), status: String
+    recipe file: String, inputs: (values: String, secrets: [String]) = ("{}", []),
+    files: [(path: String, text: String)] = [], status: String
   ) -> String {
-    let secrets = inputs.secrets.map { "\($0): made-up" }.joined(separator: ", ")
+    let secrets = inputs.secrets.map { "\($0.asYAML): made-up" }.joined(separator: ", ")
+    let isPlain = file.split(separator: ".").allSatisfy { Recipe.isName(String($0)) }
+    let given =
+      files.isEmpty
+      ? "" : "files:\n" + files.map { "  \($0.path.asYAML): \(JSON.quoted($0.text))\n" }.joined()
     return """
-      recipe: ../\(file)
-      \(secrets.isEmpty ? "" : "secrets: { \(secrets) }\n")
+      recipe: \(isPlain ? "../\(file)" : JSON.quoted("../\(file)"))
+      \(secrets.isEmpty ? "" : "secrets: { \(secrets) }\n")\(given)
       cases:
         - case: it runs in a sandbox
           do:
@@ -77,6 +85,34 @@ struct NewTestCommand: DispatchedCommand {
                 # that: size(outputs) > 0     # a condition; 'errand help expect' has more to expect
 
       """
+  }
+
+  /// The files that a test brings along at most, and the bytes of each.
+  private static let most = (files: 10, bytes: 16 << 10)
+
+  /// The folder's files that the recipe names, which its test has in their place.
+  private static func files(of recipe: Recipe, in workspace: Workspace) -> [(path: String, text: String)] {
+    guard let document = try? YAMLReader.read(recipe.source) else { return [] }
+    let folders = recipe.connectionNames.compactMap { name in
+      workspace.catalog.plugin(workspace.configuration.plugins[name] ?? name).flatMap {
+        workspace.configuration.knownSettings(of: name, $0)?["folder"]?.string
+      }
+    }
+    let roots = [workspace.root] + folders.map { Workspace.absolute($0, in: workspace.root) }
+    let own = (workspace.recipeFolders + [workspace.stateFolder]).map { $0 + "/" }
+    var found: [(path: String, text: String)] = []
+    for name in document.root.texts.withoutRepeats where found.count < most.files {
+      guard !name.isEmpty, !name.hasPrefix("/"), name.utf8.count < 200, !name.contains("\n") else { continue }
+      let paths = roots.map { "\($0)/\(name)" }.filter { path in !own.contains(where: path.hasPrefix) }
+      let isMine = { (path: String) in path != workspace.configurationPath && !workspace.holdsSecrets(path) }
+      for path in paths where isMine(path) && (try? Files.kind(of: path)) == .file {
+        guard let bytes = try? Files.read(path, limit: most.bytes), let text = String(validating: bytes, as: UTF8.self)
+        else { continue }
+        found.append((name, text))
+        break
+      }
+    }
+    return found
   }
 
   /// A value for each input that a run needs, from an entry of `on` if one gives it, and the secrets that they name.
@@ -96,6 +132,18 @@ struct NewTestCommand: DispatchedCommand {
       members.append("\(input.name): \(JSON.shown(given ?? input.sample))")
     }
     return (members.isEmpty ? "{}" : "{ \(members.joined(separator: ", ")) }", secrets)
+  }
+}
+
+extension Value {
+  /// All texts in it.
+  fileprivate var texts: [String] {
+    switch content {
+    case .string(let text): [text]
+    case .list(let items): items.flatMap(\.texts)
+    case .map(let map): map.members.flatMap(\.value.texts)
+    default: []
+    }
   }
 }
 

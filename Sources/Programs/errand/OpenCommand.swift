@@ -9,7 +9,15 @@ struct OpenCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let session = try await dispatch.session()
+    var session = try await dispatch.session()
+    let isServed = { (requests: AgentRequests) async throws(RuntimeError) in try await requests.isServed() }
+    if !parsed["state"].isGiven, session.access.remote == nil,
+      let state = ServedSandboxes.state(ofFolder: session.workspace.root),
+      try await !session.access.asking(isReading: true, isServed)
+    {
+      console.say("this folder is served in a sandbox; other commands reach it with --state \(state.shellQuoted)")
+      session = try await dispatch.session(inState: state)
+    }
     let link = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       guard try await requests.isServed() else {
         throw RuntimeError(.unavailable, "no agent serves this folder; start one with: errand serve")

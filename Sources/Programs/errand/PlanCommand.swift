@@ -22,7 +22,7 @@ extension RunCommand {
     _ request: Request, in sandboxes: Sandboxes? = nil, at instant: Timestamp? = nil
   ) async throws(RuntimeError) -> MadePlan {
     var factory = request.session.access.factory(standIns: sandboxes?.settings ?? [:])
-    factory.folder = sandboxes?.folder
+    factory.copy = sandboxes?.copy
     var run = PlannedRun(
       request.path, texts: .map(request.recipe.texts), zone: request.recipe.folderZone, inputs: request.inputs,
       secrets: request.secrets, program: version)
@@ -41,7 +41,7 @@ extension RunCommand {
   private func show(_ made: MadePlan, _ request: Request) throws(RuntimeError) -> ExitCode {
     let text = made.text
     if asJSON {
-      console.out(text)
+      console.out(json: text)
     } else {
       report(made, request).show()
     }

@@ -59,6 +59,7 @@ struct PlanReport {
     var action: String
     var conditions: [String]
     var changes: [Change] = []
+    var deeds: [Change] = []
     var opaque: [(call: Plan.Call, reason: String)] = []
     var writes = 0
     var leftOut = 0
@@ -69,9 +70,11 @@ struct PlanReport {
     for entry in plan.entries {
       let call: Plan.Call
       var changes: [Change] = []
+      var deeds: [Change] = []
       var opaque: [(call: Plan.Call, reason: String)] = []
       switch entry.event {
       case .write(let write, .changes(let found)): (call, changes) = (write, found)
+      case .write(let write, .deeds(let found)): (call, deeds) = (write, found)
       case .write(let write, .opaque(let reason)): (call, opaque) = (write, [(write, reason.text)])
       case .leftOut(let write): call = write
       default: continue
@@ -87,6 +90,7 @@ struct PlanReport {
           Group(connection: call.connection, path: path, action: call.action, conditions: entry.conditions))
       }
       groups[index].changes += changes
+      groups[index].deeds += deeds
       groups[index].opaque += opaque
       if case .leftOut = entry.event { groups[index].leftOut += 1 } else { groups[index].writes += 1 }
     }
@@ -95,6 +99,7 @@ struct PlanReport {
 
   private func show(_ group: Group) {
     var counts: [String] = []
+    if !group.deeds.isEmpty { counts.append("\(group.deeds.count) to do") }
     for kind in [Change.Kind.added, .changed, .removed, .unchanged] {
       let count = group.changes.count { $0.kind == kind }
       if count > 0 { counts.append("\(count) \(kind.rawValue)") }
@@ -106,6 +111,10 @@ struct PlanReport {
     for condition in group.conditions { out("  \(Style.yellow.applied(to: condition.safe, console.colourOut))") }
     let rows = group.changes.filter { $0.kind != .unchanged }.map { change in
       [change.subject, change.before ?? "", change.after ?? ""].map { $0.safe.clipped }
+    }
+    for deed in group.deeds {
+      let line = "\(deed.subject): \(deed.after ?? "")".safe
+      out("  " + (width.map { line.wrapped(to: max(20, $0 - 4)).joined(separator: "\n    ") } ?? line))
     }
     if !rows.isEmpty { show(["what", "before", "after"], rows) }
     let reasons = group.opaque.map(\.reason).withoutRepeats
@@ -140,7 +149,9 @@ struct PlanReport {
   private var summary: String {
     let tally = plan.tally
     var parts: [String] = []
-    if tally.added > 0 { parts.append("\(tally.added) added") }
+    let deeds = groups.reduce(0) { $0 + $1.deeds.count }
+    if deeds > 0 { parts.append("\(deeds) to do") }
+    if tally.added > deeds { parts.append("\(tally.added - deeds) added") }
     if tally.changed > 0 { parts.append("\(tally.changed) changed") }
     if tally.removed > 0 { parts.append("\(tally.removed) removed") }
     if tally.opaque > 0 { parts.append("\(counted(tally.opaque, "write")) shown by input") }

@@ -34,13 +34,15 @@ extension PluginCommand {
     }
     let lock: PluginLock
     let sketch: String
+    var notes: [String] = []
     var needsSettings = false
     let given = parsed["source"].texts
     if parsed["kind"].text == "mcp" {
-      try refuse(["only", "dates"], "is for openapi")
-      let source = MCPSource(
+      try refuse(["only"], "is for openapi")
+      var source = MCPSource(
         try server(given), trustsHints: parsed["trust-hints"].isGiven,
         effects: try effects(takingBack: false).compactMapValues { $0 })
+      source.readsDatesAsText = parsed["dates"].text == "text"
       let (settings, lines) = try await startingSettings(of: source)
       lock = try await self.lock(of: source, named: name, settings)
       if case .command(let words) = source.server { tellSecrets(in: words) }
@@ -55,9 +57,10 @@ extension PluginCommand {
       lock = try RuntimeError.ofLock { () throws(PluginLockError) in
         try OpenAPIKind.lock(
           name: name, document: bytes, source: source, only: parsed["only"].texts, effects: effects,
-          readsDatesAsText: parsed["dates"].text == "text", file: file(of: name))
+          readsDatesAsText: parsed["dates"].text == "text", files: files(of: source), file: file(of: name))
       }
       sketch = OpenAPIKind.connectionSketch(lock)
+      notes = OpenAPIKind.connectionNotes(lock)
     }
     try write(lock)
     console.out(try actionTable(of: lock))
@@ -69,7 +72,7 @@ extension PluginCommand {
     let isReady =
       !needsSettings && !OpenAPIKind.asksForCredentials(lock)
       && dispatch.catalog.looking(in: root).plugin(name)?.worksUnconfigured ?? false
-    let isConfigured = Workspace.configurationFile(parsed["config"].text, besides: nil) != nil
+    let isConfigured = try Workspace.configurationFile(parsed["config"].text, besides: nil) != nil
     let place = isConfigured ? "errand.yaml" : "errand.yaml, which isn't in this folder yet"
     console.say(
       """
@@ -78,7 +81,8 @@ extension PluginCommand {
       \(place):
       \(sketch.hasSuffix("\n") ? String(sketch.dropLast()) : sketch)
 
-      'errand actions \(name)' shows what each action takes and gives.
+      \(notes.isEmpty ? "" : notes.joined(separator: "\n").safeLines(indent: "") + "\n\n")\
+      'errand actions \(name)' shows what each action takes and gives.\(count(ofLeftOut: lock).map { " \($0)." } ?? "")
       """)
     return .done
   }
@@ -95,7 +99,7 @@ extension PluginCommand {
   /// A path as the lock has it: from the folder of errand.yaml on, if it is in there.
   private func shown(_ path: String) -> String {
     let whole = Recipe.path(Workspace.absolute(path, in: Workspace.workingFolder), besides: "")
-    return whole.hasPrefix(root + "/") ? String(whole.dropFirst(root.utf8.count + 1)) : whole
+    return whole.rest(in: root).map { String($0.dropFirst()) } ?? whole
   }
 
   func server(_ words: [String]) throws(RuntimeError) -> MCPSource.Server {
@@ -216,11 +220,21 @@ extension PluginCommand {
   func tellLeftOut(of lock: PluginLock) {
     for (part, reason) in lock.leftOut { console.say("left out: \(part.safe): \(reason.safe)") }
   }
+
+  /// How many parts of its source a lock leaves out, in a sentence without its stop; nil for none.
+  func count(ofLeftOut lock: PluginLock) -> String? {
+    let source = lock.kind == MCPKind.name ? "server" : "document"
+    return switch lock.leftOut.count {
+    case 0: nil
+    case 1: "1 part of the \(source) was left out, as listed above"
+    case let count: "\(count) parts of the \(source) were left out, as listed above"
+    }
+  }
 }
 
 extension LockedAction.EffectSource {
   /// Who says it, in a table.
-  fileprivate var words: String {
+  var words: String {
     switch self {
     case .method: "its HTTP method"
     case .document: "the document"

@@ -70,7 +70,7 @@ extension PluginCommand {
 
   /// What is in errand.yaml, as far as it can be read, and what is wrong with it.
   func configuration(_ catalog: ActionCatalog) -> (configuration: Configuration, diagnostics: [Diagnostic])? {
-    guard let path = Workspace.configurationFile(parsed["config"].text, besides: nil),
+    guard let path = try? Workspace.configurationFile(parsed["config"].text, besides: nil),
       let bytes = try? Files.read(path, limit: 1 << 20)
     else { return nil }
     return Configuration.read(Source(name: path, bytes: bytes), catalog: catalog)
@@ -146,6 +146,30 @@ extension PluginCommand {
       let name = parts.count == 2 ? parts[0] : before.hasPrefix("-") ? before : ""
       if name.drop(while: { $0 == "-" }).description.namesSecret {
         console.say("note: the lock keeps the whole command; give what '\(name.safe)' is with --env NAME instead")
+      }
+    }
+  }
+
+  /// Reads the files that a document refers to.
+  ///
+  /// They are in its folder, or in that of errand.yaml if the document is in there. What is thrown follows the reference
+  /// in messages.
+  func files(of document: String) -> (String) throws(PluginLockError) -> [UInt8] {
+    if isAddress(document) {
+      return { (_: String) throws(PluginLockError) -> [UInt8] in
+        throw PluginLockError(", and files are read only beside a document that is a file; download them with it")
+      }
+    }
+    let folder = Workspace.folder(of: Workspace.absolute(document, in: root))
+    let folders = [folder, root].compactMap(realPath)
+    return { (path: String) throws(PluginLockError) -> [UInt8] in
+      // A link leads where it leads.
+      guard let file = realPath(of: "\(folder)/\(path)") else { throw PluginLockError(": no such file") }
+      func isBelow(_ file: String, _ folder: String?) -> Bool { folder.flatMap(file.rest) != nil }
+      guard isBelow(file, folders.first) || isBelow(folders.first ?? "", folders.last) && isBelow(file, folders.last)
+      else { throw PluginLockError(", which is outside of the folders of the document and of errand.yaml") }
+      do throws(FileError) { return try Files.read(file, limit: PluginLock.mostBytes) } catch {
+        throw PluginLockError(": \(error.description)")
       }
     }
   }

@@ -42,6 +42,7 @@ extension PluginCommand {
       console.say("what is different isn't known: \(error.message)")
     }
     tellLeftOut(of: new)
+    let isWeaker = tellWeaker(from: old, to: new, try effects(takingBack: true))
     let faults = newFaults(in: workspace, with: LockFolder(root, kinds: everyLockKind, with: [name: new]))
     if !faults.isEmpty {
       console.show(Diagnostics(faults))
@@ -54,10 +55,37 @@ extension PluginCommand {
     }
     console.say("checked the recipes in \(recipes(in: workspace).folders.joined(separator: " and "))")
     if parsed["dry-run"].isGiven { return .hasChanges }
+    if let isWeaker {
+      throw RuntimeError(
+        .invalid,
+        "\(file(of: name)) was left as it is: with weaker effects Errand would do more without asking, so each must be "
+          + "accepted by its name; run the command again with \(isWeaker)")
+    }
     try write(new)
-    console.say("wrote \(file(of: name)); a running 'errand serve' reads it within a minute")
+    let count = count(ofLeftOut: new).map { "; \($0)" } ?? ""
+    console.say("wrote \(file(of: name)); a running 'errand serve' reads it within a minute\(count)")
     renewSchemas()
     return .done
+  }
+
+  /// Tells which effects the source claims to be weaker than they were, and which no person gave.
+  ///
+  /// - Returns: The options that accept them; nil if there is none.
+  private func tellWeaker(from old: PluginLock, to new: PluginLock, _ given: [String: Effect?]) -> String? {
+    let weaker = LockDifference.weakerEffects(from: old, to: new).filter { weaker in
+      if weaker.source == .person || weaker.source == .hint && parsed["trust-hints"].isGiven { return false }
+      // What is taken back was named.
+      return !given.keys.contains {
+        $0 == weaker.action || $0 == new.document["actions"]?[weaker.action]?["call"]?["tool"]?.string
+      }
+    }
+    for weaker in weaker {
+      console.say(
+        "weaker: \(weaker.action.safe): \(weaker.before.written) → \(weaker.after.written), says \(weaker.source.words)"
+      )
+    }
+    let options = weaker.map { "--effect \("\($0.action)=\($0.after.written)".shellQuoted)" }
+    return options.isEmpty ? nil : options.joined(separator: " ")
   }
 
   /// The lock as its source gives it now.
@@ -66,11 +94,12 @@ extension PluginCommand {
     if parsed["trust-hints"].isGiven { try refuse(["distrust-hints"], "is the opposite of --trust-hints") }
     let moved = parsed["source"].texts
     if old.kind == MCPKind.name {
-      try refuse(["only", "dates"], "is for openapi")
+      try refuse(["only"], "is for openapi")
       let source = try RuntimeError.ofLock { () throws(PluginLockError) in
         var source = try MCPSource(of: old)
         source.trustsHints =
           parsed["trust-hints"].isGiven || source.trustsHints && !parsed["distrust-hints"].isGiven
+        if let how = parsed["dates"].text { source.readsDatesAsText = how == "text" }
         try source.give(given)
         return source
       }
@@ -91,7 +120,8 @@ extension PluginCommand {
     let readsDatesAsText = parsed["dates"].text.map { $0 == "text" }
     return try RuntimeError.ofLock { () throws(PluginLockError) in
       try OpenAPIKind.updated(
-        old, document: bytes, only: only, readsDatesAsText: readsDatesAsText, giving: given, from: place)
+        old, document: bytes, only: only, readsDatesAsText: readsDatesAsText, giving: given, from: place,
+        files: files(of: document))
     }
   }
 

@@ -16,6 +16,7 @@ struct PluginCommand: DispatchedCommand {
       let path = Workspace.absolute(given, in: Workspace.workingFolder)
       guard Files.exists(path) else { throw RuntimeError(.noInput, "cannot read \(given.safe): no such file") }
     }
+    _ = try Workspace.configurationFile(parsed["config"].text, besides: nil)
     switch parsed.command.last {
     case "add": return try await add()
     case "update": return try await update()
@@ -28,7 +29,8 @@ struct PluginCommand: DispatchedCommand {
 
   /// The folder of errand.yaml, whatever is wrong with that; the working folder where there is none.
   var root: String {
-    Workspace.configurationFile(parsed["config"].text, besides: nil).map(Workspace.folder) ?? Workspace.workingFolder
+    (try? Workspace.configurationFile(parsed["config"].text, besides: nil)).map(Workspace.folder)
+      ?? Workspace.workingFolder
   }
 
   var locks: LockFolder { LockFolder(root, kinds: everyLockKind) }
@@ -151,7 +153,7 @@ struct PluginCommand: DispatchedCommand {
       entries.append(.map(entry))
     }
     if asJSON {
-      console.out(JSON.shown(.list(entries), .pretty))
+      console.out(json: .list(entries))
     } else if rows.isEmpty {
       console.say("this folder has no plugins of its own; 'errand plugin add' adds one, and 'errand actions' lists all")
     } else {

@@ -48,7 +48,7 @@ final class ProgressDisplay: Sendable {
   /// Whether the run's state is discarded when this process ends.
   private let isApart: Bool
   private let width: @Sendable () -> Int
-  private let draw: @Sendable (String) -> Void
+  private let draw: @Sendable (_ text: String, _ over: Int) -> Void
   private let shown = Mutex(Shown())
 
   /// The most lines that are shown below a running step.
@@ -61,7 +61,8 @@ final class ProgressDisplay: Sendable {
   ///   - draw: Takes what is drawn in place, if not standard error.
   init(
     _ console: Console, format: Format, time: any TimeSource, zone: LocalZone, isApart: Bool = false,
-    width: (@Sendable () -> Int)? = nil, draw: @escaping @Sendable (String) -> Void = { Console.write($0, to: 2) }
+    width: (@Sendable () -> Int)? = nil,
+    draw: @escaping @Sendable (_ text: String, _ over: Int) -> Void = { Console.redraw($0, over: $1) }
   ) {
     self.console = console
     self.format = format
@@ -93,10 +94,10 @@ final class ProgressDisplay: Sendable {
   func show(_ progress: Progress) {
     switch format {
     case .json:
-      guard case .printed(let printed) = progress else { return console.error(JSON.shown(progress.value)) }
+      guard case .printed(let printed) = progress else { return console.error(json: progress.value) }
       // Commands may print much; the rest is told even so.
       if console.isQuiet { return }
-      console.error(printed.lines.map { JSON.shown(Progress.printed($0).value) }.joined(separator: "\n"))
+      for line in printed.lines { console.error(json: Progress.printed(line).value) }
     case .github, .text: shown.withLock { show(progress, &$0) }
     }
   }
@@ -110,7 +111,7 @@ final class ProgressDisplay: Sendable {
       map["waits"] = .string(reason ?? "")
       map["until"] = instant.map { .string("\($0)") }
       map["url"] = url.map { .string($0) }
-      return console.error(JSON.shown(.map(map)))
+      return console.error(json: .map(map))
     }
     shown.withLock { shown in
       shown.running = []
@@ -261,7 +262,8 @@ final class ProgressDisplay: Sendable {
       for line in lines { console.error(line) }
       return
     }
-    var text = shown.liveLines > 0 ? "\u{1B}[\(shown.liveLines)A\u{1B}[J" : ""
+    let drawn = shown.liveLines
+    var text = ""
     for line in lines { text += line + "\n" }
     let running = shown.running.suffix(8)
     let mostPrinted = running.count > 2 ? 1 : ProgressDisplay.mostPrinted
@@ -284,7 +286,7 @@ final class ProgressDisplay: Sendable {
       text += "  " + Style.blue.applied(to: "…", console.colourError) + " " + line + "\n"
       shown.liveLines += 1
     }
-    if !text.isEmpty { draw(text) }
+    if drawn > 0 || !text.isEmpty { draw(text, drawn) }
   }
 
   private func line(of step: Running, _ width: Int, _ frame: Int) -> String {

@@ -60,7 +60,7 @@ enum RecipeTemplates {
             script: mkdir -p "$2" && tar -czf "$3.part" "$1" && mv "$3.part" "$3"
             arguments: ["${{ inputs.folder }}", "${{ inputs.to }}", "${{ archive }}"]
           retry: { maxAttempts: 3, initial: 1m }
-          timeout: 30m
+          timeout: 12h # with all attempts; without it, the command would be ended after 5m
 
         - switch: inputs.report
           cases:
@@ -81,12 +81,14 @@ enum RecipeTemplates {
           uses: file.delete
           with: { path: "${{ archive.value() }}.part" }
 
-      # A failure always goes to the phone.
+      # A failure always goes to the phone, with its reason: what the command wrote to its standard error is in 'detail'.
       onFailure:
+        - let:
+            reason: ${{ [error.message, error.?detail.orValue('')].join('\n').trim() }}
         - uses: notify.ntfy
           with:
             title: Backup failed
-            message: ${{ error.message.substring(0, math.least(error.message.size(), 500)) }}
+            message: ${{ reason.substring(0, math.least(reason.size(), 1000)) }}
             priority: high
             tags: [warning]
 
@@ -245,6 +247,99 @@ enum RecipeTemplates {
       """#
     ),
     (
+      "inbox-import",
+      #"""
+      recipe: inbox-import
+      summary: Adds the rows of each table that is put into inbox/ to one list, and moves the table to imported/.
+
+      # While errand serve runs, put tables into inbox/, such as
+      #
+      #   item,price
+      #   pens,12.5
+
+      inputs:
+        path: { type: string, default: inbox/orders.csv, summary: The table. }
+
+      on:
+        - file: { path: inbox/*.csv, settle: 5s, existing: run }
+          inputs: { path: "${{ event.path }}" }
+
+      steps:
+        - id: table
+          uses: csv.read
+          with:
+            path: ${{ inputs.path }}
+            columns: { item: string, price: double }
+
+        - id: total
+          uses: store.increment
+          with: { name: inbox-import/rows, by: "${{ steps.table.rows.size() }}" }
+
+        - id: add
+          if: steps.table.rows.size() > 0
+          uses: file.append
+          with:
+            path: imported.csv
+            text: "${{ steps.table.rows.map(r, r.item + ',' + string(r.price) + '\\n').join('') }}"
+
+        # A table of the same name may come again.
+        - id: move
+          uses: file.move
+          with:
+            from: ${{ inputs.path }}
+            to: imported/${{ time.format(now, '%Y-%m-%dT%H%M%SZ', 'UTC') }}-${{ inputs.path.split('/')[inputs.path.split('/').size() - 1] }}
+
+      outputs:
+        rows: ${{ steps.table.rows.size() }}
+        total: ${{ steps.total.value }}
+
+      """#
+    ),
+    (
+      "parcel-digest",
+      #"""
+      recipe: parcel-digest
+      summary: Sends one mail about the parcels that were delivered, at most 50 of ten minutes, instead of a mail for each.
+
+      # Another program sends an event for each parcel:
+      #
+      #   errand runs signal any delivered --data '{"parcel": "A 17", "to": "Ana"}' --id parcel-17
+      #
+      # In errand.yaml:
+      #
+      #   connections:
+      #     mail:
+      #       host: smtp.example.org
+      #       username: parcels
+      #       password: ${{ secrets.SMTP_PASSWORD }}
+
+      inputs:
+        lines: { type: list(string), default: [A 17 for Ana], summary: A line for each parcel. }
+        from: { type: string, default: Parcels <parcels@example.org>, summary: Who sends it. }
+        to: { type: list(string), default: [ana@example.org], summary: Who gets it. }
+
+      on:
+        - event: { name: delivered, type: { parcel: string, to: string? } }
+          batch: { for: 10m, max: 50 }
+          inputs:
+            lines: ${{ events.map(e, e.data.parcel + ' for ' + e.data.?to.orValue('nobody')) }}
+
+      steps:
+        - id: mail
+          uses: mail.send
+          with:
+            from: ${{ inputs.from }}
+            to: ${{ inputs.to }}
+            subject: "Delivered: ${{ inputs.lines.size() }}"
+            text: ${{ inputs.lines.join('\n') }}
+
+      outputs:
+        count: ${{ inputs.lines.size() }}
+        last: ${{ inputs.lines[inputs.lines.size() - 1] }}
+
+      """#
+    ),
+    (
       "approved-command",
       #"""
       recipe: approved-command
@@ -385,6 +480,47 @@ enum RecipeTemplates {
 
       outputs:
         added: ${{ fresh.size() }}
+
+      """#
+    ),
+    (
+      "orders-by-cursor",
+      #"""
+      recipe: orders-by-cursor
+      summary: Fetches a list page by page, each named by the page before, and writes it to a file.
+
+      # In errand.yaml:
+      #
+      #   connections:
+      #     http:
+      #       baseURL: https://shop.example/api
+
+      inputs:
+        file: { type: string, default: orders.csv, summary: The file with the whole list. }
+
+      steps:
+        - id: orders
+          uses: http.get
+          with:
+            url: /cursor/items
+            query: { after: "${{ cursor.orValue('0') }}" }
+          # Each round fetches one page. A run that is interrupted continues at the page that it was at.
+          repeat:
+            carry: { cursor: { type: "string?" } }
+            next: { cursor: "${{ result.body.?next }}" }
+            collect: ${{ result.body.data }}
+            until: "!cursor.hasValue()"
+            maxRounds: 500
+
+        - id: lines
+          uses: csv.format
+          with: { rows: "${{ steps.orders.collected }}", columns: [id, name, price] }
+        - uses: file.write
+          with: { path: "${{ inputs.file }}", text: "${{ steps.lines.text }}" }
+
+      outputs:
+        orders: ${{ steps.orders.collected.size() }}
+        pages: ${{ steps.orders.rounds }}
 
       """#
     ),

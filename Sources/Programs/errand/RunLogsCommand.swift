@@ -135,7 +135,7 @@ struct RunLogsCommand: DispatchedCommand {
       position = try await requests.printed(ofRun: run.id, step: step, from: position) { lines in
         for line in lines {
           if asJSON {
-            console.out(JSON.shown(line.encoded()))
+            console.out(json: line.encoded(), .compact)
             continue
           }
           if line.step != last?.step || line.attempt != last?.attempt, !line.step.isEmpty {

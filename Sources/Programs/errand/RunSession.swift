@@ -3,6 +3,7 @@ import Agent
 import AgentRuntime
 import Basics
 import Glibc
+import LocalFiles
 import Recipes
 import Recordings
 import RunState
@@ -33,7 +34,7 @@ struct RunSession: Sendable {
     ) { notice in
       switch notice {
       case .state(let text):
-        console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(text)")
+        console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(text.safeText())")
       case .madeUp(let secret, let text):
         console.error("the secret '\(secret.safe)' of a webhook is made up here; sign deliveries with \(text)")
       case .waitsForFolder:
@@ -64,7 +65,12 @@ struct RunSession: Sendable {
     let result: Result<ExitCode, RuntimeError>
     do throws(RuntimeError) { result = .success(try await body(sandboxes)) } catch { result = .failure(error) }
     if isTold, case .success = result { for line in await sandboxes.summaryLines() { sayDimly(line) } }
-    await sandboxes.stop()
+    // A program that reads JSON looks at no files, and removes none.
+    let written = await sandboxes.stop(keepsWritten: isTold)
+    if !written.isEmpty {
+      for file in written { sayDimly("\(file.path.safe): \(file.bytes) bytes") }
+      console.say("files were written to a copy of the folder: \(sandboxes.copy.folder.shellQuoted)")
+    }
     return try result.get()
   }
 
@@ -75,7 +81,7 @@ struct RunSession: Sendable {
     _ origin: RunCreated, in sandboxes: Sandboxes, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
     var factory = access.factory(standIns: sandboxes.settings)
-    factory.folder = sandboxes.folder
+    factory.copy = sandboxes.copy
     return try await runApart(origin, factory, asJSON: asJSON)
   }
 
@@ -438,7 +444,7 @@ struct RunSession: Sendable {
           }
           return .ended(record, outputs: try await AgentRequests(connection: connection).value(record.outputs))
         case .refused(let refusal):
-          var failure = RuntimeError(refusal)
+          var failure = RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
           if let accepted, refusal.kind == .state {
             failure.message += " The run is not over. \(RunSession.whoGoesOn(with: accepted))"
           }

@@ -245,7 +245,7 @@ struct RunSteering: DispatchedCommand {
       return (answer, try await requests.run(run), await requests.connection.leavesAlone(run))
     }
     if asJSON {
-      console.out(JSON.shown(.object(["received": .string(answer.id), "isNew": .bool(answer.isNew)])))
+      console.out(json: .object(["received": .string(answer.id), "isNew": .bool(answer.isNew)]), .compact)
     } else if !answer.isNew {
       console.say("the event \(answer.id) was received before; nothing changed")
     } else {

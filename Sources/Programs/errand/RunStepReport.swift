@@ -27,16 +27,7 @@ struct RunStepReport: DispatchedCommand {
       let given = step.output ?? step.lastAttempt?.answer
       return (facts, step, given == nil ? nil : try await requests.value(given))
     }
-    let book = await session.workspace.secretBook(session.workspace.secretSources())
-    let facts = await seen.restored(by: book)
-    let recipe = session.workspace.recipe(facts.run.origin.file, among: facts.texts, of: facts.run.origin).recipe
-    let replay = recipe.map { recipe in
-      StepReplay(of: recipe, facts.run, output: { facts.output(of: $0) }, items: { facts.items(of: $0) })
-    }
-    var input = seen.run.erasedAt == nil ? replay?.input(at: step.path) ?? .unknown : .unknown
-    // A secret that came back in an output is a part of what was restored.
-    if case .value(let value) = input { input = (try? book.masked(value)).map { .value($0) } ?? .unknown }
-    let work = replay?.work(ofStepAt: step.path) ?? ""
+    let (input, work) = await session.workspace.input(ofStep: step.path, in: seen)
     let shown = Shown(run: seen.run, step: step, work: work, input: input, output: output)
     if asJSON { shown.asJSON(console) } else { show(shown, session) }
     return .done

@@ -3,6 +3,7 @@ import AgentRuntime
 import Basics
 import CommandLineParser
 import RunState
+import Runs
 
 /// `errand runs`: lists and shows runs; `RunSteering` changes them.
 struct RunsCommand: DispatchedCommand {
@@ -33,11 +34,14 @@ struct RunsCommand: DispatchedCommand {
     query.since = try instant("since", clock)
     query.until = try instant("until", clock)
     let page = parsed["after"].text
-    let (list, isAgent) = try await session.access.asking(isReading: true) {
+    let (list, outputs, isAgent) = try await session.access.asking(isReading: true) {
       requests throws(RuntimeError) in
       var query = query
       if let page { query.after = try await cursor(after: page, requests) }
-      return (try await requests.runs(query), requests.connection.isAgent)
+      let list = try await requests.runs(query)
+      var outputs: [String: [StepPath: String]] = [:]
+      if !asJSON { for run in list.open { outputs[run.id] = await self.outputs(ofDoubtsIn: run, requests) } }
+      return (list, outputs, requests.connection.isAgent)
     }
     let (open, finished, next) = (list.open, list.finished, list.next)
     func why(_ run: RunRecord) -> String {
@@ -49,7 +53,7 @@ struct RunsCommand: DispatchedCommand {
         ("open", .list(open.map { $0.summary(why: why($0)) })), ("finished", .list(finished.map(\.summary))),
       ])
       answer["next"] = next.map { .string($0) }
-      console.out(JSON.shown(.map(answer), .pretty))
+      console.out(json: .map(answer))
       return .done
     }
     let tails = RunTails(of: open.map(\.id) + finished.map(\.id))
@@ -72,7 +76,10 @@ struct RunsCommand: DispatchedCommand {
     }
     console.out(
       console.table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, cutFirst: ["WHY", "TOOK", "RECIPE"]))
-    for run in open { showQuestions(of: run, as: tails[run.id], clock) }
+    for run in open {
+      showQuestions(of: run, as: tails[run.id], clock)
+      showDoubts(of: run, as: tails[run.id], outputs[run.id] ?? [:])
+    }
     if let next { console.say("\nThere are more; continue with: --after \(tails[next])") }
     if isAgent, list.parked == nil, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
       console.say(
@@ -116,6 +123,36 @@ struct RunsCommand: DispatchedCommand {
         "\n\(Style.yellow.applied(to: "?", console.colourOut)) \(run.recipe.safe) asks\(who)\(until): \(prompt)")
       for word in ["approve", "reject"] { console.out("    errand runs \(word) \(name) \(step.path.shellQuoted)") }
       if let url = step.wait?.url { console.out("    \(url.safe)") }
+    }
+  }
+
+  /// The most uncertain steps of a run that the list shows.
+  private static let mostDoubts = 3
+
+  /// The forms of the outputs that a person has to give for uncertain steps that were done, if other steps read them.
+  private func outputs(ofDoubtsIn run: RunRecord, _ requests: AgentRequests) async -> [StepPath: String] {
+    guard !run.uncertainSteps.isEmpty,
+      let explanation = try? await requests.explanation(asking: .explain(run: run.id))
+    else { return [:] }
+    return explanation.sentences.reduce(into: [:]) { outputs, sentence in
+      if let step = sentence.step, let output = sentence.output { outputs[step] = output }
+    }
+  }
+
+  /// Shows the steps that may or may not have been done, with the commands to type.
+  private func showDoubts(of run: RunRecord, as name: String, _ outputs: [StepPath: String]) {
+    let steps = run.uncertainSteps
+    for step in steps.prefix(RunsCommand.mostDoubts) {
+      let mark = Style.yellow.applied(to: "?", console.colourOut)
+      let reason = (step.error?.message ?? "its outcome isn't known").safe
+      console.out("\n\(mark) \(run.recipe.safe) needs a person to check '\(step.path.safe)': \(reason)")
+      let output = outputs[step.path].map { " --output \($0.shellQuoted)" } ?? ""
+      for word in ["done\(output)", "retry", "fail"] {
+        console.out("    errand runs resolve \(name) \(step.path.shellQuoted) --\(word)")
+      }
+    }
+    if steps.count > RunsCommand.mostDoubts {
+      console.out("\n  \(steps.count - RunsCommand.mostDoubts) more steps of it are uncertain: errand why \(name)")
     }
   }
 
@@ -191,10 +228,12 @@ struct RunsCommand: DispatchedCommand {
 
 extension Dispatch {
   /// A session on the state folder that shows and steers runs.
-  func session(format: ProgressDisplay.Format = .text) async throws(RuntimeError) -> RunSession {
+  func session(
+    format: ProgressDisplay.Format = .text, inState state: String? = nil
+  ) async throws(RuntimeError) -> RunSession {
     let asksElsewhere = !["token", "open", "workers"].contains(parsed.command.first)
     let remote = asksElsewhere ? try await remoteAgent() : nil
-    let workspace = remote == nil ? try self.workspace() : Workspace(ofAgentElsewhere: catalog)
+    let workspace = remote == nil ? try self.workspace(inState: state) : Workspace(ofAgentElsewhere: catalog)
     let decides = ["approve", "reject"].contains(parsed.command.last)
     if decides, remote != nil, parsed["by"].isGiven {
       throw RuntimeError(.usage, "an agent elsewhere records decisions under the name of the token; leave out --by")

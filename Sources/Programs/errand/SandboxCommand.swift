@@ -24,9 +24,14 @@ extension Dispatch {
     if sandbox.controlURL != sandbox.baseURL {
       console.say("Inject faults at \(sandbox.controlURL)/sandbox/fault.")
     }
-    console.say("In errand.yaml, to run recipes against it:\n")
+    let configuration = try? Workspace.configurationFile(parsed["config"].text, besides: nil)
+    let keys = ConfigurationKeys(configuration)
+    // A key must not be there twice.
+    let place = keys.connections == nil ? "" : " under 'connections'"
+    let instead = keys.connections?[name] == nil ? "" : ", in place of '\(name)'"
+    console.say("In errand.yaml\(place)\(instead), to run recipes against it:\n")
     let settings = sandbox.configuration.map?.members ?? []
-    console.out("connections:\n  \(name):\(settings.isEmpty ? " {}" : "")")
+    console.out("\(place.isEmpty ? "connections:\n" : "")  \(name):\(settings.isEmpty ? " {}" : "")")
     for member in settings {
       // YAML reads JSON, so numbers and booleans keep their types.
       let value = (try? JSON.text(member.value)) ?? JSON.quoted(member.value.plain)

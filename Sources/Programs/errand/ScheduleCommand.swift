@@ -36,7 +36,7 @@ struct ScheduleCommand: DispatchedCommand {
     _ own: WallClock
   ) async throws(RuntimeError) -> ExitCode {
     if asJSON {
-      console.out(JSON.shown(.list(all.map { $0.value(own.now) }), .pretty))
+      console.out(json: .list(all.map { $0.value(own.now) }))
       return .done
     }
     for recipe in broken {
@@ -95,9 +95,9 @@ struct ScheduleCommand: DispatchedCommand {
   private func next(_ all: [KnownSchedule], _ own: WallClock) throws(RuntimeError) -> ExitCode {
     let chosen = try KnownSchedule.named(parsed["schedule"].text, among: all)
     let count = parsed["count"].int ?? 10
-    let slots = chosen.flatMap { schedule in
-      schedule.upcoming(count, after: own.now).map { (slot: $0, schedule: schedule) }
-    }.sorted { ($0.slot, $0.schedule.record.id) < ($1.slot, $1.schedule.record.id) }.prefix(count)
+    let earliest = KnownSchedule.earliest(count, of: chosen, after: own.now)
+    // Of the others not even the first slot is among the earliest.
+    let slots = KnownSchedule.earliest(count, of: earliest.map(\.schedule), each: count, after: own.now)
     if asJSON {
       let values = slots.map { slot, schedule in
         Value.object([
@@ -105,7 +105,7 @@ struct ScheduleCommand: DispatchedCommand {
           "local": .string(schedule.clock(own).dateWithOffset(slot)), "isPaused": .bool(schedule.record.pause != nil),
         ])
       }
-      console.out(JSON.shown(.list(Array(values)), .pretty))
+      console.out(json: .list(Array(values)))
       return .done
     }
     guard !slots.isEmpty else {
@@ -135,34 +135,9 @@ struct ScheduleCommand: DispatchedCommand {
     for id in chosen.isEmpty ? [String?.none] : chosen.map({ Optional($0.record.id) }) {
       slots += try await requests.slots(.slots(SlotQuery(limit: limit, schedule: id, from: from, before: before)))
     }
-    for schedule in chosen.isEmpty ? all : chosen {
-      guard let batch = schedule.record.batch, (from ?? .earliest) <= batch.at, batch.at < before ?? .latest else {
-        continue
-      }
-      slots.append(
-        SlotRecord(
-          schedule: schedule.record.id, slot: batch.at, outcome: .buffered, at: batch.at,
-          cause: batch.cause(batch.events.first ?? "", of: schedule.record.id),
-          reason:
-            "gathers until \(clock.date(batch.due)); there \(batch.events.count == 1 ? "is" : "are") \(batch.counted)"))
-    }
-    // A slot that waits for another run to end is settled later; until then the schedule holds it.
-    for schedule in chosen.isEmpty ? all : chosen {
-      for waiting in schedule.record.buffered
-      where (from ?? .earliest) <= waiting.slot && waiting.slot < before ?? .latest {
-        let isSettled = slots.contains {
-          $0.schedule == schedule.record.id && $0.slot == waiting.slot && $0.cause == waiting.cause
-        }
-        if isSettled { continue }
-        slots.append(
-          SlotRecord(
-            schedule: schedule.record.id, slot: waiting.slot, outcome: .buffered, at: waiting.at, cause: waiting.cause,
-            reason: "waits for another run to end"))
-      }
-    }
     slots = Array(slots.sorted { ($0.slot, $0.at) > ($1.slot, $1.at) }.prefix(limit))
     if asJSON {
-      console.out(JSON.shown(.list(slots.map { $0.encoded() }), .pretty))
+      console.out(json: .list(slots.map { $0.encoded() }))
       return .done
     }
     guard !slots.isEmpty else {

@@ -95,6 +95,9 @@ struct SecretsCommand: DispatchedCommand {
     }
     let error = Style.red.applied(to: "error", console.colourError)
     for fault in faults { console.error("\(error): \(fault.safe)") }
+    for warning in workspace.secretSources().warnings() {
+      console.error("\(Style.yellow.applied(to: "warning", console.colourError)): \(warning.safe)")
+    }
     for row in rows where row.isShort {
       console.error(
         "\(Style.yellow.applied(to: "warning", console.colourError)): '\(row.name)' has fewer than "
@@ -139,7 +142,7 @@ struct SecretsCommand: DispatchedCommand {
       return .map(map)
     }
     let document = Value.object(["secrets": .list(secrets), "faults": .list(faults.map { .string($0) })])
-    console.out(JSON.shown(document, .pretty))
+    console.out(json: document)
   }
 }
 

@@ -5,6 +5,7 @@ import Basics
 import CommandLineParser
 import Glibc
 import HTTPServer
+import LocalFiles
 import PluginLocks
 import Recipes
 import RunState
@@ -56,7 +57,7 @@ struct ServeCommand: DispatchedCommand {
     let secrets = sandboxes == nil ? try await workspace.soundSecretSources() : workspace.secretSources()
     var factory = RunFactory(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time)
     factory.sandboxes = sandboxes
-    factory.folder = sandboxes?.folder
+    factory.copy = try sandboxes?.copy(of: workspace)
     let current = Current(factory)
     var session = RunSession(workspace, secrets, console, time: time)
     try read(into: &session.access)
@@ -134,13 +135,22 @@ private struct Service {
 
   func run() async throws(RuntimeError) -> ExitCode {
     let (events, sink) = AsyncStream.makeStream(of: ServiceEvent.self)
+    let (ends, ended) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     await agent.host.observe { [log] news in
       log.say(news)
-      if case .failed(let error) = news { sink.yield(.fail(error)) }
+      switch news {
+      case .ended, .waits, .stands: ended.yield()
+      case .failed(let error): sink.yield(.fail(error))
+      default: break
+      }
     }
     await schedules.observe { [log] in log.say($0) }
     let inbox = InboxWatch(current.value.folder ?? current.value.workspace.root, schedules)
-    await schedules.observeFolders { inbox.watch($0) }
+    await schedules.observeFolders { [copy = current.value.copy] folders in
+      // What is there already didn't come.
+      for folder in folders { copy?.fill(folder) }
+      inbox.watch(folders)
+    }
     defer { inbox.stop() }
     (agent.store as? FileStateStore)?.observeMaintenance { [log] error in
       log.say(
@@ -157,7 +167,8 @@ private struct Service {
     }
     let life = Task { await showLife() }
     let upkeep = Task { await maintain() }
-    defer { for task in [hangUps, end, life, upkeep] { task.cancel() } }
+    let giver = Task { await giveBackMemory(after: ends) }
+    defer { for task in [hangUps, end, life, upkeep, giver] { task.cancel() } }
 
     // Read first, so that no child inherits the variables.
     let handed = SystemdNotice.sockets
@@ -169,6 +180,12 @@ private struct Service {
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     if let url = current.value.workspace.database?.url { log.say("sharing", "its state is in \(url)") }
     await warnOfNamesake()
+    if FileLimit.current < FileLimit.least {
+      log.say(
+        "fewFiles",
+        "at most \(FileLimit.current) files and connections may be open at once; give it \(FileLimit.least) or more, with "
+          + "ulimit -n or LimitNOFILE=, or runs that come together fail for want of them", .warning)
+    }
     log.advise(
       Signals.shared.endsWithTerminal
         ? "Ctrl-C or closing this terminal ends it cleanly; to have it stay, see: errand serve --systemd-unit"
@@ -187,7 +204,7 @@ private struct Service {
     await api.stop()
     unlink("\(current.value.workspace.stateFolder)/\(SocketAddress.httpName)")
     await connection.leave()
-    if let failure { throw RuntimeError(failure) }
+    if let failure { throw RuntimeError(failure, isShared: agent.store.sharing != nil) }
     let after =
       if current.value.sandboxes != nil {
         "its state and its files are removed"
@@ -279,7 +296,7 @@ private struct Service {
   private func tell(of sandboxes: ServedSandboxes) {
     log.say(
       "sandbox",
-      "everything is made up: the services, the state, and the files in \(sandboxes.folder), which are removed at the end"
+      "everything is made up: the services, the state, and the files in \(sandboxes.folder), a copy of the folder's, which are removed at the end"
     )
     guard let base = agent.service.sessions.base else { return }
     let caller = AgentCaller(account: geteuid())
@@ -348,6 +365,19 @@ private struct Service {
       }
     }
     watch?.stop()
+  }
+
+  /// Returns to the system what runs needed, once none is under way: many at once need much, and the next may be days off.
+  private func giveBackMemory(after ends: AsyncStream<Void>) async {
+    for await _ in ends {
+      try? await time.sleep(for: .milliseconds(200))
+      if await agent.host.isWalking { continue }
+      // What has ended is in memory until a snapshot takes it to the history; its failure is told by what comes next.
+      if let store = agent.store as? FileStateStore, store.look({ $0.ended.count + $0.slots.count }) > 200 {
+        try? await store.compact()
+      }
+      Service.giveBackMemory()
+    }
   }
 
   /// Returns to the system what reading recipes needed for a moment: nothing may happen for days.

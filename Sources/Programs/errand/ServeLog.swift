@@ -43,7 +43,7 @@ final class ServeLog: Sendable {
       map["event"] = .string(event)
       map["message"] = .string(text)
       for (name, member) in members { map[name] = member.map { .string($0) } }
-      console.error(JSON.shown(.map(map)))
+      console.error(json: .map(map))
     case .github where level != .info: console.error("::\(level.rawValue)::\(text.safe)")
     case .text, .github:
       let colour = console.colourError
@@ -54,7 +54,7 @@ final class ServeLog: Sendable {
         case .warning: Style.yellow.applied(to: "warning", colour) + ": "
         case .error: Style.red.applied(to: "error", colour) + ": "
         }
-      console.error(stamp + word + text)
+      console.error(stamp + word + text.safeText())
     }
   }
 
@@ -109,6 +109,7 @@ final class ServeLog: Sendable {
       say(
         "untold", "onFailure starts nothing for the run \(run.id) of \(run.recipe.safe): \(reason.safe)", .error,
         [("run", run.id), ("recipe", run.recipe)])
+    case .refused(let run, let reason): say("refused", "the run \(run): \(reason.safe)", .error, [("run", run)])
     case .shared(let news): say(news)
     case .failed(let error): say("stateFailed", error.message.safe, .error)
     }

@@ -13,8 +13,11 @@ struct StarterRecipe {
   init(template: (name: String, text: String), name: String) {
     let old = template.name
     text = template.text
-    for (before, after) in [("recipe: ", "\n"), ("name: ", "/"), ("name: ", ","), ("recipes/", ".yaml")] {
-      text = text.replacing(before + old + after, with: before + name + after)
+    // A name alone is quoted where it would be another value; beside more text it isn't one.
+    for (before, new, after) in [
+      ("recipe: ", name.asYAML, "\n"), ("name: ", name, "/"), ("name: ", name.asYAML, ","), ("recipes/", name, ".yaml"),
+    ] {
+      text = text.replacing(before + old + after, with: before + new + after)
     }
   }
 

@@ -41,7 +41,7 @@ struct StateCommand: DispatchedCommand {
   }
 
   private func note(_ notice: String) {
-    console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)")
+    console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice.safeText())")
   }
 
   private func migrate(makesNew: Bool) async throws(RuntimeError) -> ExitCode {

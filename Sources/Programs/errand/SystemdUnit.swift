@@ -1,3 +1,4 @@
+import ActionKit
 import Agent
 import AgentRuntime
 import Basics
@@ -42,8 +43,9 @@ func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
     #LoadCredentialEncrypted=NAME:\(secrets)/NAME.cred
     Restart=on-failure
     RestartSec=5
-    # Restarting doesn't help: another agent holds the folder, or errand.yaml is faulty.
-    RestartPreventExitStatus=75 78
+    # Restarting doesn't help: the command is wrong, a file is missing or can't be written, another agent holds the folder,
+    # or errand.yaml is faulty.
+    RestartPreventExitStatus=\(ExitCode.isFinal.map { "\($0.rawValue)" }.joined(separator: " "))
     WatchdogSec=60
     # Steps in flight may finish; a second signal ends them at once, which loses no state.
     TimeoutStopSec=120
@@ -64,26 +66,62 @@ private func sandbox(for workspace: Workspace) -> String {
   # Files may be written in the folders of errand.yaml, of the state and of connections, and nowhere else:
   #   ReadWritePaths=/srv/more        or all but /usr, /boot and /etc: ProtectSystem=full
   ProtectSystem=strict
-  ReadWritePaths=\(writablePaths(of: workspace).map { "-" + quoted($0, isCommand: false) }.joined(separator: " "))
+  ReadWritePaths=\(list(writablePaths(of: workspace)))
+  # But never what says what Errand does: errand.yaml, recipes, the locks of plugins, and secrets: ReadOnlyPaths=
+  ReadOnlyPaths=\(list(fixedPaths(of: workspace)))
   # /tmp is the unit's own, so that files there are not those of other programs: PrivateTmp=no
   PrivateTmp=yes
   # Devices, such as serial ports and disks: PrivateDevices=no
   PrivateDevices=yes
   # Commands can't become another user: sudo, su, ping and other set-user-ID programs fail. All of these lines have to be
-  # answered with =no, and RestrictAddressFamilies with an empty value: each of them implies the first.
+  # answered with =no, and RestrictAddressFamilies and SystemCallFilter with an empty value: each of them implies the first.
   NoNewPrivileges=yes
   LockPersonality=yes
+  ProtectClock=yes
   ProtectControlGroups=yes
+  ProtectHostname=yes
   ProtectKernelLogs=yes
   ProtectKernelModules=yes
   ProtectKernelTunables=yes
   RestrictRealtime=yes
   RestrictSUIDSGID=yes
   SystemCallArchitectures=native
+  # Commands have the calls of the system that services use, and not those of debuggers, mounts, modules and the like:
+  #   SystemCallFilter=@debug         or all of them: SystemCallFilter=
+  SystemCallFilter=@system-service
+  SystemCallErrorNumber=EPERM
+  # They have no rights beyond those of the user, not even as root: CapabilityBoundingSet=~
+  CapabilityBoundingSet=
+  # They see no processes of other users: ProtectProc=default
+  ProtectProc=invisible
   # Sockets other than local ones and the Internet's, such as Bluetooth: RestrictAddressFamilies=
   RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
   # Commands may make code while they run, as Node, Java and Python's libraries do. If yours do not: MemoryDenyWriteExecute=yes
   """
+}
+
+/// Paths that need not be there, as the unit lists them.
+private func list(_ paths: [String]) -> String {
+  paths.map { "-" + quoted($0, isCommand: false) }.joined(separator: " ")
+}
+
+/// What the agent reads and never writes: its configuration, recipes, the locks of plugins, and files of secrets.
+///
+/// Recipes aren't among them where a connection may write those, and no folder in which the agent has to write.
+private func fixedPaths(of workspace: Workspace) -> [String] {
+  let configuration = workspace.configuration
+  let mayWriteRecipes = configuration.connections.contains { connection in
+    workspace.catalog.plugin(connection.plugin).flatMap { configuration.knownSettings(of: connection.name, $0) }?[
+      "allowRecipes"]?.bool == true
+  }
+  let secrets = configuration.secrets
+  let paths =
+    [workspace.configurationPath ?? "errand.yaml", "plugins"] + (mayWriteRecipes ? [] : workspace.recipeFolders)
+    + secrets.files + secrets.ageFiles + [secrets.ageIdentity].compactMap(\.self)
+  let writable = writablePaths(of: workspace)
+  return paths.map { Workspace.absolute($0, in: workspace.root) }.withoutRepeats.filter { path in
+    !writable.contains { $0 == path || $0.hasPrefix(path + "/") }
+  }
 }
 
 /// The folders into which recipes may write: where errand.yaml is, the state, and those that connections name.
@@ -99,7 +137,7 @@ private func writablePaths(of workspace: Workspace) -> [String] {
   return paths.map { Workspace.absolute($0, in: workspace.root) }.withoutRepeats
 }
 
-private func realPath(of path: String) -> String? {
+func realPath(of path: String) -> String? {
   guard let resolved = realpath(path, nil) else { return nil }
   defer { free(resolved) }
   return String(cString: resolved)

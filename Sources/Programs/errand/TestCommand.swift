@@ -45,7 +45,9 @@ struct TestCommand: DispatchedCommand {
     var paths: [String] = []
     for folder in workspace.recipeFolders.flatMap({ [$0, "\($0)/tests"] }) where Files.exists(folder) {
       do throws(FileError) {
-        paths += try Files.list(folder).filter { $0.hasSuffix(".test.yaml") }.map { "\(folder)/\($0)" }
+        paths += try Files.list(folder, showingOthers: true).filter { $0.hasSuffix(".test.yaml") }.map {
+          "\(folder)/\($0)"
+        }
       } catch {
         throw RuntimeError(.noInput, error.description)
       }
@@ -80,7 +82,7 @@ struct TestCommand: DispatchedCommand {
     }
     let report = TestReport(outcomes)
     switch format {
-    case "json": console.out(report.json)
+    case "json": console.out(json: report.json)
     case "junit": console.out(report.junit)
     case "github": if !report.github.isEmpty { console.out(report.github) }
     default:

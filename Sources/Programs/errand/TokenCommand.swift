@@ -40,7 +40,16 @@ struct TokenCommand: DispatchedCommand {
       expiresAt = end
     }
     let given = parsed["scope"].texts.compactMap(TokenScope.init(rawValue:))
-    let scopes = given.isEmpty ? [.read] : TokenScope.allCases.filter { given.contains($0) }
+    var wanted = Set(given.isEmpty ? [.read] : given)
+    // What 'read' shows comes first.
+    for (scope, verb) in [(TokenScope.approve, "approve"), (.data, "show")]
+    where wanted.contains(scope) && wanted.insert(.read).inserted {
+      console.say("added the scope 'read', without which there is nothing to \(verb)")
+    }
+    if wanted.contains(.metrics), parsed["recipe"].isGiven {
+      console.say("this token doesn't show the figures of /metrics, which cover all recipes: leave out --recipe")
+    }
+    let scopes = TokenScope.allCases.filter(wanted.contains)
     // 256 random bits; the beginning lets people and programs see what it is.
     let text = "errand_" + [UInt8].random(32).hexadecimal
     guard let digest = SHA256.digest(of: Array(text.utf8)) else {
@@ -51,6 +60,10 @@ struct TokenCommand: DispatchedCommand {
         TokenIssued(
           at: now, name: name, sha256: digest, scopes: scopes, recipes: parsed["recipe"].texts, expiresAt: expiresAt)))
     try await warn(ofMissing: parsed["recipe"].texts, for: name, requests, workspace)
+    if wanted.contains(.approve), !wanted.contains(.data) {
+      console.say(
+        "this token doesn't show the questions that are to be decided, which need the scope 'data': add --scope data")
+    }
     console.say("Save this token now; it isn't shown again. Anyone who has it can act as '\(name)':")
     console.out(text)
     return .done
@@ -85,7 +98,7 @@ struct TokenCommand: DispatchedCommand {
         map["sha256"] = nil
         return .map(map)
       }
-      console.out(JSON.shown(.list(shown), .pretty))
+      console.out(json: .list(shown))
       return .done
     }
     guard !tokens.isEmpty else {

@@ -35,7 +35,7 @@ struct WhyCommand: DispatchedCommand {
       return stories
     }
     if asJSON {
-      console.out(JSON.shown(.list(stories.map(\.value)), .pretty))
+      console.out(json: .list(stories.map(\.value)))
       return .done
     }
     for (index, story) in stories.enumerated() {

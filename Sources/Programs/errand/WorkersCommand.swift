@@ -40,7 +40,7 @@ struct WorkersCommand: DispatchedCommand {
   }
 
   private func list(_ workers: [WorkerRecord], _ session: RunSession) {
-    if asJSON { return console.out(JSON.shown(.list(workers.map { $0.encoded() }), .pretty)) }
+    if asJSON { return console.out(json: .list(workers.map { $0.encoded() })) }
     guard !workers.isEmpty else {
       return console.say(
         "no workers on \(session.workspace.stateName); open runs wait for one; start it with: errand serve")

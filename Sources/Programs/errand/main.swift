@@ -12,6 +12,7 @@ import Threads
 
 // Commands run as the same user as this program, and must not read its environment.
 ChildProcess.hideFromOthers()
+ChildProcess.raiseFileLimit()
 CrashMark.arm(as: "errand \(version)")
 // A write to a closed pipe, or to a file that has reached its limit, fails with an error instead of a signal.
 signal(SIGPIPE, SIG_IGN)
@@ -25,13 +26,26 @@ pthread_sigmask(SIG_SETMASK, &noSignals, nil)
 for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) < 0 { _ = open("/dev/null", O_RDONLY) }
 setlocale(LC_CTYPE, "C.UTF-8")
 
-let words = (0..<cprogram_count()).dropFirst().map { String(cString: cprogram_word($0)) }
-TaskThreads.run { exit(await code(of: words).rawValue) }
+TaskThreads.run { exit(await code().rawValue) }
+
+/// The arguments; what they hold goes on to services and into files, so that nothing in them is replaced.
+func arguments() throws(UsageError) -> [String] {
+  try (0..<cprogram_count()).dropFirst().map { number throws(UsageError) in
+    let bytes = Array(UnsafeRawBufferPointer(start: cprogram_word(number), count: strlen(cprogram_word(number))))
+    if let text = String(validating: bytes, as: UTF8.self) { return text }
+    do throws(CharsetError) { return try Charset.utf8.text(of: bytes) } catch {
+      throw UsageError(
+        "the argument '\(Charset.utf8.shownText(of: bytes).safe.excerpt(60))' \(error.message); write it in UTF-8",
+        help: "errand --help")
+    }
+  }
+}
 
 /// Carries out the command in the arguments.
-func code(of words: [String]) async -> ExitCode {
+func code() async -> ExitCode {
   var code = ExitCode.done
   do throws(UsageError) {
+    let words = try arguments()
     let page = words.first == "--version" ? versionText : words.isEmpty ? FirstSteps.text : nil
     switch page == nil ? try program.parse(words) : .help(page ?? "") {
     case .help(let page):

@@ -41,6 +41,10 @@ package struct CauseAnswer: FieldSet {
   @Field("The id of the event, which its sender chose; with the scope data.") package var event: String?
   @Field("The path of the file.") package var path: String?
   @Field("The run that this one follows, retries or reports.") package var run: String?
+  @Field("Who asked for the run: the name of the token or the person; absent for the agent's own account.")
+  package var by: String?
+  @Field("Whether a token asked for the run, whose name is 'by'.") package var isToken: Bool?
+  @Field("The assistant that asked for the run, by the name that it gives itself.") package var assistant: String?
 
   package init() {}
 
@@ -51,6 +55,9 @@ package struct CauseAnswer: FieldSet {
     event = withData ? cause.event : nil
     path = cause.path
     run = cause.run
+    by = cause.by
+    isToken = cause.isToken ? true : nil
+    assistant = cause.assistant
   }
 }
 

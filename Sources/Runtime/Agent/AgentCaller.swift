@@ -1,5 +1,6 @@
 import Basics
 package import Glibc
+package import RunState
 
 /// The account and person behind a request, as the connection reports them.
 ///
@@ -13,6 +14,32 @@ package struct AgentCaller: Sendable, Equatable {
   package var account: String
   /// The recipes that it sees; all if empty.
   package var recipes: [String] = []
+  /// Whether it has a token, whose name is its own.
+  package var isToken: Bool { account.hasPrefix(AgentCaller.tokenPrefix) }
+
+  private static let tokenPrefix = "token:"
+
+  /// Whoever has a token.
+  package init(token: TokenIssued) {
+    self.init(name: token.name, account: AgentCaller.tokenPrefix + token.name)
+    recipes = token.recipes
+  }
+
+  /// The cause of a run that it asks for.
+  ///
+  /// - Parameter assistant: What the assistant calls itself that speaks for the caller; nil without one.
+  func asking(_ cause: RunCause, through assistant: String? = nil) -> RunCause {
+    var cause = cause
+    let isOwn = !isToken && account.hasSameScalars(as: FolderLock.name(of: geteuid()))
+    // What the agent's own account starts is started by hand.
+    cause.by = isOwn && assistant == nil ? nil : name
+    cause.isToken = isToken
+    cause.assistant = assistant.map {
+      let name = $0.safe.trimmed.shortened(to: 60)
+      return name.isEmpty ? RunCause.unnamedAssistant : name
+    }
+    return cause
+  }
 
   /// - Parameter account: This process's account if nil.
   package init(name: String, account: String? = nil) {

@@ -12,8 +12,12 @@ package indirect enum AgentRequest: Sendable {
   ///   - key: The caller's key; the run that has it already is the answer in place of this one.
   case submit(
     RunCreated, secrets: [String] = [], isDetached: Bool = false, isAgain: Bool = false, key: String? = nil)
-  /// - Parameter plan: The digest of a plan that must still hold, whose inputs are taken.
-  case start(recipe: String, inputs: ValueMap, texts: [String: String], key: String? = nil, plan: String? = nil)
+  /// - Parameters:
+  ///   - plan: The digest of a plan that must still hold, whose inputs are taken.
+  ///   - assistant: What the assistant calls itself that asks for the run; nil if none does.
+  case start(
+    recipe: String, inputs: ValueMap, texts: [String: String], key: String? = nil, plan: String? = nil,
+    assistant: String? = nil)
   /// - Parameter plan: The digest of an earlier plan, whose inputs are taken.
   case plan(recipe: String, inputs: ValueMap, texts: [String: String], plan: String? = nil)
   case showPlan(digest: String)

@@ -47,7 +47,18 @@ package struct AgentVerb: Sendable {
     package var summary: String
     package var isRequired: Bool
     package var type: FieldType
+    /// How many characters a text may have, as far as what reads it limits that.
+    package var length: ClosedRange<Int>?
+    /// The regular expression of a text, likewise.
+    package var pattern: String?
+    /// The member without which it is refused.
+    package var companion: String?
   }
+
+  /// The regular expression of a text without blanks, as a URI is.
+  package static let withoutBlanks = #"^\S+$"#
+  /// The most bytes of an event's id.
+  package static let mostIDBytes = 256
 
   package var name: String
   /// One sentence.
@@ -100,6 +111,23 @@ package struct AgentVerb: Sendable {
     var parameter: Parameter
     var read: @Sendable (inout RecordReader) throws(RecordError) -> Part
     var write: @Sendable (Part, inout RecordWriter) -> Void
+  }
+}
+
+extension AgentVerb.Member {
+  /// The member with the limit of what reads it, which a test keeps to that.
+  fileprivate func limited(to length: ClosedRange<Int>, pattern: String? = nil) -> Self {
+    var member = self
+    member.parameter.length = length
+    member.parameter.pattern = pattern
+    return member
+  }
+
+  /// The member, which is refused without another one.
+  fileprivate func beside(_ name: String) -> Self {
+    var member = self
+    member.parameter.companion = name
+    return member
   }
 }
 
@@ -247,10 +275,11 @@ extension AgentVerb {
       Member<String?>.optional(
         "plan",
         "The digest of a plan, whose inputs are used. The run starts only if it would still do what the plan says."),
-      make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, key: $3, plan: $4) },
+      Member<String?>.optional("assistant", "The name of the assistant that asks for the run, if one does."),
+      make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2, key: $3, plan: $4, assistant: $5) },
       values: {
-        guard case .start(let recipe, let inputs, let texts, let key, let plan) = $0 else { return nil }
-        return (recipe, PlainMap(map: inputs), texts, key, plan)
+        guard case .start(let recipe, let inputs, let texts, let key, let plan, let assistant) = $0 else { return nil }
+        return (recipe, PlainMap(map: inputs), texts, key, plan, assistant)
       }),
     AgentVerb(
       "plan", "Plans a run of a served recipe: reads what the run would read, and writes nothing.", .token(.start),
@@ -311,7 +340,8 @@ extension AgentVerb {
       "retry", "Retries an ended run in a new run, keeping what succeeded.", .token(.steer),
       at: .post("/runs/{run}/retry", AcceptedAnswer.self, status: 202), by: "runs retry", on: "/runs/{run}",
       refusals: [.notFound, .ambiguous, .ended, .usedKey], run,
-      Member<String?>.optional("step", "With 'output': the path of the step. Needed only if several steps qualify."),
+      Member<String?>.optional("step", "With 'output': the path of the step. Needed only if several steps qualify.")
+        .beside("output"),
       Member<Value?>.optional(
         "output", "The output of a write whose answer didn't fit its shape. The write isn't repeated."),
       Member<String?>.optional(
@@ -353,15 +383,16 @@ extension AgentVerb {
     AgentVerb(
       "signal", "Sends an event to a given run, or to the first run that waits for it.", .token(.start),
       at: .post("/events", ReceivedAnswer.self, status: 202), by: "runs signal",
-      refusals: [.notFound, .ambiguous, .ended],
-      Member<String>.required("name", "The name of the event."),
-      Member<String?>.optional("id", "The event's id, 1 to 256 bytes. An id counts once. Generated if left out."),
+      refusals: [.notFound, .ambiguous, .ended, .full],
+      Member<String>.required("name", "The name of the event.").limited(to: 1...Int.max),
+      Member<String?>.optional("id", "The event's id, 1 to 256 bytes. An id counts once. Generated if left out.")
+        .limited(to: 1...mostIDBytes),
       Member<PlainJSON?>.optional("data", "The event's data."),
       Member<String?>.optional(
         "run", "The run, named as in other requests. If left out, the first run that waits for the event."),
       Member<String?>.optional(
         "source", "Where the event comes from, as a URI. With another source, the same id is another event."
-      ),
+      ).limited(to: 1...Int.max, pattern: withoutBlanks),
       make: { .signal(SentEvent(id: $1, source: $4, name: $0, data: $2?.value, run: $3)) },
       values: {
         guard case .signal(let event) = $0 else { return nil }
@@ -376,7 +407,8 @@ extension AgentVerb {
       Member<Timestamp?>.optional("since", "Only runs created at this instant or later."),
       Member<Timestamp?>.optional("until", "Only runs created before this instant."),
       Member<String?>.optional(
-        "cursor", "Where this page starts: 'next' of the page before."),
+        "cursor", "Where this page starts: 'next' of the page before."
+      ).limited(to: 1...Int.max),
       Member<Bool>.optional(
         "paged", or: false, "Whether to list the open runs in pages, too. Otherwise the first page has all of them."),
       Member<Bool?>.optional(
@@ -443,7 +475,8 @@ extension AgentVerb {
     AgentVerb(
       "check", "Checks the text of a recipe without running anything.", .token(.read),
       at: .post("/check", FindingListAnswer.self), by: "check",
-      Member<String>.required("text", "The text, at most 256 KiB. It can call served recipes."),
+      Member<String>.required("text", "The text, at most 256 KiB. It can call served recipes.")
+        .limited(to: 0...RunService.mostChecked),
       Member<String>.optional(
         "file", or: "recipe.yaml",
         "The name of the recipe's file, which names a recipe without a name of its own. Paths in the text start there."),
@@ -489,7 +522,8 @@ extension AgentVerb {
       Member<Int>.optional("limit", or: 20, "How many slots to list at most."),
       Member<Timestamp?>.optional("from", "Only slots at this instant or later."),
       Member<Timestamp?>.optional("before", "Only slots before this instant."),
-      Member<String?>.optional("cursor", "Where this page starts: 'next' of the page before."),
+      Member<String?>.optional("cursor", "Where this page starts: 'next' of the page before.")
+        .limited(to: 1...Int.max),
       make: { .slots(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3, after: $4)) },
       values: {
         guard case .slots(let query) = $0 else { return nil }

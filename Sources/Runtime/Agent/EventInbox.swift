@@ -16,6 +16,13 @@ final class EventInbox: Sendable {
 
   /// With how many events the oldest are looked for that may be forgotten.
   private let sweepsAbove = Mutex(EventInbox.mostConsumed * 5 / 4)
+  /// Whether nothing that was consumed by nobody may be forgotten, because schedules haven't been asked about it yet.
+  private let awaitsSchedules = Mutex(false)
+
+  /// Keeps what nobody has consumed, however old it is, until the schedules have been asked about all of it.
+  ///
+  /// Its sender was told that it counts, and no agent may have served for longer than events are kept.
+  func awaitSchedules(_ awaits: Bool) { awaitsSchedules.withLock { $0 = awaits } }
 
   /// Takes an event in, durably; false if it was received before.
   ///
@@ -35,12 +42,15 @@ final class EventInbox: Sendable {
       }
       throw error
     }
+    // Until it is decided, it counts as one that waits.
+    host.intake.take(event)
     await planForgetting(for: host)
     if await store.eventCount() > sweepsAbove.withLock({ $0 }) { await forgetOld(for: host) }
     host.activity?.begin()
     // Ends when every run that waits for it has looked; nothing that it waits for outlives the host's `stop`.
     Task {
       await offer(event, to: host)
+      host.intake.leave(event.id)
       host.activity?.end()
     }
     return true
@@ -81,14 +91,14 @@ final class EventInbox: Sendable {
   func planForgetting(for host: RunHost) async {
     // What came before it is older.
     if await host.clock.isSet(.events) { return }
-    let oldest = await EventInbox.forgettable(in: host.store).first
+    let oldest = await forgettable(in: host.store).first
     await host.clock.set(.events, at: oldest?.receivedAt.advanced(by: EventInbox.life))
   }
 
   /// Forgets the events that are old, and the oldest of the many that were consumed.
   func forgetOld(for host: RunHost) async {
     let now = host.time.now()
-    let events = await EventInbox.forgettable(in: host.store)
+    let events = await forgettable(in: host.store)
     var old = Set(
       events.filter { $0.receivedAt.advanced(by: EventInbox.life).map { $0 <= now } ?? false }.map(\.id))
     let consumed = events.filter { $0.consumedBy != nil }
@@ -105,13 +115,20 @@ final class EventInbox: Sendable {
     if host.keeper.failure == nil { await planForgetting(for: host) }
   }
 
-  /// The events, oldest first, but for those that starts wait for, and those that are gathered.
-  private static func forgettable(in store: any StateStore) async -> [EventRecord] {
+  /// The events, oldest first, but for those that starts wait for, those that are gathered, and those on which schedules
+  /// haven't decided: a delivery is its entry's until that has consumed it.
+  private func forgettable(in store: any StateStore) async -> [EventRecord] {
     let events = await store.events(EventQuery())
     // Asked after the events, so that no start is missed that began to wait for one of them.
-    let wanted = Set(
-      await store.schedules().flatMap { $0.buffered.compactMap(\.cause.event) + ($0.batch?.events ?? []) })
-    return events.filter { !wanted.contains($0.id) }
+    let schedules = await store.schedules()
+    let wanted = Set(schedules.flatMap { $0.buffered.compactMap(\.cause.event) + ($0.batch?.events ?? []) })
+    let entries = Set(schedules.map(\.id))
+    let areAsked = !awaitsSchedules.withLock { $0 }
+    return events.filter { event in
+      if wanted.contains(event.id) { return false }
+      if event.consumedBy != nil { return true }
+      return event.delivery.map { !entries.contains($0.schedule) } ?? areAsked
+    }
   }
 }
 

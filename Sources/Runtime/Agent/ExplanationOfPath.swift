@@ -14,17 +14,23 @@ extension RunFormatter {
     let slot = cause.slot.map { " of \(clock.date($0))" } ?? ""
     let created = clock.date(run.createdAt)
     let other = facts.others.first { $0.id == cause.run }
+    let asked = cause.asker.map { " by \($0.safe)" }
     let how = other.map { " (\($0.status.rawValue))" } ?? ""
     switch cause.kind {
-    case .manual: story.say(.cause, "Started by hand on \(created).", at: run.createdAt)
+    case .manual: story.say(.cause, "Started\(asked ?? " by hand") on \(created).", at: run.createdAt)
     case .slot:
       let late = facts.slot?.lateBy.map { ", \($0.inWords) late" } ?? ""
       let why = facts.slot?.reason.map { " \(($0.sentence))" } ?? ""
       story.say(
         .cause, "It ran for the slot\(slot) of \(schedule), and began on \(created)\(late).\(why)", at: cause.slot)
-    case .trigger: story.say(.cause, "Started by hand on \(created), out of turn for \(schedule).", at: run.createdAt)
+    case .trigger:
+      story.say(
+        .cause, "Started\(asked ?? " by hand") on \(created), out of turn for \(schedule).", at: run.createdAt)
     case .backfill:
-      story.say(.cause, "Started on \(created) by a backfill, for the slot\(slot) of \(schedule).", at: cause.slot)
+      story.say(
+        .cause,
+        "Started on \(created) by a backfill\(cause.asker.map { " of \($0.safe)" } ?? ""), for the slot\(slot) of \(schedule).",
+        at: cause.slot)
     case .event:
       let event = facts.events.first { $0.id == cause.event }
       let name = event.map { " '\($0.name.safe)'" } ?? ""
@@ -47,7 +53,7 @@ extension RunFormatter {
     case .retry:
       story.say(
         .cause,
-        "Started on \(created) to retry the run \(cause.run ?? "")\(how); this is attempt \(run.origin.attempt).",
+        "Started\(asked ?? "") on \(created) to retry the run \(cause.run ?? "")\(how); this is attempt \(run.origin.attempt).",
         run: cause.run)
     }
     if run.origin.sandbox {

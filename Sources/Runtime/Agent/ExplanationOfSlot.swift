@@ -129,6 +129,7 @@ struct SlotFormatter {
     case .refused: text = because("its run was refused")
     case .unmatched: text = because("'match' doesn't hold for the delivery")
     case .signalled: text = "\(name) took a delivery on \(due), and started no run.\(reason)"
+    case .duplicate: text = "\(name) took a delivery on \(due) that came before, and started no run.\(reason)"
     case .reset: text = "The slots of \(name) from \(due) on were decided again from \(clock.date(record.at)).\(reason)"
     }
     if record.count > 1, record.until != nil {

@@ -114,10 +114,7 @@ package final class FolderLock: Sendable {
   }
 
   /// The name of an account, or its number.
-  package static func name(of user: uid_t) -> String {
-    guard let entry = getpwuid(user), let name = entry.pointee.pw_name else { return "\(user)" }
-    return String(cString: name)
-  }
+  package static func name(of user: uid_t) -> String { ForeignHold.name(of: user) }
 
   /// Whether any process holds a folder at this moment.
   package static func isHeld(_ folder: String) -> Bool {

@@ -26,9 +26,9 @@ package final class LineLoop: Sendable {
   }
 
   package struct Limits: Sendable {
-    var line = 8 << 20
+    var line = LineReader.longest
     var output = 32 << 20
-    var connections = 128
+    var connections = FileLimit.connections(wanted: 128)
     /// How much may be queued before senders wait.
     var backlog = 1 << 20
     /// How long a stop waits for the other sides to read what was sent.
@@ -39,7 +39,7 @@ package final class LineLoop: Sendable {
 
   private struct Connection {
     var socket: Int32
-    var input: [UInt8] = []
+    var input: LineReader
     var output: [UInt8] = []
     var sent = 0
     /// The size of the largest answer so far, which is accepted whatever its size.
@@ -110,7 +110,7 @@ package final class LineLoop: Sendable {
     return content.withLock { content in
       let id = content.nextID
       content.nextID += 1
-      content.connections[id] = Connection(socket: socket)
+      content.connections[id] = Connection(socket: socket, input: LineReader(limit: limits.line))
       wake()
       return id
     }
@@ -309,30 +309,19 @@ package final class LineLoop: Sendable {
     var chunk = [UInt8](repeating: 0, count: 64 << 10)
     let count = recv(socket, &chunk, chunk.count, 0)
     if count < 0 { return errno == EAGAIN || errno == EINTR }
-    var lines: [[UInt8]] = []
-    var isTooLong = false
-    content.withLock { content in
-      guard var connection = content.connections[id] else { return }
-      content.connections[id] = nil
-      var rest = chunk[..<count]
-      while let newline = rest.firstIndex(of: ASCII.newline) {
-        lines.append(connection.input + rest[..<newline])
-        connection.input = []
-        rest = rest[(newline + 1)...]
+    let lines = content.withLock { content in
+      let lines = content.connections[id]?.input.take(chunk[..<count]) ?? []
+      if count == 0 || lines.contains(.tooLong) {
+        content.connections[id]?.reads = false
+        content.connections[id]?.input = LineReader(limit: limits.line)
       }
-      connection.input += rest
-      isTooLong = connection.input.count > limits.line || lines.contains { $0.count > limits.line }
-      if isTooLong || count == 0 {
-        connection.reads = false
-        connection.input = []
-      }
-      content.connections[id] = connection
+      return lines
     }
-    if isTooLong {
+    if lines.contains(.tooLong) {
       handle(.tooLong(id))
       return true
     }
-    for line in lines { handle(.line(id, line)) }
+    for case .line(let line) in lines { handle(.line(id, line)) }
     if count == 0 { handle(.inputEnded(id)) }
     return true
   }

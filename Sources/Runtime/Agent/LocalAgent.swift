@@ -24,6 +24,7 @@ package struct LocalAgent: Sendable {
     package var newID = ScheduleHost.newID
     /// Says why a run is in its state; without it, as far as that can be told without the run's recipe.
     package var explain: RunService.Explainer?
+    package var findInput: RunService.InputFinder?
     /// The clock of the people who read explanations of schedules; UTC if nil.
     package var clock: (@Sendable (Timestamp) -> WallClock)?
     /// Makes the plan of a run; nil where no plans are made.
@@ -60,11 +61,13 @@ package struct LocalAgent: Sendable {
       chance: chance ?? { Double.random(in: 0..<1) }, prepare: prepare)
     self.host = host
     schedules = served.map {
-      ScheduleHost(host, store, time: time, program: status.version, isSandbox: status.isSandbox, serving: $0)
+      host.inbox.awaitSchedules(true)
+      return ScheduleHost(host, store, time: time, program: status.version, isSandbox: status.isSandbox, serving: $0)
     }
     service = RunService(
       host: host, store: store, time: time, agent: status, schedules: schedules,
-      explain: served?.explain, clock: served?.clock, planner: served?.plan, survey: served?.survey)
+      explain: served?.explain, clock: served?.clock, planner: served?.plan, survey: served?.survey,
+      findInput: served?.findInput)
   }
 
   /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.

@@ -211,7 +211,8 @@ package struct RecipeRegistry {
   private func pathsTaken(from recipe: Recipe, in file: String) -> [Diagnostic]? {
     guard !recipe.webhookPaths.isEmpty else { return nil }
     let others = files.values.compactMap(\.item).filter { $0.file != file }
-    let faults = recipe.pathsAreTaken { path in others.first { $0.paths.contains(path) }?.file }
+    // Who sees this recipe alone is told of no other; 'errand check' names it.
+    let faults = recipe.pathsAreTaken { path in others.contains { $0.paths.contains(path) } ? "another recipe" : nil }
     return faults.isEmpty ? nil : faults
   }
 
@@ -292,7 +293,7 @@ package struct RecipeFiles: Sendable {
   }
 
   package static let disk = RecipeFiles { folder throws(FileError) in
-    try Files.list(folder)
+    try Files.list(folder, showingOthers: true)
   } stamp: {
     FileStamp($0)
   }

@@ -34,6 +34,8 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     case serving
     /// As much as the agent does at once is under way.
     case busy
+    /// As much waits as may.
+    case full
     /// It took longer than the agent allows.
     case timeout
     /// The state can't be read or written.
@@ -47,6 +49,8 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   package var overHTTP: String?
   /// What is wrong with which inputs.
   package var faults: [Fault] = []
+  /// What there is in the place of a name that doesn't exist, which ends the message.
+  private var choice: Choice?
 
   /// One thing that is wrong in the body of a request.
   package struct Fault: Sendable, Equatable {
@@ -63,6 +67,44 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   package init(_ kind: Kind, _ message: String) {
     self.kind = kind
     self.message = message
+  }
+
+  /// A name that doesn't exist, with what was probably meant, or else what there is.
+  ///
+  /// - Parameters:
+  ///   - names: What there is, each with the recipe that it belongs to: to a caller who sees only some recipes, the others
+  ///     don't exist (`shown(to:)`).
+  ///   - rest: What is said without a guess; nil for all names.
+  package init(
+    _ what: String, meaning name: String, among names: [(name: String, recipe: String)], otherwise rest: String? = nil
+  ) {
+    kind = .notFound
+    let choice = Choice(what: what, name: name, names: names.map { [$0.name, $0.recipe] }, rest: rest)
+    message = choice.message { _ in true }
+    self.choice = choice
+  }
+
+  /// The refusal for a caller, who may see only some recipes.
+  func shown(to caller: AgentCaller) -> RequestRefusedError {
+    guard let choice, !caller.recipes.isEmpty else { return self }
+    var shown = self
+    shown.message = choice.message { recipe in caller.recipes.contains { $0.hasSameScalars(as: recipe) } }
+    return shown
+  }
+
+  private struct Choice: Sendable, Equatable {
+    var what: String
+    var name: String
+    /// Pairs of a name and its recipe.
+    var names: [[String]]
+    var rest: String?
+
+    func message(_ sees: (String) -> Bool) -> String {
+      let seen = names.filter { sees($0[1]) }.map { $0[0] }
+      let guess = name.nearest(among: seen).map { "did you mean '\($0)'?" }
+      let all = seen.isEmpty ? "there is none" : "there are \(seen.joined(separator: ", "))"
+      return "\(what); \(guess ?? rest ?? all)"
+    }
   }
 
   package init(_ error: StateError) {
@@ -90,9 +132,4 @@ extension RequestRefusedError {
       return Fault(message: fault.message, pointer: "/\(member)/\(name.asPointerPart)")
     }
   }
-}
-
-extension String {
-  /// The text as a part of a JSON pointer (RFC 6901, section 3).
-  package var asPointerPart: String { replacing("~", with: "~0").replacing("/", with: "~1") }
 }

@@ -68,11 +68,19 @@ extension [StepRecord] {
       }
       chosen = first
     }
-    let allowed = chosen.wait?.by ?? []
-    guard allowed.isEmpty || allowed.contains(where: { $0.hasSameScalars(as: person) }) else {
+    guard chosen.asks(person) else {
+      let allowed = chosen.wait?.by ?? []
       throw RequestRefusedError(
         .notAllowed, "'\(chosen.path)' asks \(allowed.joined(separator: ", ")), and not '\(person)'")
     }
     return chosen.path
+  }
+}
+
+extension StepRecord {
+  /// Whether a person is among those who may decide.
+  package func asks(_ person: String) -> Bool {
+    let people = wait?.by ?? []
+    return people.isEmpty || people.contains { $0.hasSameScalars(as: person) }
   }
 }

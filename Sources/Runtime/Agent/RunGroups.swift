@@ -27,7 +27,9 @@ enum RunGroups {
       if run.reason != reason { try? await host.keeper.hold(run.id, as: .queued, reason) }
       guard let cancelling, let group = run.origin.group else { return false }
       for other in cancelling {
-        _ = try? await host.cancel(other.id, reason: "the run \(run.id) of its group '\(group.name)' takes its place")
+        // Who sees the run's recipe alone is told of no other.
+        let whose = other.recipe == run.recipe ? "the run \(run.id)" : "a run of another recipe"
+        _ = try? await host.cancel(other.id, reason: "\(whose) of its group '\(group.name)' takes its place")
       }
       // Those that were only queued have left at once.
       guard let run = host.store.run(run.id) else { return false }
@@ -49,10 +51,9 @@ enum RunGroups {
       if run.origin.group != nil { await sharing.wakeQueued() }
       return
     }
-    for other in await GroupPlace(of: run, in: host).others where host.lives[other.id]?.isHosted == true {
-      if let other = host.store.run(other.id), await GroupPlace(of: other, in: host).isNext {
-        try? await host.carryOn(other.id)
-      }
+    // Each looks again when it begins, because others may have come meanwhile.
+    for other in await GroupPlace(of: run, in: host).next where host.store.run(other.id) != nil {
+      try? await host.carryOn(other.id)
     }
   }
 }
@@ -77,12 +78,16 @@ struct GroupPlace {
   private let ahead: [RunRecord]
   private let hasBegun: Bool
   private let isShared: Bool
+  /// The other runs that are queued here and have a place now, oldest first.
+  ///
+  /// Found in one pass, because a group may have thousands of queued runs.
+  let next: [RunRecord]
 
   init(of run: RunRecord, in host: isolated RunHost) async {
     self.run = run
     isShared = host.store.sharing != nil
     guard let group = run.origin.group else {
-      (others, ahead, self.hasBegun) = ([], [], true)
+      (others, ahead, next, self.hasBegun) = ([], [], [], true)
       return
     }
     let found = await host.store.openRuns(OpenRunQuery(group: group.name))
@@ -96,6 +101,13 @@ struct GroupPlace {
     ahead = others.filter { [isShared] other in
       hasBegun(other) || (isShared || lives[other.id]?.isHosted == true) && other.id.precedesByScalars(run.id)
     }
+    var count = others.count(where: hasBegun)
+    var next: [RunRecord] = []
+    for other in others where !hasBegun(other) && lives[other.id]?.isHosted == true {
+      if other.pendingCancel != nil || count < other.origin.group?.limit ?? .max { next.append(other) }
+      count += 1
+    }
+    self.next = next
   }
 
   /// Whether the limit of its group lets the run begin.
@@ -104,15 +116,12 @@ struct GroupPlace {
     return ahead.count < group.limit
   }
 
-  /// Whether the run is queued, and has its turn.
-  var isNext: Bool { !hasBegun && isFree }
-
   var admission: Admission {
     guard let group = run.origin.group, isShared && run.pendingCancel == nil || !isFree else { return .begins }
     if group.onLimit == Recipe.ConcurrencyGroup.OnLimit.skip.rawValue, others.count >= group.limit {
-      return .skipped(RunError(.conflict, "the group '\(group.name)' is full: \(GroupPlace.named(others, of: group))"))
+      return .skipped(RunError(.conflict, "the group '\(group.name)' is full: \(named(others, of: group))"))
     }
-    let reason = "waits for its group '\(group.name)': \(GroupPlace.named(ahead, of: group))"
+    let reason = "waits for its group '\(group.name)': \(named(ahead, of: group))"
     guard group.onLimit == Recipe.ConcurrencyGroup.OnLimit.cancelOldest.rawValue else {
       return .queued(reason: reason, cancelling: nil)
     }
@@ -120,8 +129,12 @@ struct GroupPlace {
     return .queued(reason: reason, cancelling: surplus.filter { $0.pendingCancel == nil })
   }
 
-  private static func named(_ runs: [RunRecord], of group: RunGroup) -> String {
-    let names = runs.prefix(3).map { "\($0.recipe) \($0.id) (\($0.status.rawValue))" }.joined(separator: ", ")
+  /// The runs in words that anyone may read who sees the recipe; `errand why` tells others of the rest.
+  private func named(_ runs: [RunRecord], of group: RunGroup) -> String {
+    let names = runs.prefix(3).map { other in
+      (other.recipe == run.recipe ? "\(other.recipe) \(other.id)" : "one of another recipe")
+        + " (\(other.status.rawValue))"
+    }.joined(separator: ", ")
     let more = runs.count > 3 ? " and \(runs.count - 3) more" : ""
     return "\(names)\(more) \(runs.count == 1 ? "is" : "are") open, of which there may be \(group.limit) at once"
   }

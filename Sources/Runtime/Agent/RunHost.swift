@@ -18,12 +18,16 @@ package actor RunHost {
   nonisolated let activity: Activity?
   nonisolated let keeper: RunKeeper
   package nonisolated let retries: RunRetries
-  private let inbox = EventInbox()
+  nonisolated let inbox = EventInbox()
+  /// The events from outside that aren't decided yet.
+  nonisolated let intake = Intake()
   let followers = RunFollowers()
   private let walker: RunWalker
   let prepare: @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   /// What this program does with each run of which there is anything to remember.
   private(set) var lives: [String: RunLifecycle<RunWalk>] = [:]
+  /// How many beginnings of runs have been decided on, which numbers them.
+  private var beginnings = 0
   /// The runs that this program created to tell of failures, and has to finish before it ends.
   private(set) var failureRuns: [String] = []
   /// Whether every open run is this program's to carry on.
@@ -78,6 +82,9 @@ package actor RunHost {
   package func lookAtClock() { clock.look() }
   /// How many runs are held by nothing but an alarm.
   package var alarmCount: Int { clock.count }
+
+  /// Whether a step of some run is under way.
+  package var isWalking: Bool { lives.values.contains { $0.walk != nil } }
 
   /// Whether a run is this program's to carry on; a command that only asks something is not to begin what it then leaves.
   func isOwn(_ id: String) -> Bool {
@@ -134,9 +141,12 @@ package actor RunHost {
       return []
     }
     let left = await RunRecovery.recover(in: folder, by: self)
-    await inbox.planForgetting(for: self)
+    await planForgetting()
     return left
   }
+
+  /// Has the clock ring when the oldest event is to be forgotten.
+  func planForgetting() async { await inbox.planForgetting(for: self) }
 
   /// Has what is created from now on be held here, and heeds what comes of it.
   func share(takingUp: Bool) async throws(StateError) {
@@ -173,20 +183,41 @@ package actor RunHost {
     guard !isWalked(id), !isStopping, failure == nil else { return }
     guard let run = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     let isOverPause = isAsked && run.status == .paused
-    guard await mayWalk(run, isOverPause: isOverPause) else { return }
+    beginnings += 1
+    let beginning = beginnings
+    let effect = change(id) { $0.goOn(run, isOverPause: isOverPause, isAsked: isAsked, as: beginning) }
+    guard case .walk = effect else { return await attempt(effect, for: id) }
+    // Until this has ended, nobody else decides on the run or begins a walk of it.
+    let outcome: Result<Void, RunRefusedError>
+    do throws(RunRefusedError) {
+      outcome = .success(try await begin(run, isOverPause: isOverPause, as: beginning))
+    } catch { outcome = .failure(error) }
+    await attempt(change(id) { $0.beginningEnded(beginning, isStopping: isEnding) }, for: id)
+    try outcome.get()
+  }
+
+  /// Begins a walk of a run, or records why none begins.
+  private func begin(_ run: RunRecord, isOverPause: Bool, as beginning: Int) async throws(RunRefusedError) {
+    let id = run.id
     guard await RunGroups.isAdmitted(run, by: self) else { return await stand(id) }
     let prepared: PreparedRun
     do throws(RunRefusedError) { prepared = try await prepare(run) } catch {
+      // A pause that came meanwhile is what the state says, and who resumes the run learns why it can't go on.
+      guard lives[id]?.beginning == beginning else { throw error }
       if await leave(run, lacking: error) { throw error }
       await keeper.hold(run, because: error)
       await stand(id)
       throw error
     }
     // Much may have happened while the run was prepared.
-    guard !isStopping, let run = store.run(id), await mayWalk(run, isOverPause: isOverPause) else { return }
-    // In a shared state it has its place there. From here on nothing is waited for, so that no other walk begins.
+    guard !isEnding, let run = store.run(id) else { return }
+    let effect = change(id) { $0.stillGoesOn(run, isOverPause: isOverPause, as: beginning) }
+    guard case .walk = effect else { return await attempt(effect, for: id) }
+    // In a shared state it has its place there. A store of one machine answers at once, so that nothing changes between
+    // this look and the walk; what is recorded instead is recorded while no other walk can begin.
     if store.sharing == nil, await !GroupPlace(of: run, in: self).isFree {
-      _ = await RunGroups.isAdmitted(run, by: self)
+      // There may be a place by the time that this is recorded.
+      if await RunGroups.isAdmitted(run, by: self) { return change(id) { $0.missed() } }
       return await stand(id)
     }
     clock.set(.run(id), at: nil)
@@ -214,13 +245,6 @@ package actor RunHost {
     stranded.insert(id)
     // Ends when the run has begun, or others have it; without a lease it is tried again with the next one.
     Task { await takeBack(id) }
-  }
-
-  private func mayWalk(_ run: RunRecord, isOverPause: Bool) async -> Bool {
-    let effect = change(run.id) { $0.goOn(run, isOverPause: isOverPause) }
-    if case .walk = effect { return true }
-    await attempt(effect, for: run.id)
-    return false
   }
 
   /// Does what follows for a run that, if it cannot go on, is paused by that and reported.
@@ -275,11 +299,22 @@ package actor RunHost {
         // Another program carries it on, or will; what the state refuses would be refused again.
         if error.kind == .invalid { try? await keeper.hold(id, as: .paused, error.message) }
         await leave(id, to: sharing)
-      } else {
+      } else if keeper.isFailure(error) {
         keeper.fail(error)
         release(id)
+      } else {
+        await refuse(id, because: error)
       }
     }
+  }
+
+  /// Pauses a run of which the state has refused an event, unless it is over; other runs aren't concerned.
+  private func refuse(_ id: String, because error: StateError) async {
+    keeper.tell(.refused(id, reason: error.message))
+    guard store.run(id) != nil else { return release(id) }
+    // What was in flight is known from the state when a person has the run go on, as after a crash.
+    try? await keeper.hold(id, as: .paused, error.message)
+    await stand(id)
   }
 
   /// Reports the state of a run that is not being walked.
@@ -422,8 +457,10 @@ package actor RunHost {
 
   /// Offers an event that is on disk already to the runs that wait for it, and then to the schedules.
   func offer(_ event: EventRecord) async {
+    intake.take(event)
     await inbox.planForgetting(for: self)
     await inbox.offer(event, to: self)
+    intake.leave(event.id)
   }
 
   /// Stops in favour of another process, which asked for the folder.

@@ -5,9 +5,14 @@
 // and answers with what the host has to do next. It waits for nothing and does no I/O.
 //
 //     away          no walk is under way; the state alone holds the run
+//     beginning     it is being decided whether a walk begins, and what is decided is not in the state yet
 //     walked        an engine carries the run on
 //     pausing       the run is to be paused, and its walk is coming to a halt
 //     keepingPause  no walk is under way, and none may begin before the pause is in the state
+//
+// One caller at a time decides on a beginning: whether the run has a place in its group, whether it can be prepared. If
+// two did, one could record that the run is skipped while the other begins a walk of it. A caller that comes meanwhile
+// leaves it at that, and has the run decided on once more unless a walk begins.
 //
 // Beside a resolution no walk begins either, because a walk knows only what was in the state when it began. Something
 // that comes for a run which a walk cannot see any more, or that cannot be walked yet, is news: the run is walked once
@@ -26,8 +31,17 @@ package struct RunLifecycle<Walk> {
     var isResumed = false
   }
 
+  /// A decision on whether a walk begins, which is not in the state yet.
+  package struct Beginning: Equatable {
+    /// What tells it from an earlier one, which a pause has overtaken.
+    let number: Int
+    /// Whether a person has asked for the run meanwhile.
+    var isAsked = false
+  }
+
   package enum Phase {
     case away
+    case beginning(Beginning)
     case walked(Walk)
     case pausing(Walk, Pause)
     case keepingPause(Pause)
@@ -35,7 +49,8 @@ package struct RunLifecycle<Walk> {
 
   /// What the host does next.
   package enum Effect {
-    /// Prepare the run, ask with `goOn` whether it still may be walked, and begin.
+    /// Find a place for the run and prepare it, ask with `stillGoesOn` whether it may be walked, and begin; then say
+    /// `beginningEnded`.
     case walk
     /// Carry the run on, as if that had been asked for anew.
     case carryOn(isAsked: Bool)
@@ -75,9 +90,12 @@ package struct RunLifecycle<Walk> {
   package var walk: Walk? {
     switch phase {
     case .walked(let walk), .pausing(let walk, _): walk
-    case .away, .keepingPause: nil
+    case .away, .beginning, .keepingPause: nil
     }
   }
+
+  /// The number of the beginning that is being decided on.
+  package var beginning: Int? { if case .beginning(let beginning) = phase { beginning.number } else { nil } }
 
   /// Whether there is nothing to remember of the run.
   var isBlank: Bool {
@@ -99,21 +117,58 @@ package struct RunLifecycle<Walk> {
     case .keepingPause(var pause):
       pause.isResumed = isResumed
       phase = .keepingPause(pause)
-    case .away, .walked: break
+    case .away, .beginning, .walked: break
     }
   }
 
-  /// The run is to be walked; to be asked before it is prepared, and again after.
+  /// The run is to be walked.
   ///
-  /// - Parameter isOverPause: Whether a person asked for it when the run was paused; a pause that came since counts.
-  package mutating func goOn(_ run: RunRecord, isOverPause: Bool) -> Effect? {
+  /// - Parameters:
+  ///   - isOverPause: Whether a person asked for it when the run was paused.
+  ///   - isAsked: Whether a person asked for it.
+  ///   - number: What tells this beginning from every other.
+  package mutating func goOn(
+    _ run: RunRecord, isOverPause: Bool, isAsked: Bool = false, as number: Int = 0
+  ) -> Effect? {
     if walk != nil { return nil }
     isHosted = true
+    if case .beginning(var beginning) = phase {
+      beginning.isAsked = beginning.isAsked || isAsked
+      phase = .beginning(beginning)
+    }
     guard case .away = phase, resolution == nil else {
       hasNews = true
       return nil
     }
-    return isOverPause || run.status != .paused || run.pendingCancel != nil ? .walk : .stand
+    guard mayGoOn(run, isOverPause) else { return .stand }
+    phase = .beginning(Beginning(number: number))
+    // It sees what is in the state now.
+    hasNews = false
+    return .walk
+  }
+
+  /// Whether the run may be walked now that it is prepared; a pause or a resolution that came since counts.
+  package mutating func stillGoesOn(_ run: RunRecord, isOverPause: Bool, as number: Int = 0) -> Effect? {
+    guard beginning == number else { return nil }
+    guard resolution == nil else {
+      hasNews = true
+      return nil
+    }
+    return mayGoOn(run, isOverPause) ? .walk : .stand
+  }
+
+  private func mayGoOn(_ run: RunRecord, _ isOverPause: Bool) -> Bool {
+    isOverPause || run.status != .paused || run.pendingCancel != nil
+  }
+
+  /// A decision on a beginning is in the state, or a walk has begun.
+  package mutating func beginningEnded(_ number: Int = 0, isStopping: Bool) -> Effect? {
+    guard case .beginning(let beginning) = phase, beginning.number == number else { return nil }
+    phase = .away
+    // What is kept back by a resolution goes on after it.
+    guard hasNews, resolution == nil, !isStopping else { return nil }
+    hasNews = false
+    return .carryOn(isAsked: beginning.isAsked)
   }
 
   /// A walk of the run has begun.
@@ -190,7 +245,7 @@ package struct RunLifecycle<Walk> {
       phase = .pausing(walk, Pause(reason: reason, keepers: pause.keepers + 1))
       return .halt(walk)
     case .keepingPause(let pause): phase = .keepingPause(Pause(reason: reason, keepers: pause.keepers + 1))
-    case .away: phase = .keepingPause(Pause(reason: reason))
+    case .away, .beginning: phase = .keepingPause(Pause(reason: reason))
     }
     return nil
   }
@@ -207,7 +262,7 @@ package struct RunLifecycle<Walk> {
       phase = .keepingPause(pause)
       return pause.keepers > 0 ? nil : pauseIsOver(pause, run, isStopping: isStopping)
     // The run has ended, or its walk failed with the state.
-    case .away, .walked, .pausing: return nil
+    case .away, .beginning, .walked, .pausing: return nil
     }
   }
 
@@ -240,7 +295,7 @@ package struct RunLifecycle<Walk> {
         return .carryOn(isAsked: pause.isResumed)
       }
       return isHosted ? .settle : nil
-    case .away, .walked, .pausing: break
+    case .away, .beginning, .walked, .pausing: break
     }
     return nil
   }

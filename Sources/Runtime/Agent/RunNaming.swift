@@ -103,9 +103,9 @@ extension RunService {
     let query = HistoryQuery(limit: RunService.latestEnds)
     let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
     let recipes = await store.openRuns(OpenRunQuery()).map(\.recipe) + finished.map(\.recipe)
-    let guess = name.nearest(among: Array(Set(recipes))).map { "did you mean '\($0)'?" }
     return RequestRefusedError(
-      .notFound, "\(what); \(guess ?? "\(RunService.names); 'errand runs list' shows the latest")")
+      what, meaning: name, among: Array(Set(recipes)).map { ($0, $0) },
+      otherwise: "\(RunService.names); 'errand runs list' shows the latest")
   }
 }
 

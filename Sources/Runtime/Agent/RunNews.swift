@@ -70,6 +70,8 @@ package indirect enum RunNews: Sendable {
   case event(String)
   /// A run failed, and the run that tells of it can't be made.
   case untold(RunRecord, reason: String)
+  /// The state has refused an event of a run, which is paused by that if it is open.
+  case refused(String, reason: String)
   /// What became of the programs that share the state.
   case shared(SharedNews)
   /// The state takes nothing more; the program has to end.

@@ -188,7 +188,8 @@ extension RunService {
 
   /// Starts a run if it would do what its plan says.
   func start(
-    _ name: String, _ given: [(name: String, input: GivenInput)], _ key: RunKey?, asPlanned digest: String
+    _ name: String, _ given: [(name: String, input: GivenInput)], _ key: RunKey?, _ cause: RunCause,
+    asPlanned digest: String
   ) async throws(RequestRefusedError) -> AgentReply {
     let agreed: PlanBook.Kept
     do throws(RequestRefusedError) { agreed = try planned(digest, of: name) } catch {
@@ -206,6 +207,7 @@ extension RunService {
       }
     }
     prepared.run.key = key
+    prepared.run.cause = cause
     await store.secrets.learn(named: prepared.secrets)
     if let known = try await holder(ofKeyOf: prepared.run) {
       return .accepted(run: known.id, isServing: agent.isServing, known: known.status)

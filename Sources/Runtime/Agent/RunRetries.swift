@@ -35,9 +35,12 @@ package final class RunRetries: Sendable {
 
   /// Accepts a run that tries an ended one again; it is on disk when this returns, and has yet to be carried on.
   ///
-  /// - Parameter key: The key of the request, which the run gets in place of the old one's.
+  /// - Parameters:
+  ///   - key: The key of the request, which the run gets in place of the old one's.
+  ///   - asked: The cause, with who asked.
   package func retry(
-    _ ended: RunRecord, as id: String, program: String, given: GivenOutput? = nil, key: RunKey? = nil
+    _ ended: RunRecord, as id: String, program: String, given: GivenOutput? = nil, key: RunKey? = nil,
+    asked: RunCause = RunCause(.retry)
   ) async throws(RunRefusedError) -> RunCreated {
     guard ended.status.isEnded else {
       let way =
@@ -76,7 +79,8 @@ package final class RunRetries: Sendable {
     origin.at = keeper.time.now()
     origin.program = program
     origin.base = nil
-    origin.cause = RunCause(.retry, run: ended.id)
+    origin.cause = asked
+    origin.cause.run = ended.id
     origin.attempt += 1
     // A key with which a retry was asked for is that retry's alone.
     origin.key = key ?? (ended.origin.key?.request == nil ? ended.origin.key : nil)

@@ -1,7 +1,7 @@
 package import Basics
 import Recipes
-import RunState
-import Runs
+package import RunState
+package import Runs
 import Synchronization
 
 /// Serves an agent's callers, in its own process or on the socket.
@@ -23,11 +23,16 @@ package struct RunService: Sendable {
   let plans = PlanBook()
   /// Nil where there are no connections.
   let survey: Survey?
+  /// Nil where recipes aren't read.
+  var findInput: InputFinder?
   /// The browsers that are logged in.
   package let sessions = SessionBook()
 
   /// Says why a run is in its state.
   package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation
+
+  /// Computes the input of a step again, with marks for secrets.
+  package typealias InputFinder = @Sendable (_ facts: RunFacts, _ step: StepPath) async -> StepReplay.Input
 
   /// Looks at the connections and at the secrets that are needed.
   package typealias Survey = @Sendable () async -> (connections: [ConnectionRecord], secrets: [SecretRecord])
@@ -69,9 +74,12 @@ package struct RunService: Sendable {
       switch request {
       case .submit(var run, let secrets, let isDetached, let isAgain, let key):
         run.key = try runKey(key, of: caller)
+        run.cause = caller.asking(run.cause)
         try await submit(run, secrets, isDetached: isDetached, isAgain: isAgain, replies)
-      case .start(let recipe, let inputs, let texts, let key, let plan):
-        replies.give(try await start(recipe, given(inputs, texts), try runKey(key, of: caller), asPlanned: plan))
+      case .start(let recipe, let inputs, let texts, let key, let plan, let assistant):
+        let cause = caller.asking(RunCause(.manual), through: assistant)
+        replies.give(
+          try await start(recipe, given(inputs, texts), try runKey(key, of: caller), cause, asPlanned: plan))
       case .plan(let recipe, let inputs, let texts, let plan):
         await replies.giveInTurn(.plan(try await self.plan(recipe, given(inputs, texts), likePlan: plan)))
       case .showPlan(let digest): await replies.giveInTurn(.plan(try planned(digest).plan))
@@ -91,7 +99,7 @@ package struct RunService: Sendable {
         replies.give(try await decide(run, step, isApproved, comment, key, caller))
       case .signal(let event): replies.give(try await signal(event))
       case .runs(let query): await replies.giveInTurn(try await runs(query))
-      case .approvals(let limit, let after): await replies.giveInTurn(await approvals(limit, after))
+      case .approvals(let limit, let after): await replies.giveInTurn(await approvals(limit, after, for: caller))
       case .find(let run):
         let found = try await find(run)
         replies.give(.found(found, open: await store.openRun(found.id)?.listed))
@@ -122,9 +130,12 @@ package struct RunService: Sendable {
         let key = try runKey(
           key, of: caller,
           for: [.string("trigger"), .string(id), .string(overlap?.rawValue ?? ""), .map(inputs), .map(ValueMap(named))])
-        replies.give(.slots(try await steered().trigger(id, overlap: overlap, given: given, key: key)))
+        replies.give(
+          .slots(
+            try await steered().trigger(
+              id, overlap: overlap, given: given, key: key, as: caller.asking(RunCause(.trigger)))))
       case .backfill(let id, let from, let to, let overlap, let isDry):
-        await replies.giveInTurn(try await backfill(id, from, to, overlap, isDry: isDry))
+        await replies.giveInTurn(try await backfill(id, from, to, overlap, isDry: isDry, caller))
       case .issueToken(let token): replies.give(try await issue(token))
       case .revokeToken(let name): replies.give(try await revoke(tokenNamed: name))
       case .tokens: await replies.giveInTurn(.tokens(await store.tokens()))
@@ -146,7 +157,7 @@ package struct RunService: Sendable {
       case .yield: try await yield(replies)
       }
     } catch {
-      replies.give(.refused(error))
+      replies.give(.refused(error.shown(to: caller)))
     }
   }
 
@@ -319,11 +330,13 @@ package struct RunService: Sendable {
 
   /// Starts a run of a recipe that is served.
   private func start(
-    _ name: String, _ given: [(name: String, input: GivenInput)], _ key: RunKey?, asPlanned plan: String?
+    _ name: String, _ given: [(name: String, input: GivenInput)], _ key: RunKey?, _ cause: RunCause,
+    asPlanned plan: String?
   ) async throws(RequestRefusedError) -> AgentReply {
-    if let plan { return try await start(name, given, key, asPlanned: plan) }
+    if let plan { return try await start(name, given, key, cause, asPlanned: plan) }
     var prepared = try await steered().startingRun(of: name, given: given, as: newID())
     prepared.run.key = key
+    prepared.run.cause = cause
     return try await begin(prepared.run, reading: prepared.secrets)
   }
 
@@ -469,7 +482,7 @@ package struct RunService: Sendable {
   }
 
   private func backfill(
-    _ id: String, _ from: Timestamp, _ to: Timestamp, _ overlap: Trigger.Overlap?, isDry: Bool
+    _ id: String, _ from: Timestamp, _ to: Timestamp, _ overlap: Trigger.Overlap?, isDry: Bool, _ caller: AgentCaller
   ) async throws(RequestRefusedError) -> AgentReply {
     guard from < to else {
       throw RequestRefusedError(.request, "a backfill needs an instant 'from' and a later one 'to'")
@@ -483,7 +496,8 @@ package struct RunService: Sendable {
         "'\(id)' has more than \(slots.count) slots without a run from \(from) until before \(to); backfill them in parts, this one with 'to' \(rest)"
       )
     }
-    return .slots(try await schedules.backfill(id, slots, overlap: overlap))
+    return .slots(
+      try await schedules.backfill(id, slots, overlap: overlap, as: caller.asking(RunCause(.backfill))))
   }
 
   func newID() -> String {

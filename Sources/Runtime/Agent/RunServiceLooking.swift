@@ -1,6 +1,7 @@
 package import Basics
 import Calendars
-import RunState
+package import RunState
+package import Runs
 
 // Requests that only read. None of them reads a finished run whole.
 extension RunService {
@@ -9,6 +10,8 @@ extension RunService {
     var (open, count): ([RunRecord], Int) = ([], 0)
     let statuses = query.statuses.isEmpty ? nil : Set(query.statuses)
     let lastOpen = query.isPaged ? query.after.flatMap(RunListQuery.openRun) : nil
+    // Also where no finished run is asked for.
+    if let cursor = query.after, lastOpen == nil { _ = try RunListQuery.placed(cursor) }
     if query.after == nil || lastOpen != nil, statuses?.allSatisfy(\.isEnded) != true {
       var asked = OpenRunQuery(recipe: query.recipe, statuses: statuses)
       (asked.createdFrom, asked.createdBefore) = (query.since, query.until)
@@ -52,9 +55,10 @@ extension RunService {
   }
 
   /// Lists the open runs that ask people for decisions, the oldest first.
-  func approvals(_ limit: Int, _ after: String?) async -> AgentReply {
+  func approvals(_ limit: Int, _ after: String?, for caller: AgentCaller) async -> AgentReply {
     var waiting = OpenRunQuery(statuses: [.waiting])
-    waiting.needsPerson = true
+    // Whether there is another page would tell of runs that the caller doesn't see.
+    (waiting.needsPerson, waiting.recipes) = (true, caller.recipes)
     let asking = await store.openRuns(waiting).filter { run in
       after.map { $0.precedesByScalars(run.id) } ?? true && run.stepsInOrder.contains(where: \.asksPerson)
     }
@@ -85,19 +89,32 @@ extension RunService {
     }
   }
 
-  /// The ledger's latest slots that match; those of some recipes are found by schedule.
+  /// The ledger's latest slots that match, those that wait among them; those of some recipes are found by schedule.
+  ///
+  /// The one list of what was decided, for commands, programs and pages. A slot that waits is settled later; until then
+  /// its schedule holds it.
   private func ledger(_ query: SlotQuery) async throws(RequestRefusedError) -> [SlotRecord] {
-    guard !query.recipes.isEmpty else {
-      return try await kept { () async throws(StateError) in try await store.slots(query) }
+    let schedules =
+      if let id = query.schedule { await store.schedule(id).map { [$0] } ?? [] } else { await store.schedules() }
+    let seen = schedules.filter { schedule in
+      query.recipes.isEmpty || query.recipes.contains(where: schedule.recipe.hasSameScalars)
     }
-    var query = query
-    var slots: [SlotRecord] = []
-    for schedule in await store.schedules() where query.recipes.contains(where: schedule.recipe.hasSameScalars) {
-      query.schedule = schedule.id
-      let asked = query
-      slots += try await kept { () async throws(StateError) in try await store.slots(asked) }
+    var settled: [SlotRecord] = []
+    for id in query.recipes.isEmpty ? [query.schedule] : seen.map({ Optional($0.id) }) {
+      var asked = query
+      asked.schedule = id
+      let wanted = asked
+      settled += try await kept { () async throws(StateError) in try await store.slots(wanted) }
     }
-    slots.sort { $0.at > $1.at }
+    let now = time.now()
+    let people = clock?(now) ?? WallClock(.utc, now: now)
+    // It was read before what is settled, so that none is missing; one that was settled meanwhile counts as that.
+    let known = Dictionary(grouping: settled, by: \.slot)
+    let waiting = seen.flatMap { $0.waitingSlots { people.date($0) } }.filter { waiting in
+      query.matches(waiting)
+        && known[waiting.slot]?.contains { $0.schedule == waiting.schedule && $0.cause == waiting.cause } != true
+    }
+    let slots = (settled + waiting).sorted { $0.at > $1.at }
     return Array(slots.prefix(query.limit))
   }
 
@@ -108,9 +125,7 @@ extension RunService {
     guard let cursor else {
       return try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
     }
-    guard let instant = RunListQuery.instant(ofCursor: cursor) else {
-      throw RequestRefusedError(.request, "the cursor isn't one that a page of runs named")
-    }
+    let instant = try RunListQuery.placed(cursor)
     var query = query
     let count = query.limit
     // The order is that in which the ends were recorded, which need not be that of their instants.
@@ -137,6 +152,22 @@ extension RunService {
     let first = min(max(0, from), steps.count)
     let end = first + min(max(0, limit), steps.count - first)
     return .steps((first..<end).map { steps[$0] }, next: end < steps.count ? end : nil)
+  }
+
+  /// The most bytes of large values that are read to compute an input.
+  private static let mostInputBytes = 4 << 20
+
+  /// The input of a step of a run, computed again from its record; nil where that can't be done.
+  package func input(
+    ofStep step: StepPath, in run: RunRecord
+  ) async throws(RequestRefusedError) -> StepReplay.Input? {
+    guard let findInput else { return nil }
+    if run.erasedAt != nil { return .unknown }
+    var facts = RunFacts(run: run, now: time.now(), others: [], events: [])
+    for (name, blob) in facts.missingValues(at: step, upTo: RunService.mostInputBytes) {
+      facts.values[name] = try await kept { () async throws(StateError) in try await store.value(.blob(blob)) }
+    }
+    return await findInput(facts, step)
   }
 
   /// Why a run is in its state.
@@ -242,6 +273,14 @@ extension RunService {
 extension RunListQuery {
   private static let open = "open:"
 
+  /// The instant of a cursor of finished runs.
+  fileprivate static func placed(_ cursor: String) throws(RequestRefusedError) -> Timestamp {
+    guard let instant = instant(ofCursor: cursor) else {
+      throw RequestRefusedError(.request, "the cursor isn't one that a page of runs named")
+    }
+    return instant
+  }
+
   /// The cursor of the page after an open run.
   fileprivate static func cursor(_ run: RunRecord) -> String { open + run.id }
 
@@ -263,5 +302,25 @@ extension RunListQuery {
   /// The instant of a cursor of finished runs; nil if the text is none.
   package static func instant(ofCursor text: String) -> Timestamp? {
     text.utf8.contains(UInt8(ascii: "_")) ? text.split(separator: "_").first.flatMap { Timestamp(String($0)) } : nil
+  }
+}
+
+extension ScheduleRecord {
+  /// What waits, as rows of the ledger.
+  ///
+  /// - Parameter date: Shows an instant.
+  fileprivate func waitingSlots(_ date: (Timestamp) -> String) -> [SlotRecord] {
+    func row(_ slot: Timestamp, _ at: Timestamp, _ cause: RunCause, _ reason: String) -> SlotRecord {
+      SlotRecord(schedule: id, slot: slot, outcome: .buffered, at: at, cause: cause, reason: reason)
+    }
+    var rows = buffered.map { row($0.slot, $0.at, $0.cause, "waits for another run to end") }
+    if let batch {
+      let verb = batch.events.count == 1 ? "is" : "are"
+      rows.append(
+        row(
+          batch.at, batch.at, batch.cause(batch.events.first ?? "", of: id),
+          "gathers until \(date(batch.due)); there \(verb) \(batch.counted)"))
+    }
+    return rows
   }
 }

@@ -62,7 +62,8 @@ extension RunService {
     }
     do throws(RequestRefusedError) {
       return try await allowed { () async throws(RunRefusedError) in
-        let origin = try await host.retries.retry(ended, as: newID(), program: agent.version, given: given, key: key)
+        let origin = try await host.retries.retry(
+          ended, as: newID(), program: agent.version, given: given, key: key, asked: caller.asking(RunCause(.retry)))
         if agent.isServing, store.run(origin.run) != nil { try await host.carryOn(origin.run) }
         return .retried(run: ended.id, as: origin.run)
       }
@@ -127,7 +128,7 @@ extension RunService {
       // As with deliveries, half of it tells more events apart than there will ever be.
       if id.utf8.count > 256 { id = String((SHA256.digest(of: Array(id.utf8)) ?? "").prefix(32)) }
     }
-    guard !id.isEmpty, id.utf8.count <= 256 else {
+    guard !id.isEmpty, id.utf8.count <= AgentVerb.mostIDBytes else {
       throw RequestRefusedError(.request, "an event's id has 1 to 256 bytes")
     }
     // A delivery whose id is taken would count as one that came before.
@@ -142,13 +143,19 @@ extension RunService {
       let isKnown = await store.event(id)?.run == found
       run = isKnown ? found : try await openRun(found)
     }
-    let isNew = try await kept { () async throws(StateError) in
+    let outcome = try await kept { () async throws(StateError) -> Intake.Outcome in
       var data: StoredValue?
       if let value = event.data, !value.isNull { data = try await store.keep(value) }
-      return try await host.receive(
-        EventRecord(id: id, name: event.name, data: data, run: run, receivedAt: time.now()))
+      let record = EventRecord(id: id, name: event.name, data: data, run: run, receivedAt: time.now())
+      guard let schedules else { return try await host.receive(record) ? .new : .known }
+      return try await schedules.takeIn(record)
     }
-    return .received(event: id, isNew: isNew)
+    switch outcome {
+    case .new, .known: return .received(event: id, isNew: outcome == .new)
+    case .full, .unserved:
+      throw RequestRefusedError(
+        .full, "\(Intake.most) events '\(event.name)' or starts of what they start are waiting; send it again later")
+    }
   }
 
   func decide(

@@ -23,6 +23,7 @@ struct RunWalker: Sendable {
   let chance: @Sendable () -> Double
   let followers: RunFollowers
   let keeper: RunKeeper
+  private let turns = ValueTurns()
 
   /// Begins a walk, which ends when the run ends or waits, or the engine is stopped.
   func walk(
@@ -42,6 +43,7 @@ struct RunWalker: Sendable {
     surroundings.instants = prepared.instants
     surroundings.notingInstants = prepared.notingInstants
     surroundings.walkers = executor
+    surroundings.turns = turns
     let failureRun = FailureRun()
     if let make = prepared.failureRun {
       surroundings.following = { [store, keeper] run, event in

@@ -80,7 +80,7 @@ extension ScheduleHost {
         secret.insert(file.path)
       }
     }
-    await refuse(secret, for: entry.id)
+    await refuse(secret, listing.unnamed, for: entry.id)
     let gone = seen.keys.filter { !paths.contains($0) && !listing.mayHold($0) }
     let now = time.now()
     let (settled, next) = settling[entry.id, default: SettlingFiles()].look(
@@ -99,16 +99,23 @@ extension ScheduleHost {
     return next
   }
 
-  /// Records once in the life of an agent that files start nothing because their paths hold a secret.
-  private func refuse(_ paths: Set<String>, for id: String) async {
+  /// Records once in the life of an agent that files start nothing because no path can name them: it would hold a secret,
+  /// or isn't valid UTF-8.
+  private func refuse(_ secret: Set<String>, _ unnamed: Set<String>, for id: String) async {
+    let paths = secret.union(unnamed)
     let known = refused.updateValue(paths, forKey: id) ?? []
     let now = time.now()
     let rows = paths.subtracting(known).sorted { $0.precedesByScalars($1) }.map { path in
       let shown = store.secrets.finder.redact(path)
+      let reason =
+        unnamed.contains(path)
+        ? "the name '\(shown)' isn't valid UTF-8, so that no path can name the file; rename it"
+        : "the path '\(shown)' holds a known secret, and paths are kept as they are; rename the file"
+      tell(.seesNone(schedule: id, reason: reason))
       return StateEvent.slotDecided(
         SlotRecord(
           schedule: id, slot: now, outcome: .refused, at: now, cause: RunCause(.file, schedule: id, path: shown),
-          reason: "the path '\(shown)' holds a known secret, and paths are kept as they are; rename the file"))
+          reason: reason))
     }
     if !rows.isEmpty { await carryOut([Decision(schedule: id, events: rows)]) }
   }

@@ -23,11 +23,8 @@ extension ScheduleHost {
         throw refusal
       }
       let names = registry.items.map(\.name)
-      let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
       throw RequestRefusedError(
-        .notFound,
-        "no recipe called '\(name)' is served; \(guess ?? (names.isEmpty ? "there is none" : "there are \(names.joined(separator: ", "))"))"
-      )
+        "no recipe called '\(name)' is served", meaning: name, among: names.map { ($0, $0) })
     }
     guard let recipe = registry.recipe(of: item.file, from: item.texts, in: item.language) else {
       throw RequestRefusedError(.configuration, "the recipe '\(name)' cannot be used now; errand serve says why")
@@ -103,11 +100,11 @@ extension ScheduleHost {
   }
 
   /// The name of a recipe whose file can't be read, unless the file declares another.
-  private static func stem(of file: String) -> String {
+  static func stem(of file: String) -> String {
     file.split(separator: "/").last.map { String($0.prefix { $0 != "." }) } ?? file
   }
 
-  private func findings(of file: String) -> [FindingRecord] {
+  func findings(of file: String) -> [FindingRecord] {
     registry.findings(of: file).map { FindingRecord($0) { store.secrets.finder.redact($0) } }
   }
 

@@ -13,6 +13,9 @@ extension ScheduleHost {
   /// The longest that nothing is looked at.
   private static let patience = TimeSpan.seconds(4)
 
+  /// How many events are offered to the schedules before they are told of the ends of runs again.
+  private static let mostOffered = 20
+
   /// Whether another program may decide on the schedules now.
   var isElsewhere: Bool { sharing != nil && !isLeading }
 
@@ -64,6 +67,10 @@ extension ScheduleHost {
         // Those that come while the schedules are read again wait until they are.
         if isLeading, term != nil { for request in try await sharing.takeRequests() { await answer(request, sharing) } }
       } catch { return }
+      if isLeading {
+        host.inbox.awaitSchedules(false)
+        await host.planForgetting()
+      }
       planAlarm()
     }
   }
@@ -95,7 +102,7 @@ extension ScheduleHost {
     }
     let followed = scheduler.followedRecipes
     for record in followed.isEmpty ? [] : try await sharing.schedules(following: followed) {
-      for end in record.endsToFollow {
+      for end in record.endsToFollow where !scheduler.isWaiting(end, before: record.id) {
         var outputs: Result<Value?, StateError> = .success(nil)
         if let recipe = record.follows, scheduler.readsOutputs(of: recipe) {
           outputs = await self.outputs(of: try await store.keptRun(end.run))
@@ -107,14 +114,19 @@ extension ScheduleHost {
     }
     let isFirst = offered.isEmpty
     let free = try await sharing.freeEvents()
-    offered.formIntersection(free)
+    offered.formIntersection(free.map(\.id))
     lacking = lacking.filter { offered.contains($0.key) }
     for (id, last) in lacking where time.elapsed() - last >= ScheduleHost.untilOffered { offered.remove(id) }
-    for id in free where !offered.contains(id) {
+    var new = TurnQueue<String>()
+    for event in free where !offered.contains(event.id) { new.add(event.id, to: event.name) }
+    for _ in 0..<ScheduleHost.mostOffered {
+      guard let id = new.next() else { return }
       if isStale() { return }
       offered.insert(id)
       if await !offer(id), !isFirst { tell(.untaken(event: id)) }
     }
+    // Runs may have ended meanwhile that starts wait for.
+    wantsLook = true
   }
 
   // MARK: What they are

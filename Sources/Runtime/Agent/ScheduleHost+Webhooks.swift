@@ -3,7 +3,7 @@ import Recipes
 import RunState
 import Scheduler
 
-// The webhooks of the recipes that are served.
+// What comes from outside for the recipes that are served: deliveries to webhooks, and events.
 
 extension ScheduleHost {
   /// Opens the addresses of the entries in force.
@@ -17,14 +17,49 @@ extension ScheduleHost {
 
   /// Takes in a delivery to an address, durably.
   nonisolated func receive(_ delivery: Delivery, at path: String) async -> WebhookInbox.Answer {
-    await webhooks.receive(delivery, at: path) { await self.waiting(of: $0) }
+    await webhooks.receive(delivery, at: path) { event throws(StateError) in try await self.takeIn(event) }
   }
 
-  /// How many starts of a schedule wait; nil if it isn't served now.
-  private func waiting(of id: String) async -> Int? {
-    if isLeading { return scheduler.files(of: id)?.waiting }
-    guard isServing, isElsewhere else { return nil }
-    return await store.schedule(id)?.buffered.count
+  /// Takes an event in, durably, if fewer than `Intake.most` of its kind wait.
+  nonisolated func takeIn(_ event: EventRecord) async throws(StateError) -> Intake.Outcome {
+    // Taken before anything is waited for, so that those that come at the same time count each other.
+    var count = host.intake.take(event)
+    defer { host.intake.leave(event.id) }
+    // One that came before needs no place.
+    let isKnown = if event.delivery == nil { await store.event(event.id) != nil } else { false }
+    if !isKnown {
+      guard let waiting = await waiting(for: event) else { return .unserved }
+      count += waiting
+      if count > Intake.most { return .full }
+    }
+    return try await host.receive(event) ? .new : .known
+  }
+
+  /// How many starts wait that an event may add to, beside the places that were taken here; nil if the webhook of a
+  /// delivery isn't served now.
+  private func waiting(for event: EventRecord) async -> Int? {
+    // What others took in and nobody has decided; read before the starts, so that what moves meanwhile counts twice.
+    var count = 0
+    if let sharing { count = await undecided(event, sharing) }
+    if isLeading {
+      if event.delivery.map({ !scheduler.knows($0.schedule) }) == true { return nil }
+    } else if event.delivery != nil {
+      guard isServing, isElsewhere else { return nil }
+    }
+    let (ids, signal) = scheduler.takers(of: event)
+    if let signal { count += host.intake.count(of: EventRecord.queue(ofName: signal)) }
+    if isLeading { return count + scheduler.mostWaiting(of: ids) }
+    guard isElsewhere else { return count }
+    var most = 0
+    for id in ids { most = max(most, await store.schedule(id)?.buffered.count ?? 0) }
+    return count + most
+  }
+
+  /// How many events of the same kind the programs that share the state have taken in and none has decided.
+  private func undecided(_ event: EventRecord, _ sharing: any ScheduleSharing) async -> Int {
+    // An event that no schedule took waits for a run that asks for it, and is no start; what is to be taken is, in time.
+    let since = event.delivery == nil ? event.receivedAt.advanced(by: .zero - ScheduleHost.untilOffered) : nil
+    return await sharing.countFreeEvents(named: event.name, since: since)
   }
 
   /// The fields of the head of a delivery that its entry names.

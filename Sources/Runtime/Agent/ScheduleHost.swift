@@ -2,6 +2,7 @@ package import Basics
 package import Recipes
 package import RunState
 import Scheduler
+import Synchronization
 
 /// Events of schedules, for the observer of all of them.
 package enum ScheduleNews: Sendable {
@@ -25,6 +26,23 @@ package enum ScheduleNews: Sendable {
   case seesNone(schedule: String, reason: String)
   /// The schedules were read from the state again, because it differs from what the scheduler assumed.
   case madeAgain(reason: String)
+}
+
+/// What happened that schedules are still to be told.
+///
+/// Ends of runs come first, so that a start that waits for one doesn't wait for all events before it as well; events come
+/// in turn, so that many of one kind don't hold up another's.
+final class Untold: Sendable {
+  private let content = Mutex((ends: TurnQueue<RunNews>(), events: TurnQueue<RunNews>()))
+
+  /// - Parameter queue: The queue of an event; nil for the end of a run.
+  func add(_ news: RunNews, to queue: String?) {
+    content.withLock { content in
+      if let queue { content.events.add(news, to: queue) } else { content.ends.add(news, to: "") }
+    }
+  }
+
+  func next() -> RunNews? { content.withLock { $0.ends.next() ?? $0.events.next() } }
 }
 
 /// Hosts the recipes of an agent and carries out their schedules.
@@ -52,6 +70,8 @@ package actor ScheduleHost {
   var plans: [String: [SchedulePlan]] = [:]
   var clock: AlarmClock<Bool>?
   private var news: Task<Void, Never>?
+  /// What the schedules haven't been told of.
+  private let untold = Untold()
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
   /// Records the latest decisions; ends when they are on disk.
   private(set) var keeping: Task<Result<Void, StateError>, Never>?
@@ -407,7 +427,7 @@ package actor ScheduleHost {
     await store.secrets.learn(named: (recipe.allSecrets + recipe.webhookSecrets).map(\.name))
     var texts = StoredValue.inline(.map(item.texts))
     do throws(StateError) { texts = try await store.keep(.map(item.texts), inRecords: recipe.triggers.count) } catch {
-      host.keeper.fail(error)
+      if host.keeper.isFailure(error) { host.keeper.fail(error) }
     }
     var plans: [SchedulePlan] = []
     for trigger in recipe.triggers {
@@ -439,22 +459,31 @@ package actor ScheduleHost {
   /// - Parameter mayLead: Whether it may lead where several programs share the state.
   package func serve(mayLead: Bool = true) async {
     isServing = true
-    let (stream, continuation) = AsyncStream.makeStream(of: RunNews.self)
-    let activity = host.activity
+    // What came that the last run of the loop hasn't seen is worth one more.
+    let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let (activity, intake) = (host.activity, host.intake)
+    let untold = untold
+    // What is left is in the state.
+    let dropUntold: @Sendable () -> Void = { while untold.next() != nil { activity?.end() } }
     await host.observe { news in
       switch news {
-      case .ended, .event:
-        activity?.begin()
-        if case .terminated = continuation.yield(news) { activity?.end() }
-      default: break
+      case .ended: untold.add(news, to: nil)
+      case .event(let id): untold.add(news, to: intake.hold(id) ?? "")
+      default: return
       }
+      activity?.begin()
+      if case .terminated = continuation.yield() { dropUntold() }
     }
     // Cancelled by `stop`.
     news = Task {
-      for await item in stream {
-        await handle(item)
-        activity?.end()
+      for await _ in stream {
+        while !Task.isCancelled, let item = untold.next() {
+          await handle(item)
+          if case .event(let id) = item { intake.leave(id) }
+          activity?.end()
+        }
       }
+      dropUntold()
     }
     // The tasks that it starts end on their own.
     clock = AlarmClock(time, countedBy: activity) { [weak self] isForSlots in
@@ -470,7 +499,14 @@ package actor ScheduleHost {
       watching = watch(sharing, leads: leads)
     } else {
       await begin()
-      for event in await store.events(EventQuery(isUnconsumed: true)) { await offer(event.id) }
+      let left = await store.events(EventQuery(isUnconsumed: true))
+      for event in left { host.intake.take(event) }
+      for event in left {
+        await offer(event.id)
+        host.intake.leave(event.id)
+      }
+      host.inbox.awaitSchedules(false)
+      await host.planForgetting()
       planAlarm()
     }
   }
@@ -486,6 +522,7 @@ package actor ScheduleHost {
   /// Fires no slots until `begin`.
   func end() {
     isLeading = false
+    host.inbox.awaitSchedules(true)
     forget()
     clock?.set(true, at: nil)
     clock?.set(false, at: nil)
@@ -688,11 +725,11 @@ package actor ScheduleHost {
 
 extension ScheduleHost {
   private func known(_ id: String) async throws(RequestRefusedError) {
-    let ids = await store.schedules().map(\.id)
-    if ids.contains(where: { $0.hasSameScalars(as: id) }) { return }
-    let guess = id.nearest(among: ids).map { "did you mean '\($0)'?" }
-    let all = ids.isEmpty ? "no recipe that was served has an 'on'" : "there are \(ids.joined(separator: ", "))"
-    throw RequestRefusedError(.notFound, "there is no schedule '\(id)'; \(guess ?? all)")
+    let schedules = await store.schedules()
+    if schedules.contains(where: { $0.id.hasSameScalars(as: id) }) { return }
+    throw RequestRefusedError(
+      "there is no schedule '\(id)'", meaning: id, among: schedules.map { ($0.id, $0.recipe) },
+      otherwise: schedules.isEmpty ? "no recipe that was served has an 'on'" : nil)
   }
 
   /// The schedule with its entry in the recipe in force.
@@ -807,7 +844,8 @@ extension ScheduleHost {
   ///   - given: Inputs in the place of those that the entry gives; what these compute from an event must be among them.
   ///   - key: The caller's key; a start that has it already, or waits with it, is the answer.
   package func trigger(
-    _ id: String, overlap: Trigger.Overlap?, given: [(name: String, input: GivenInput)] = [], key: RunKey? = nil
+    _ id: String, overlap: Trigger.Overlap?, given: [(name: String, input: GivenInput)] = [], key: RunKey? = nil,
+    as asked: RunCause = RunCause(.trigger)
   ) async throws(RequestRefusedError) -> [SlotRecord] {
     try await served(id)
     if let key {
@@ -843,7 +881,8 @@ extension ScheduleHost {
         throw refusal
       }
     }
-    return try await decided(decide { $0.trigger(id, overlap: overlap, given: given, key: key, at: time.now()) })
+    return try await decided(
+      decide { $0.trigger(id, overlap: overlap, given: given, key: key, as: asked, at: time.now()) })
   }
 
   /// What a start out of turn that was asked for with a key before came to; nil if there was none.
@@ -915,11 +954,11 @@ extension ScheduleHost {
   }
 
   /// Starts runs for past slots, oldest first.
-  package func backfill(_ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap?) async throws(RequestRefusedError)
-    -> [SlotRecord]
-  {
+  package func backfill(
+    _ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap?, as asked: RunCause = RunCause(.backfill)
+  ) async throws(RequestRefusedError) -> [SlotRecord] {
     try await served(id)
-    return try await decided(decide { $0.backfill(id, slots, overlap: overlap, at: time.now()) })
+    return try await decided(decide { $0.backfill(id, slots, overlap: overlap, as: asked, at: time.now()) })
   }
 }
 

@@ -19,6 +19,9 @@ package struct ToolRecord: Record {
   package var outputs: Value
   /// The inputs that are secrets, which no assistant can give.
   package var secrets: [String]
+  /// What is wrong with the recipe, which is to be a tool and can't be read, each with its place; of such a one only the
+  /// name is known beside.
+  package var faults: [String] = []
   /// Whether all that a run does is to compute and to read.
   package var isReadOnly: Bool
   /// Whether a run may write.
@@ -49,12 +52,21 @@ package struct ToolRecord: Record {
     }
   }
 
+  /// A recipe with faults.
+  init(_ name: String, faults: [String]) {
+    self.name = name
+    self.faults = faults
+    (summary, inputs, outputs, secrets) = ("", .map(ValueMap()), .map(ValueMap()), [])
+    (isReadOnly, writes, isIdempotent, isOpenWorld) = (false, true, false, true)
+  }
+
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     name = try member("name", record?.name)
     summary = try member("summary", record?.summary, default: "")
     inputs = try member("inputs", record.map { PlainJSON(value: $0.inputs) }).value
     outputs = try member("outputs", record.map { PlainJSON(value: $0.outputs) }).value
     secrets = try member("secrets", record?.secrets, default: [])
+    faults = try member("faults", record?.faults, default: [])
     isReadOnly = try member("isReadOnly", record?.isReadOnly, default: false)
     writes = try member("writes", record?.writes, default: true)
     isIdempotent = try member("isIdempotent", record?.isIdempotent, default: false)
@@ -153,7 +165,8 @@ extension ScheduleHost {
     _ = await look()
   }
 
-  /// The recipes that are tools: those that say so, and those whose names a pattern stands for.
+  /// The recipes that are tools: those that say so, and those whose names a pattern stands for; among them such as have
+  /// faults, with these.
   func tools(_ patterns: [String]) async throws(RequestRefusedError) -> [ToolRecord] {
     try await findRecipes()
     let settings = ToolSettings(recipes: patterns)
@@ -167,6 +180,17 @@ extension ScheduleHost {
         await Task.yield()
       }
     }
+    for file in registry.broken {
+      // What is wrong may be in a recipe that it calls.
+      guard let source = try? registry.environment.read(file) else { continue }
+      let broken = BrokenRecipe(source, else: ScheduleHost.stem(of: file))
+      guard
+        broken.isTool || settings.names(broken.name),
+        !found.contains(where: { $0.name.hasSameScalars(as: broken.name) })
+      else { continue }
+      found.append(
+        ToolRecord(broken.name, faults: findings(of: file).filter { $0.severity == "error" }.map(\.sentence)))
+    }
     let files = Set(registry.items.map(\.file))
     knownTools = knownTools.filter { files.contains($0.key) }
     return found.sorted { $0.name.precedesByScalars($1.name) }
@@ -177,5 +201,13 @@ extension ScheduleHost {
     let tool = ToolRecord(recipe, in: registry.environment.catalog, plugins: registry.environment.connections ?? [:])
     knownTools[item.file] = (item.texts, tool)
     return tool
+  }
+}
+
+extension FindingRecord {
+  /// The finding on one line, with its place.
+  fileprivate var sentence: String {
+    let place = file.map { "\($0):\(line ?? 1):\(column ?? 1): " } ?? ""
+    return (place + message).safe
   }
 }

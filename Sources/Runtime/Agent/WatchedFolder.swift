@@ -31,6 +31,8 @@ package struct FileListing: Sendable {
   package var unlisted: [String] = []
   /// Why the first of them could not.
   package var fault: String?
+  /// The names that fit the pattern and aren't valid UTF-8, so that no path names them; with U+FFFD for what isn't.
+  package var unnamed: Set<String> = []
   /// Whether what is there is unknown, and not merely nothing.
   package var isBlind = false
 
@@ -78,10 +80,14 @@ package struct FileListing: Sendable {
         if errno != 0 { note(path, errno) }
         return
       }
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in Array(bytes.prefix { $0 != 0 }) }
+      let name = Charset.utf8.shownText(of: bytes)
+      guard FilePattern.part(part, matches: name) else { continue }
+      guard name.utf8.elementsEqual(bytes) else {
+        let wanted = parts.count == 1 ? DT_REG : DT_DIR
+        if [UInt8(wanted), UInt8(DT_UNKNOWN)].contains(entry.pointee.d_type) { unnamed.insert(inside(name)) }
+        continue
       }
-      guard let name, FilePattern.part(part, matches: name) else { continue }
       if parts.count == 1 {
         add(name, in: folder, at: inside(name))
         continue

@@ -19,6 +19,8 @@ package final class WebhookInbox: Sendable {
     case unknownPath
     case tooLarge
     case unverified
+    /// As much waits as may, and the sender should try again.
+    case full
     /// It can't be taken now, and the sender should try again.
     case unavailable
   }
@@ -36,10 +38,6 @@ package final class WebhookInbox: Sendable {
 
   /// The largest body.
   package static let mostBytes = 1 << 20
-  /// With how many starts that wait for another run no more deliveries are taken.
-  ///
-  /// Further ones may be on their way, so it is fewer than the scheduler keeps.
-  static let mostWaiting = 500
   /// How long the text of a secret is used before its source is asked again.
   private static let freshness = TimeSpan.seconds(60)
 
@@ -127,9 +125,9 @@ package final class WebhookInbox: Sendable {
 
   /// Takes a delivery in, durably.
   ///
-  /// - Parameter waiting: How many starts of a schedule wait; nil if it isn't served now.
+  /// - Parameter takeIn: Takes an event in, if there is a place for it.
   func receive(
-    _ delivery: Delivery, at path: String, waiting: (String) async -> Int?
+    _ delivery: Delivery, at path: String, takeIn: (EventRecord) async throws(StateError) -> Intake.Outcome
   ) async -> Answer {
     guard delivery.body.count <= WebhookInbox.mostBytes else { return .tooLarge }
     let (found, isLocal) = content.withLock { ($0.entries[path], $0.isLocal) }
@@ -142,10 +140,20 @@ package final class WebhookInbox: Sendable {
     if verification == .none ? !isLocal : secrets.isEmpty { return .unavailable }
     let now = time.now()
     guard let verified = verification.verify(delivery, secrets: secrets, at: now) else { return .unverified }
-    guard let waits = await waiting(entry.schedule), waits < WebhookInbox.mostWaiting else { return .unavailable }
     do throws(StateError) {
       let record = try await record(of: delivery, verified, for: entry, at: now)
-      return try await host.receive(record) ? .received(id: record.id) : .known(id: record.id)
+      switch try await takeIn(record) {
+      case .new: return .received(id: record.id)
+      case .full: return .full
+      case .unserved: return .unavailable
+      case .known:
+        // It is told like any other, but for what it would start.
+        switch try await takeIn(try await repetition(of: record)) {
+        case .new, .known: return .known(id: record.id)
+        case .full: return .full
+        case .unserved: return .unavailable
+        }
+      }
     } catch {
       return .unavailable
     }
@@ -172,6 +180,26 @@ package final class WebhookInbox: Sendable {
       headers: named.isEmpty ? nil : try await store.keep(headers), fault: fault)
     return EventRecord(
       id: try recordID(id, of: webhook.path), name: webhook.path, data: stored, receivedAt: now, delivery: part)
+  }
+
+  /// What is kept of a delivery that came before: that it came again.
+  private func repetition(of record: EventRecord) async throws(StateError) -> EventRecord {
+    let keys = Set(record.delivery?.keys ?? [])
+    var first = record.id
+    // The id may be another one, with the same signature.
+    if await store.event(first) == nil,
+      let same = await store.events(EventQuery(name: record.name)).first(where: { known in
+        known.delivery?.keys.contains(where: keys.contains) ?? false
+      })
+    {
+      first = same.id
+    }
+    let id = try recordID(ScheduleHost.newID(record.receivedAt), of: record.name)
+    return EventRecord(
+      id: id, name: record.name, receivedAt: record.receivedAt,
+      delivery: DeliveryRecord(
+        schedule: record.delivery?.schedule ?? "", keys: [], until: record.delivery?.until ?? record.receivedAt,
+        repeats: first))
   }
 
   /// What tells a delivery from others: what the scheme says, what the entry computes, or the signature.
@@ -217,26 +245,26 @@ enum WebhookBody {
   ///
   /// JSON is what it says; a form is a map of texts, and of lists where a name is there several times; all else is text.
   static func read(_ delivery: Delivery) -> (value: Value?, fault: String?) {
-    let whole = delivery.values("Content-Type").first ?? ""
-    let type = String(Substring(whole.utf8.prefix { $0 != ASCII.semicolon })).trimmed.lowercased()
-    if type.isEmpty || type == "application/json" || type.hasSuffix("+json") {
-      if delivery.body.isEmpty { return (.null, nil) }
-      do throws(JSONError) { return (try JSON.parse(delivery.body), nil) } catch {
-        let place = error.spot.map { " in line \($0.position.line), column \($0.position.column)" } ?? ""
-        return (nil, "the body isn't valid JSON\(place): \(error.message)")
-      }
-    }
-    guard type == "application/x-www-form-urlencoded" else {
-      guard let text = String(validating: delivery.body, as: UTF8.self) else {
-        return (nil, "the body isn't valid UTF-8")
-      }
-      return (.string(text), nil)
-    }
+    let type = ContentType(delivery.values("Content-Type").first)
     var form = ValueMap()
-    for (name, text) in delivery.form() {
-      let value = Value.string(text)
-      form[name] = form[name].map { .list(($0.list ?? [$0]) + [value]) } ?? value
-    }
+    do throws(CharsetError) {
+      guard type.isForm else {
+        let body = try type.utf8(of: delivery.body)
+        guard type.name.isEmpty || type.isJSON else { return (.string(String(decoding: body, as: UTF8.self)), nil) }
+        return body.isEmpty ? (.null, nil) : json(body)
+      }
+      for (name, text) in try delivery.form() {
+        let value = Value.string(text)
+        form[name] = form[name].map { .list(($0.list ?? [$0]) + [value]) } ?? value
+      }
+    } catch { return (nil, type.isForm ? error.message : "the body \(error.message)") }
     return (.map(form), nil)
+  }
+
+  private static func json(_ body: [UInt8]) -> (value: Value?, fault: String?) {
+    do throws(JSONError) { return (try JSON.parse(body, allowing: .halfPairs), nil) } catch {
+      let place = error.spot.map { " in line \($0.position.line), column \($0.position.column)" } ?? ""
+      return (nil, "the body isn't valid JSON\(place): \(error.message)")
+    }
   }
 }

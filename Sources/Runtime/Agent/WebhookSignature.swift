@@ -19,12 +19,12 @@ package struct Delivery: Sendable {
   /// The fields of the head, in their order.
   package var fields: [(name: String, value: String)]
   package var body: [UInt8]
-  /// Reads the body as a form.
-  package var form: @Sendable () -> [(name: String, value: String)]
+  /// Reads the body as a form; throws what isn't in its charset.
+  package var form: @Sendable () throws(CharsetError) -> [(name: String, value: String)]
 
   package init(
     fields: [(name: String, value: String)], body: [UInt8],
-    form: @escaping @Sendable () -> [(name: String, value: String)] = { [] }
+    form: @escaping @Sendable () throws(CharsetError) -> [(name: String, value: String)] = { [] }
   ) {
     self.fields = fields
     self.body = body

@@ -1,8 +1,8 @@
 /// The agent over HTTP: the same requests as on its socket (`AgentVerb`), for programs and people elsewhere.
 ///
-/// Each request goes through the same steps: is the agent meant (`Host`), may the page ask (`Origin`), who asks (the
-/// kernel for a Unix socket, else a token), what is asked (`Routes`), may the caller (its scopes and recipes), and only
-/// then is it read and handed to the agent. Every answer that isn't good is a `Problem`.
+/// Each request goes through the same steps: is the agent meant (`Host`), may the page ask (`Origin`), what is asked
+/// (`Entrance`, `Routes`), who asks (the kernel for a Unix socket, else a token), may the caller (its scopes and recipes),
+/// and only then is it read and handed to the agent. Every answer that isn't good is a `Problem`.
 package import Agent
 import ActionKit
 import AssistantTools
@@ -136,8 +136,13 @@ package final class APIServer: Sendable {
   /// The answer to a request that can't be read.
   private var refusal: HTTPServer.Refusal {
     { [self] request, status, text in
-      let kind: Problem.Kind = status == 413 ? .tooLarge : status == 431 ? .headTooLarge : .refusal(.request)
-      let problem = Problem(kind, status == 400 ? text : kind.remedy)
+      let kind: Problem.Kind =
+        switch status {
+        case 413: .tooLarge
+        case 414, 431: .headTooLarge
+        default: .refusal(.request)
+        }
+      let problem = Problem(kind, kind == .refusal(.request) ? text : kind.remedy)
       return APIServer.sealed(shown(problem, to: request, visit(of: request)))
     }
   }
@@ -163,45 +168,68 @@ package final class APIServer: Sendable {
     return response
   }
 
+  /// Checks a request, in the one order that holds for all of them, and has the part answer it that it is for.
   private func answered(
     _ request: HTTPServerRequest, _ visit: inout Visit
   ) async throws(Problem) -> HTTPServerResponse {
+    let entrance = Entrance(path: request.rawPath)
     try gate.checkHost(request)
-    let path = request.rawPath
-    if path.hasPrefix(Webhook.root) {
+    try gate.checkOrigin(request)
+    visit.isPage = entrance == .pages || entrance == .login || visit.isPage && entrance != .tools
+    try entrance.check(method: request.method)
+    let routed =
+      entrance == .api
+      ? try Routes.verb(request.method, String(Substring(request.rawPath.utf8.dropFirst(apiRoot.utf8.count)))) : nil
+    let caller: APICaller
+    switch entrance.identity {
+    case .anyone: return try await answer(request, at: entrance)
+    case .token: caller = try await gate.caller(of: request)
+    case .visitor:
+      guard let visitor = try await gate.visitor(of: request, service.sessions) else { return unknown(request) }
+      caller = visitor
+    }
+    visit.isKnown = true
+    if let scope = entrance.scope { try check(.token(scope), for: caller, entrance.need) }
+    switch entrance {
+    case .metrics: return .text(try await figures(for: caller), type: Metrics.type)
+    case .tools: return try await toolAnswer(request, caller)
+    case .lines: return try await lines(request, caller)
+    case .pages: return try await page(request, caller)
+    default:
+      guard let routed else { throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.brief)") }
+      return try await answer(request, to: routed, from: caller)
+    }
+  }
+
+  /// The answer of a part that anyone may ask.
+  private func answer(_ request: HTTPServerRequest, at entrance: Entrance) async throws(Problem) -> HTTPServerResponse {
+    switch entrance {
+    case .hooks:
       return await WebhookDoor(service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady })
         .answer(request)
-    }
-    if request.method == "GET" || request.method == "HEAD" {
-      switch path {
-      case "/healthz": return .text("ok\n")
-      case "/readyz":
-        guard content.withLock({ $0.isReady }) else {
-          throw Problem(.refusal(.notServing), "the agent is starting or stopping", headers: ["Retry-After": "1"])
-        }
-        return .text("ready\n")
-      case "/metrics":
-        try gate.checkOrigin(request)
-        return .text(try await figures(for: try await gate.caller(of: request)), type: Metrics.type)
-      case "/openapi.json", "\(apiRoot)/openapi.json": return .json(document())
-      default:
-        if path.hasPrefix(ProblemPage.root),
-          let page = ProblemPage.response(ofKind: String(path.dropFirst(ProblemPage.root.count)))
-        {
-          return page
-        }
+    case .health: return .text("ok\n")
+    case .readiness:
+      guard content.withLock({ $0.isReady }) else {
+        throw Problem(.refusal(.notServing), "the agent is starting or stopping", headers: ["Retry-After": "1"])
       }
+      return .text("ready\n")
+    case .document: return .json(document())
+    case .login: return try await loginPage.answer(request)
+    default:
+      if let asset = PageAssets.answer(request.rawPath) { return asset }
+      guard let kind = ProblemPage.kind(at: request.rawPath) else {
+        throw Problem(.noSuchPath, "there is nothing at \(request.rawPath.brief)")
+      }
+      return ProblemPage.response(of: kind)
     }
-    if let asset = PageAssets.answer(path) { return asset }
-    try gate.checkOrigin(request)
-    if path == ToolDoor.path { return try await toolAnswer(request, &visit) }
-    guard path.hasPrefix("\(apiRoot)/") else { return try await page(request, &visit) }
-    if path == RequestDoor.path { return try await lines(request, &visit) }
-    let routed = try Routes.verb(request.method, String(Substring(path.utf8.dropFirst(apiRoot.utf8.count))))
-    let caller = try await gate.caller(of: request)
-    visit.isKnown = true
+  }
+
+  /// The answer to a request of the API, whose caller is known.
+  private func answer(
+    _ request: HTTPServerRequest, to routed: RoutedVerb, from caller: APICaller
+  ) async throws(Problem) -> HTTPServerResponse {
     try check(routed.verb.scope, for: caller)
-    let asked = try await narrowed(try routed.request(request), for: caller)
+    let asked = try await permitted(try routed.request(request), for: caller)
     switch asked {
     case .follow, .watch: return try stream(asked, for: caller)
     default: break
@@ -216,9 +244,14 @@ package final class APIServer: Sendable {
     return masked(try response(to: asked, reply, routed, request, caller, waited))
   }
 
+  /// The request as the caller may make it: refused without its scope, and of a caller who sees some recipes about these.
+  private func permitted(_ asked: AgentRequest, for caller: APICaller) async throws(Problem) -> AgentRequest {
+    try check(asked.verb.scope, for: caller)
+    return try await narrowed(asked, for: caller)
+  }
+
   /// The metrics of all recipes, which aren't for tokens that are limited to some.
   private func figures(for caller: APICaller) async throws(Problem) -> String {
-    try check(.token(.metrics), for: caller)
     guard caller.recipes.isEmpty else {
       throw Problem(.forbidden, "the token is limited to some recipes, but the metrics cover all of them")
     }
@@ -236,32 +269,39 @@ package final class APIServer: Sendable {
     return text
   }
 
-  func check(_ needed: AgentVerb.Scope, for caller: APICaller) throws(Problem) {
+  func check(
+    _ needed: AgentVerb.Scope, for caller: APICaller, _ need: String = "this needs"
+  ) throws(Problem) {
     guard case .token(let scope) = needed, caller.scopes.contains(scope) else {
-      throw Problem(.forbidden, "the token lacks the scope '\(needed.name)', which this needs")
+      throw Problem(.forbidden, "the token lacks the scope '\(needed.name)', which \(need)")
     }
   }
 
   // MARK: Pages
 
-  private func page(_ request: HTTPServerRequest, _ visit: inout Visit) async throws(Problem) -> HTTPServerResponse {
-    visit.isPage = true
-    let isSandbox = service.agent.isSandbox
-    let login = LoginPage(gate: gate, sessions: service.sessions, isSandbox: isSandbox)
+  private var loginPage: LoginPage {
+    LoginPage(gate: gate, sessions: service.sessions, isSandbox: service.agent.isSandbox)
+  }
+
+  /// The answer to a browser that hasn't logged in.
+  private func unknown(_ request: HTTPServerRequest) -> HTTPServerResponse {
+    request.method == "POST"
+      ? loginPage.answer(toForm: request) : Pages.redirect(pagePath("login", query: [("to", request.target)]))
+  }
+
+  private func page(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse {
     let path = request.rawPath
-    if path == "/login" || path == "/logout" { return try await login.answer(request) }
-    guard let caller = try await gate.visitor(of: request, service.sessions) else {
-      if request.method == "POST" { return login.answer(toForm: request) }
-      return Pages.redirect(pagePath("login", query: [("to", request.target)]))
-    }
-    visit.isKnown = true
     let asking = PageRequest(
       http: request, caller: caller,
       parts: Routes.segments(of: path).map { PercentEncoding.decode($0, plusIsSpace: false) },
       ask: { [self] asked throws(Problem) in
-        try check(asked.verb.scope, for: caller)
-        return try await reply(to: try await narrowed(asked, for: caller), from: caller)
-      }, clock: clock(), isSandbox: isSandbox)
+        try await reply(to: try await permitted(asked, for: caller), from: caller)
+      },
+      input: { [service] run, step throws(Problem) in
+        do throws(RequestRefusedError) { return try await service.input(ofStep: step, in: run) } catch {
+          throw Problem(error, withData: caller.seesData)
+        }
+      }, clock: clock(), isSandbox: service.agent.isSandbox)
     if let answer = try await Pages.answer(asking) { return masked(answer) }
     throw Problem(.noSuchPath, "there is no page at \(path.brief)")
   }
@@ -450,15 +490,10 @@ package final class APIServer: Sendable {
 
   // MARK: Tools
 
-  private func toolAnswer(
-    _ request: HTTPServerRequest, _ visit: inout Visit
-  ) async throws(Problem) -> HTTPServerResponse {
-    visit.isPage = false
+  private func toolAnswer(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse
+  {
     let door = ToolDoor(tools: tools, gate: gate)
     try door.checkForm(request)
-    let caller = try await gate.caller(of: request)
-    visit.isKnown = true
-    try check(.token(.read), for: caller)
     switch door.message(in: request) {
     case .answer(let response): return masked(response)
     case .request(let id, let method, let params, let client):
@@ -478,10 +513,12 @@ package final class APIServer: Sendable {
       principal: caller.token ?? "account:\(caller.caller.account)",
       ask: { [self] asked throws(RequestRefusedError) in
         do throws(Problem) {
-          try check(asked.verb.scope, for: caller)
           // A large output, which only the record of a run of the caller's names.
-          if case .value = asked { return try await reply(to: asked, from: caller) }
-          return try await reply(to: try await narrowed(asked, for: caller), from: caller)
+          if case .value = asked {
+            try check(asked.verb.scope, for: caller)
+            return try await reply(to: asked, from: caller)
+          }
+          return try await reply(to: try await permitted(asked, for: caller), from: caller)
         } catch { throw error.refusal }
       },
       follow: { [service] run throws(RequestRefusedError) in
@@ -500,12 +537,10 @@ package final class APIServer: Sendable {
   // MARK: Streams
 
   /// Answers a request of the command line as lines.
-  private func lines(_ request: HTTPServerRequest, _ visit: inout Visit) async throws(Problem) -> HTTPServerResponse {
+  private func lines(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse {
     let door = RequestDoor(service: service, gate: gate, program: program)
-    let caller = try await gate.caller(of: request)
-    visit.isKnown = true
-    let given = try door.asked(request, by: caller) { scope throws(Problem) in try check(scope, for: caller) }
-    let asked = try await narrowed(given, for: caller)
+    let given = try door.asked(request) { scope throws(Problem) in try check(scope, for: caller) }
+    let asked = try await permitted(given, for: caller)
     return door.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
   }
 

@@ -25,8 +25,7 @@ struct APICaller: Sendable {
 
   /// Whoever has a token.
   init(_ token: TokenIssued) {
-    caller = AgentCaller(name: token.name, account: "token:\(token.name)")
-    caller.recipes = token.recipes
+    caller = AgentCaller(token: token)
     scopes = Set(token.scopes)
     recipes = token.recipes
     self.token = token.sha256
@@ -59,14 +58,27 @@ struct Gate: Sendable {
   }
 
   /// Whether a page that a browser sends the request for is of this agent.
+  ///
+  /// Browsers name the page in `Origin` where a form or a script asks, and in `Sec-Fetch-Site` (Fetch Metadata) say for
+  /// every request how the page is related to the address; another port of this machine is the same site, and another
+  /// page all the same. Following a link is for everyone: it opens a page, which changes nothing.
   func checkOrigin(_ request: HTTPServerRequest) throws(Problem) {
-    guard let origin = request.headers["Origin"] else { return }
-    let host = request.headers["Host"] ?? ""
-    let own = settings.publicURL.flatMap(Gate.host(ofURL:))
-    let given = Gate.host(ofURL: origin) ?? ""
-    guard
-      given.utf8.equalsIgnoringASCIICase(host.utf8) || own.map({ $0.utf8.equalsIgnoringASCIICase(given.utf8) }) == true
-    else { throw Problem(.foreignOrigin, "pages of '\(origin.brief)' can't send requests to this agent") }
+    if let origin = request.headers["Origin"] {
+      let host = request.headers["Host"] ?? ""
+      let own = settings.publicURL.flatMap(Gate.host(ofURL:))
+      let given = Gate.host(ofURL: origin) ?? ""
+      guard !given.isEmpty, [host, own ?? ""].contains(where: { $0.utf8.equalsIgnoringASCIICase(given.utf8) }) else {
+        throw Problem(.foreignOrigin, "pages of '\(origin.brief)' can't send requests to this agent")
+      }
+    }
+    guard let site = request.headers["Sec-Fetch-Site"], !["same-origin", "none"].contains(site) else { return }
+    let isLink =
+      ["GET", "HEAD"].contains(request.method) && request.headers["Sec-Fetch-Mode"] == "navigate"
+      && request.headers["Sec-Fetch-Dest"] == "document"
+    guard isLink else {
+      throw Problem(
+        .foreignOrigin, "pages of other sites can't send requests to this agent (Sec-Fetch-Site: \(site.brief))")
+    }
   }
 
   /// The caller, by the account at the other end of the socket or by the token.

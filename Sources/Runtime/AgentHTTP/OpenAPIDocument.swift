@@ -98,7 +98,9 @@ package enum OpenAPIDocument {
         "type": .string("string"), "minLength": .int(1),
         "description": .string("The event's id."),
       ]),
-      "source": .object(["type": .string("string"), "minLength": .int(1)]),
+      "source": .object([
+        "type": .string("string"), "minLength": .int(1), "pattern": .string(AgentVerb.withoutBlanks),
+      ]),
       "type": .object([
         "type": .string("string"), "minLength": .int(1), "description": .string("The name of the event."),
       ]),
@@ -125,6 +127,10 @@ package enum OpenAPIDocument {
     var schema = ValueMap([("type", .string("object")), ("properties", .map(properties))])
     let required = parameters.filter(\.isRequired).map { Value.string($0.name) }
     if !required.isEmpty { schema["required"] = .list(required) }
+    let companions = parameters.compactMap { parameter in
+      parameter.companion.map { (parameter.name, Value.list([.string($0)])) }
+    }
+    if !companions.isEmpty { schema["dependentRequired"] = .map(ValueMap(companions)) }
     schema["additionalProperties"] = .bool(false)
     return .map(schema)
   }
@@ -133,7 +139,12 @@ package enum OpenAPIDocument {
     var schema = parameter.type.jsonSchema
     if let bounds = parameter.bounds {
       schema["minimum"] = .int(bounds.lowerBound)
-      if bounds.upperBound < Int.max { schema["maximum"] = .int(bounds.upperBound) }
+      schema["maximum"] = .int(bounds.upperBound)
+    }
+    schema["pattern"] = parameter.pattern.map { .string($0) } ?? schema["pattern"]
+    if let length = parameter.length {
+      if length.lowerBound > 0 { schema["minLength"] = .int(length.lowerBound) }
+      if length.upperBound < Int.max { schema["maxLength"] = .int(length.upperBound) }
     }
     return .map(schema)
   }

@@ -35,7 +35,7 @@ package struct Problem: Error, Sendable {
         409
       case .refusal(.notAllowed), .forbidden, .foreignOrigin: 403
       case .refusal(.inputs), .refusal(.usedKey), .refusal(.configuration): 422
-      case .refusal(.notServing), .refusal(.state): 503
+      case .refusal(.notServing), .refusal(.full), .refusal(.state): 503
       case .unauthorized, .unverified: 401
       case .foreignHost: 421
       case .method: 405
@@ -61,6 +61,7 @@ package struct Problem: Error, Sendable {
       case .refusal(.configuration): "The recipe, its connections or its secrets can't be used here."
       case .refusal(.moved): "The run would no longer do what its plan says, or would fail."
       case .refusal(.busy): "The agent is busy."
+      case .refusal(.full): "Too much is waiting."
       case .refusal(.timeout): "The request timed out."
       case .refusal(.conflict): "Another request changed the same thing."
       case .refusal(.notServing): "'errand serve' isn't running, or is just starting or stopping."
@@ -103,6 +104,8 @@ package struct Problem: Error, Sendable {
       case .refusal(.moved):
         "Make a new plan, check it, and start the run with its digest. 'moves' lists the differences."
       case .refusal(.busy): "Repeat the request after the seconds in Retry-After."
+      case .refusal(.full):
+        "Repeat the request after the seconds in Retry-After. 'errand schedule' shows what waits; runs of an entry start one after another unless its 'overlap' says otherwise."
       case .refusal(.timeout):
         "Repeat the request, or run the same command on the agent's machine, where it has no time limit."
       case .refusal(.conflict): "Fetch the current state, and repeat the request if you still want the change."
@@ -151,7 +154,7 @@ package struct Problem: Error, Sendable {
   /// - Parameter withData: Whether the caller may see what runs are about.
   package init(_ refusal: RequestRefusedError, withData: Bool = true) {
     self.init(.refusal(refusal.kind), refusal.overHTTP ?? refusal.message, faults: refusal.faults)
-    if [.state, .notServing, .busy].contains(refusal.kind) { headers["Retry-After"] = "5" }
+    if [.state, .notServing, .busy, .full].contains(refusal.kind) { headers["Retry-After"] = "5" }
     if refusal.kind == .moved {
       var lines = refusal.message.split(separator: "\n").map { String($0) }
       detail = lines.removeFirst()

@@ -20,7 +20,7 @@ extension APIServer {
       try check(recipe: String(Substring(id.utf8.prefix { $0 != ASCII.slash })), "schedule")
     }
     switch asked {
-    case .start(let recipe, _, _, _, _), .plan(let recipe, _, _, _), .recipe(let recipe):
+    case .start(let recipe, _, _, _, _, _), .plan(let recipe, _, _, _), .recipe(let recipe):
       try check(recipe: recipe, "recipe")
     case .showPlan(let digest):
       guard case .plan(let plan) = try await reply(to: .showPlan(digest: digest), from: caller),

@@ -30,23 +30,17 @@ struct RequestDoor: Sendable {
     }
   }
 
-  /// The request in the body, if the caller may use this path.
+  /// The request in the body.
   ///
   /// - Parameter check: Throws if the caller lacks a scope; asked before the members of the request are read.
   func asked(
-    _ request: HTTPServerRequest, by caller: APICaller, _ check: (AgentVerb.Scope) throws(Problem) -> Void
+    _ request: HTTPServerRequest, _ check: (AgentVerb.Scope) throws(Problem) -> Void
   ) throws(Problem) -> AgentRequest {
-    guard request.method == "POST" else {
-      throw Problem(.method, "this path takes POST", headers: ["Allow": "POST"])
-    }
     if let version = request.headers["Errand-Protocol"], version != "\(AgentProtocol.version)" {
       throw Problem(
         .refusal(.request),
         "this agent is \(program), whose lines have version \(AgentProtocol.version), and the request's \(version.brief); use errand of the same version"
       )
-    }
-    guard caller.seesData else {
-      throw Problem(.forbidden, "the token lacks the scope 'data', which 'errand --remote' needs for every command")
     }
     let line: Value
     do throws(JSONError) { line = try JSON.parse(request.body, limits: AgentProtocol.limits) } catch {

@@ -166,14 +166,18 @@ extension RoutedVerb {
 
   private func readBody(_ http: HTTPServerRequest, into line: inout ValueMap) throws(Problem) {
     guard !http.body.isEmpty else { return }
-    let type = http.headers["Content-Type"]?.utf8.prefix { $0 != ASCII.semicolon }
-    let name = type.map { String(Substring($0)).trimmed.lowercasedASCII } ?? ""
+    let type = http.contentType
+    let name = type.name
     let isCloudEvent = verb.name == "signal" && name == "application/cloudevents+json"
     guard name == "application/json" || isCloudEvent else {
       throw Problem(.mediaType, "the body is \(name.isEmpty ? "of no type" : "'\(name)'"); send application/json")
     }
     let body: Value
-    do throws(JSONError) { body = try JSON.parse(http.body) } catch {
+    let text: [UInt8]
+    do throws(CharsetError) { text = try type.utf8(of: http.body) } catch {
+      throw Problem(.refusal(.request), "the body \(error.message)")
+    }
+    do throws(JSONError) { body = try JSON.parse(text) } catch {
       let place = error.spot.map { " in line \($0.position.line), column \($0.position.column)" } ?? ""
       throw Problem(.refusal(.request), "the body isn't valid JSON\(place): \(error.message)")
     }

@@ -20,9 +20,6 @@ struct ToolDoor: Sendable {
   static let path = "/mcp"
 
   func checkForm(_ request: HTTPServerRequest) throws(Problem) {
-    guard request.method == "POST" else {
-      throw Problem(.method, "this path takes POST", headers: ["Allow": "POST"])
-    }
     let type = request.headers["Content-Type"]?.utf8.prefix { $0 != ASCII.semicolon }
     let name = type.map { String(Substring($0)).trimmed.lowercasedASCII } ?? ""
     guard name == "application/json" else {
@@ -65,7 +62,8 @@ struct ToolDoor: Sendable {
       // In this order a client that contradicts itself is told so, and not that its version isn't spoken.
       if RequestEnvelope.isIn(params) { try TransportFields.check(method, params) { headers.values($0) } }
       let envelope = try RequestEnvelope(reading: params)
-      return ToolClient(version: envelope.version, elicits: envelope.capabilities.elicitsForms)
+      return ToolClient(
+        version: envelope.version, elicits: envelope.capabilities.elicitsForms, name: envelope.client)
     }
     if let given, version == nil { throw ModelContextError.unsupported(given) }
     // The version of clients that don't say theirs, by the specification.

@@ -50,7 +50,8 @@ struct WebhookDoor {
       .refusal(.notServing), "deliveries can't be accepted now; send it again later", headers: ["Retry-After": "5"])
     guard isReady else { throw later }
     let delivery = Delivery(fields: request.headers.fields.map { ($0.name, $0.value) }, body: request.body) {
-      request.form.items.map { ($0.name, $0.value) }
+      () throws(CharsetError) in
+      try HTTPQuery(form: request.body, request.contentType).items.map { ($0.name, $0.value) }
     }
     switch await service.receive(delivery, at: path) {
     case .received(let id): return WebhookDoor.receipt(id, isNew: true)
@@ -59,6 +60,9 @@ struct WebhookDoor {
     case .tooLarge: throw Problem(.tooLarge, "a delivery has at most 1 MiB")
     case .unverified:
       throw Problem(.unverified, "the signature isn't valid for this webhook, or its time is too far from now")
+    case .full:
+      throw Problem(
+        .refusal(.full), "too many deliveries are waiting; send it again later", headers: ["Retry-After": "5"])
     case .unavailable: throw later
     }
   }

@@ -61,6 +61,8 @@ package struct AgentAccess: Sendable {
 
   // MARK: On a state folder
 
+  private var isShared: Bool { workspace.database != nil }
+
   /// The folder's agent: this process, or the one that already holds the folder.
   package func connection() async throws(RuntimeError) -> AgentConnection {
     if let remote { return .remote(remote) }
@@ -76,7 +78,7 @@ package struct AgentAccess: Sendable {
       }
       do throws(AgentError) {
         if let client = try await AgentClient.connect(folder, identity: identity, person: person, clock: time) {
-          guard recorder != nil else { return .client(client) }
+          guard recorder != nil else { return .client(client, isShared: isShared) }
           await client.close()
           held.message =
             "--record must run the recipe in this process, but another process is the agent of the state: \(held.message)"
@@ -133,7 +135,7 @@ package struct AgentAccess: Sendable {
       guard let client = try? await AgentClient.connect(workspace.stateFolder, identity: identity, clock: time) else {
         return nil
       }
-      connection = .client(client)
+      connection = .client(client, isShared: isShared)
     } else {
       guard workspace.database != nil || Files.exists(workspace.stateFolder) else { return nil }
       connection = try await readingConnection()
@@ -188,7 +190,7 @@ package struct AgentAccess: Sendable {
       guard error.kind == .held else { return false }
       throw RuntimeError(.locked, error.message)
     }
-    let connection = AgentConnection.client(client)
+    let connection = AgentConnection.client(client, isShared: isShared)
     var isGiven = false
     do throws(RuntimeError) {
       isGiven = try await AgentRequests(connection: connection).ask(.yield) {
@@ -297,6 +299,7 @@ package struct AgentAccess: Sendable {
     store.secrets.learn(await workspace.knownSecrets(secrets))
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.watched = .disk(sandboxes?.folder ?? workspace.root)
+    served.findInput = { await workspace.input(ofStep: $1, in: $0).input }
     served.explain = { await workspace.explanation(of: $0, isServed: $1, holder: $2) }
     served.clock = { workspace.wallClock($0) }
     served.plan = { run throws(RequestRefusedError) in try await factory().plan(run, keptIn: store) }

@@ -8,7 +8,7 @@ import RunState
 package enum AgentConnection: Sendable {
   /// This process is the folder's agent. The lock and the server are nil if no other process can use the state.
   case agent(LocalAgent, caller: AgentCaller, lock: FolderLock? = nil, server: AgentServer? = nil)
-  case client(AgentClient)
+  case client(AgentClient, isShared: Bool)
   case remote(RemoteAgent)
 
   /// Sends a request; the stream of answers ends after the last one.
@@ -23,7 +23,7 @@ package enum AgentConnection: Sendable {
       }
       continuation.onTermination = { _ in task.cancel() }
       return stream
-    case .client(let client): return try client.ask(request)
+    case .client(let client, _): return try client.ask(request)
     case .remote(let remote): return remote.ask(request)
     }
   }
@@ -36,7 +36,7 @@ package enum AgentConnection: Sendable {
       await server?.stop()
       try? await agent.store.close()
       lock?.release()
-    case .client(let client): await client.close()
+    case .client(let client, _): await client.close()
     case .remote: break
     }
   }
@@ -45,6 +45,15 @@ package enum AgentConnection: Sendable {
   package var agent: LocalAgent? { if case .agent(let agent, _, _, _) = self { agent } else { nil } }
 
   package var isAgent: Bool { agent != nil }
+
+  /// Whether a state that can't be read or written is mended elsewhere: it is in a database, or at a remote agent.
+  package var isStateElsewhere: Bool {
+    switch self {
+    case .agent(let agent, _, _, _): agent.store.sharing != nil
+    case .client(_, let isShared): isShared
+    case .remote: true
+    }
+  }
 
   /// Whether nobody carries a run on once this process has left.
   package func leavesAlone(_ run: String) async -> Bool {

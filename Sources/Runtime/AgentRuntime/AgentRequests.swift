@@ -34,7 +34,9 @@ package struct AgentRequests: Sendable {
       return nil
     }
     guard let first else { return nil }
-    if case .refused(let refusal) = first { throw RuntimeError(refusal) }
+    if case .refused(let refusal) = first {
+      throw RuntimeError(refusal, isStateElsewhere: connection.isStateElsewhere)
+    }
     guard let answer = read(first) else { throw RuntimeError(.unavailable, "the agent answered something else") }
     return answer
   }
@@ -134,27 +136,31 @@ package struct AgentRequests: Sendable {
 
 extension RuntimeError {
   /// Translates an agent's refusal for the user.
-  package init(_ refusal: RequestRefusedError) {
+  ///
+  /// - Parameter isStateElsewhere: Whether this user can't mend the state, but try again later.
+  package init(_ refusal: RequestRefusedError, isStateElsewhere: Bool) {
     let kind: Kind =
       switch refusal.kind {
       case .notFound, .ambiguous, .notAsked: .noInput
       case .notAllowed, .ended, .moved: .failed
       case .request: .usage
       case .inputs, .usedKey: .invalid
-      case .state: .cannotCreate
+      case .state: isStateElsewhere ? .unavailable : .cannotCreate
       case .configuration: .configuration
       case .serving: .locked
-      case .conflict, .notServing, .busy, .timeout: .unavailable
+      case .conflict, .notServing, .busy, .full, .timeout: .unavailable
       }
     self.init(kind, refusal.message)
   }
 
   /// Translates a fault of the state for the user.
-  package init(_ error: StateError) {
+  ///
+  /// - Parameter isShared: Whether the state is in a database, which is back some time; a folder has to be mended.
+  package init(_ error: StateError, isShared: Bool = false) {
     let kind: Kind =
       switch error.kind {
       case .invalid, .damaged, .newer, .secret: .configuration
-      case .unavailable, .fatal, .closed, .deposed: .cannotCreate
+      case .unavailable, .fatal, .closed, .deposed: isShared ? .unavailable : .cannotCreate
       }
     self.init(kind, error.message)
   }

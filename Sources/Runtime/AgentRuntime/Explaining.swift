@@ -2,13 +2,16 @@ package import Agent
 package import Basics
 package import Calendars
 import Recipes
-import RunState
-import Runs
+package import RunState
+package import Runs
 
 extension Workspace {
   /// The user's clock: in the zone of `$TZ`, else of errand.yaml, else of the machine.
   package func wallClock(_ now: Timestamp) -> WallClock {
-    if let name = String(environment: "TZ") ?? configuration.zone {
+    if let text = String(environment: "TZ") {
+      return WallClock(TimeZoneDatabase.system.rules(ofVariable: text) ?? .utc, now: now)
+    }
+    if let name = configuration.zone {
       return WallClock((try? TimeZoneDatabase.system.rules(named: name)) ?? .utc, now: now)
     }
     let machine = (try? Files.read("/etc/localtime", limit: 1 << 20)).flatMap {
@@ -35,5 +38,22 @@ extension Workspace {
     return Explanation(of: seen, conditions: conditions, clock: clock, isServed: isServed, holder: holder).mapTexts {
       book.finder.redact($0)
     }
+  }
+
+  /// The input of a step, computed again from the record as when a run is resumed, and what the step does.
+  ///
+  /// In the input, marks stand for secrets.
+  package func input(
+    ofStep path: StepPath, in facts: RunFacts
+  ) async -> (input: StepReplay.Input, work: String) {
+    let book = await secretBook(secretSources())
+    let seen = await facts.restored(by: book)
+    let recipe = recipe(seen.run.origin.file, among: seen.texts, of: seen.run.origin).recipe
+    guard let recipe else { return (.unknown, "") }
+    let replay = StepReplay(of: recipe, seen.run, output: { seen.output(of: $0) }, items: { seen.items(of: $0) })
+    var input = facts.run.erasedAt == nil ? replay.input(at: path) : .unknown
+    // A secret that came back in an output is a part of what was restored.
+    if case .value(let value) = input { input = (try? book.masked(value)).map { .value($0) } ?? .unknown }
+    return (input, replay.work(ofStepAt: path) ?? "")
   }
 }

@@ -34,7 +34,7 @@ package struct FailureHandler: Sendable {
     guard let recipe = try workspace.failureRecipe?.get() else { return nil }
     let told = FailureInputs(
       runID: run.id, recipe: run.recipe, status: status.rawValue,
-      message: error?.message ?? "it was \(status.rawValue)",
+      message: error?.message ?? "it was \(status.rawValue)", detail: error?.detail ?? "",
       step: error?.step ?? "", link: "errand runs show \(run.id)")
     let inputs: ValueMap
     switch told.inputs(of: recipe) {

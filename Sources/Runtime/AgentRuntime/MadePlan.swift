@@ -70,7 +70,7 @@ extension RunFactory {
     let services = try workspace.services(
       for: recipe, secrets: run.secrets, hiding: book.all, overrides: run.overrides, standIns: standIns, time: time,
       pool: ServicePool(time: time), limiters: run.limiters,
-      interceptor: { snapshot.transport(of: $0, over: network?($0, $1) ?? $1) })
+      interceptor: { snapshot.transport(of: $0, over: network?($0, $1) ?? $1) }, on: copy)
     let inputs = Value.map(run.inputs)
     let now = instant ?? time.now()
     let plan = await Planner.plan(

@@ -79,7 +79,7 @@ package final class RemoteAgent: Sendable {
       throw RuntimeError(.unavailable, "the agent can't be reached: \(error.message)")
     }
     try throwFault(of: sink)
-    if !sink.hasBegun { throw refusal(of: response) }
+    if !sink.hasBegun { throw refusal(of: response, saying: sink.refusal) }
   }
 
   /// Throws if a line couldn't be read.
@@ -95,8 +95,8 @@ package final class RemoteAgent: Sendable {
   }
 
   /// What an answer that isn't lines means.
-  private func refusal(of response: HTTPResponse) -> any Error {
-    let problem = (try? JSON.parse(response.body)) ?? .null
+  private func refusal(of response: HTTPResponse, saying body: [UInt8]) -> any Error {
+    let problem = (try? JSON.parse(body)) ?? .null
     guard response.headers["Content-Type"] == "application/problem+json", let kind = problem["kind"]?.string,
       let detail = problem["detail"]?.string?.safe
     else {
@@ -167,15 +167,21 @@ package final class RemoteAgent: Sendable {
   }
 }
 
-/// Reads the lines of an answer as they arrive.
+/// Reads the lines of an answer as they arrive; what isn't lines is kept as a refusal, as far as one is read.
 private final class AnswerSink: HTTPBodySink {
   private struct Content {
     var hasBegun = false
     var program: String?
-    var rest: [UInt8] = []
+    var lines = LineReader()
     var answers = AnswerAssembler()
+    /// The bytes of the answer whose parts are coming.
+    var held = 0
+    var refusal: [UInt8] = []
     var fault: String?
   }
+
+  /// The longest refusal that is read.
+  private static let longestRefusal = 1 << 20
 
   private let content = Mutex(Content())
   private let replies: AsyncThrowingStream<AgentReply, any Error>.Continuation
@@ -190,9 +196,12 @@ private final class AnswerSink: HTTPBodySink {
   var hasBegun: Bool { content.withLock { $0.hasBegun } }
   /// The agent's program, as it names itself.
   var program: String? { content.withLock { $0.program } }
+  /// The body of an answer without lines.
+  var refusal: [UInt8] { content.withLock { $0.refusal } }
   /// Why a line can't be read.
   var fault: String? { content.withLock { $0.fault } }
 
+  /// Takes every answer: one that goes on without end must not be collected.
   func accepts(_ head: HTTPResponse) -> Bool {
     let areLines = head.status == 200 && head.headers["Content-Type"] == "application/jsonl"
     if areLines {
@@ -201,18 +210,26 @@ private final class AnswerSink: HTTPBodySink {
         content.program = head.headers["Errand-Program"]
       }
     }
-    return areLines
+    return true
   }
 
   func receive(_ bytes: RawSpan) throws(HTTPError) {
     let fault = content.withLock { content -> String? in
       bytes.withUnsafeBytes { bytes in
-        for part in bytes.split(separator: ASCII.newline, omittingEmptySubsequences: false).enumerated() {
-          if part.offset > 0 {
-            take(content.rest, &content)
-            content.rest = []
+        guard content.hasBegun else {
+          content.refusal += bytes
+          if content.refusal.count > AnswerSink.longestRefusal {
+            content.fault = "it isn't of an agent, and is longer than \(AnswerSink.longestRefusal >> 20) MiB"
           }
-          content.rest += part.element
+          return
+        }
+        for line in content.lines.take(bytes) {
+          switch line {
+          case .line(let line): take(line, &content)
+          case .tooLong:
+            content.fault =
+              content.fault ?? "a line of it is longer than \(LineReader.longest >> 20) MiB, the most that is read"
+          }
         }
       }
       return content.fault
@@ -222,10 +239,17 @@ private final class AnswerSink: HTTPBodySink {
   }
 
   private func take(_ line: [UInt8], _ content: inout Content) {
-    guard content.fault == nil, line.contains(where: { $0 != ASCII.space }) else { return }
+    guard content.fault == nil, !line.isBlankLine else { return }
     do throws(JSONError) {
       let value = try JSON.parse(line, limits: AgentProtocol.limits)
-      guard let answer = content.answers.receive(value) else { return }
+      guard let answer = content.answers.receive(value) else {
+        content.held += line.count
+        if content.held > AgentProtocol.limits.bytes {
+          content.fault = "its parts are longer than \(AgentProtocol.limits.bytes >> 20) MiB, the most that is read"
+        }
+        return
+      }
+      content.held = 0
       do throws(RecordError) { replies.yield(try AgentReply(reading: answer, to: verb)) } catch {
         content.fault = error.message
       }

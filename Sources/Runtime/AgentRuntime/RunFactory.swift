@@ -1,6 +1,7 @@
 package import ActionKit
 package import Agent
 package import Basics
+package import LocalFiles
 package import Recipes
 package import Recordings
 package import RunState
@@ -19,6 +20,8 @@ package struct RunFactory: Sendable {
   package var sandboxes: ServedSandboxes?
   /// Where the paths of recipes start; nil for the folder of errand.yaml.
   package var folder: String?
+  /// What stands in for the folder's files, in a sandbox.
+  package var copy: FolderCopy? { didSet { folder = copy?.folder } }
   /// Intercepts requests between services and the network.
   package var interceptor: PluginContext.Interceptor?
   /// Intercepts calls of actions that don't use HTTP.
@@ -84,7 +87,7 @@ package struct RunFactory: Sendable {
         for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
         limiters: limiters,
         interceptor: sandboxes?.interceptor ?? interceptor, calls: calls, recorder: recorder,
-        renewing: isApart ? nil : self.secrets, from: record.origin.folder)
+        renewing: isApart ? nil : self.secrets, from: record.origin.folder, on: copy)
       recorder?.note(folder: folder ?? workspace.root)
       recorder?.hide(store.secrets)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)

@@ -1,27 +1,31 @@
 import ActionKit
 package import Basics
+package import LocalFiles
 package import Recipes
 
-/// Replaces the services of a recipe, and its folder.
+/// Replaces the services of a recipe, and copies the files that it uses.
 package struct Sandboxes: Sendable {
   /// The settings of each connection.
   package private(set) var settings: [String: Value] = [:]
-  /// Where paths start; it is removed with the sandboxes, so that a rehearsal replaces no real file.
-  package let folder: String
+  /// The folder's files, in a copy, so that a rehearsal replaces no real file.
+  package let copy: FolderCopy
   private let root: String
   private var running: [String: any RunningSandbox] = [:]
 
   /// Starts the sandboxes of a recipe's plugins.
   package init(of recipe: Recipe, in workspace: Workspace, time: any TimeSource) async throws(RuntimeError) {
     root = try RuntimeError.creating { () throws(FileError) in try Files.makeTemporaryFolder("errand-sandbox") }
-    folder = "\(root)/files"
+    do throws(RuntimeError) { copy = try workspace.copy(in: root) } catch {
+      Files.removeTree(root)
+      throw error
+    }
     do throws(RuntimeError) {
       for name in recipe.connectionNames {
         let plugin = workspace.configuration.plugins[name] ?? name
         if let descriptor = workspace.catalog.plugin(plugin) { try await start(descriptor, as: name, time: time) }
       }
     } catch {
-      await stop()
+      _ = await stop()
       throw error
     }
   }
@@ -35,7 +39,8 @@ package struct Sandboxes: Sendable {
     }
     if running[plugin.name] == nil {
       do throws(ActionError) {
-        guard let sandbox = try await plugin.startSandbox(SandboxOptions(time: time, folder: folder)) else {
+        guard let sandbox = try await plugin.startSandbox(SandboxOptions(time: time, folder: copy.folderOfMadeUpFiles))
+        else {
           throw ActionError(
             .configuration, "it has none; record a run with --record FILE, and rehearse with --replay FILE")
         }
@@ -53,18 +58,27 @@ package struct Sandboxes: Sendable {
   }
 
   /// The plugins and the addresses of their sandboxes.
-  package var addresses: [(plugin: String, url: String)] { inOrder.map { ($0.key, $0.value.baseURL) } }
+  package var addresses: [(plugin: String, url: String)] { services.map { ($0.key, $0.value.baseURL) } }
+
+  /// The sandboxes that stand in for a service; those of files only have made-up ones.
+  private var services: [(key: String, value: any RunningSandbox)] {
+    inOrder.filter { $0.value.baseURL != copy.folderOfMadeUpFiles }
+  }
 
   /// Summaries of the requests to the sandboxes.
   package func summaryLines() async -> [String] {
     var lines: [String] = []
-    for (_, sandbox) in inOrder { lines += await sandbox.summaryLines() }
+    for (_, sandbox) in services { lines += await sandbox.summaryLines() }
     return lines
   }
 
   /// Ends the sandboxes and removes their files.
-  package func stop() async {
+  ///
+  /// - Parameter keepsWritten: Whether the files that the run wrote stay, which it gives with their bytes.
+  package func stop(keepsWritten: Bool = false) async -> [(path: String, bytes: Int)] {
     for (_, sandbox) in inOrder { await sandbox.stop() }
-    Files.removeTree(root)
+    let written = keepsWritten ? await copy.written() : []
+    if written.isEmpty { Files.removeTree(root) }
+    return written
   }
 }

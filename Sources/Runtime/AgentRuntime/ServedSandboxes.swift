@@ -1,6 +1,9 @@
 package import ActionKit
+import Agent
 package import Basics
+import Glibc
 import HTTPClient
+package import LocalFiles
 package import Recipes
 import Synchronization
 
@@ -22,11 +25,36 @@ package actor ServedSandboxes {
 
   package init(time: any TimeSource) throws(RuntimeError) {
     self.time = time
-    root = try RuntimeError.creating { () throws(FileError) in try Files.makeTemporaryFolder("errand-sandbox") }
+    root = try RuntimeError.creating { () throws(FileError) in try Files.makeTemporaryFolder(ServedSandboxes.prefix) }
     folder = "\(root)/files"
     state = "\(root)/state"
-    try RuntimeError.creating { () throws(FileError) in try Files.makeFolder("\(root)/files") }
   }
+
+  /// The copy of the folder's files, which runs use in their place.
+  package nonisolated func copy(of workspace: Workspace) throws(RuntimeError) -> FolderCopy {
+    try RuntimeError.creating { () throws(FileError) in
+      try Files.write(Array(workspace.root.utf8), to: "\(root)/\(ServedSandboxes.note)")
+    }
+    return try workspace.copy(in: root)
+  }
+
+  /// The file that says which folder is served.
+  private static let note = "folder"
+
+  /// The state of this user's agent that serves a folder in a sandbox; nil if there is none.
+  package static func state(ofFolder folder: String) -> String? {
+    let place = Files.temporaryFolder
+    let found = ((try? Files.list(place)) ?? []).filter { $0.hasPrefix("\(prefix)-") }.map { "\(place)/\($0)" }
+    return found.first { root in
+      var status = stat()
+      guard lstat(root, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(),
+        let noted = try? Files.read("\(root)/\(note)", limit: 1 << 16), noted == Array(folder.utf8)
+      else { return false }
+      return FolderLock.isHeld("\(root)/state")
+    }.map { "\($0)/state" }
+  }
+
+  private static let prefix = "errand-sandbox"
 
   /// The settings of each connection of a recipe; starts the sandboxes that don't run yet.
   package func settings(of recipe: Recipe, in workspace: Workspace) async throws(RuntimeError) -> [String: Value] {
@@ -42,8 +70,9 @@ package actor ServedSandboxes {
     // Ends with the start.
     let start =
       starting[plugin.name]
-      ?? Task { [time, folder] in
-        guard let sandbox = try await plugin.startSandbox(SandboxOptions(time: time, folder: folder)) else {
+      ?? Task { [time, root] in
+        let options = SandboxOptions(time: time, folder: "\(root)/made-up")
+        guard let sandbox = try await plugin.startSandbox(options) else {
           throw ActionError(
             .configuration, "it has none; leave --sandbox out, or serve the recipes without this one")
         }

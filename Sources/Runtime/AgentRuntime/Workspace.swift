@@ -3,6 +3,7 @@ package import Agent
 package import Basics
 import Glibc
 import PostgresClient
+package import LocalFiles
 package import Recipes
 package import Recordings
 package import RunState
@@ -42,13 +43,28 @@ package struct Workspace: Sendable {
 
   /// The path of `errand.yaml`, which is searched upward from a recipe's folder or from the working folder.
   ///
+  /// One that is found, and that another user may change, is refused: its commands would run as this one. Who names it
+  /// has decided to trust it.
+  ///
   /// - Parameter given: The path that the command line names, if it does.
-  package static func configurationFile(_ given: String?, besides recipe: String?) -> String? {
+  package static func configurationFile(_ given: String?, besides recipe: String?) throws(RuntimeError) -> String? {
     if let given { return absolute(given, in: workingFolder) }
-    guard let recipe else { return search(from: workingFolder) }
-    let path = absolute(recipe, in: workingFolder)
-    let isNamed = path.count > 1 && path.hasSuffix("/")
-    return search(from: isFolder(path) ? (isNamed ? String(path.dropLast()) : path) : folder(of: path))
+    let start: String
+    if let recipe {
+      let path = absolute(recipe, in: workingFolder)
+      let isNamed = path.count > 1 && path.hasSuffix("/")
+      start = isFolder(path) ? (isNamed ? String(path.dropLast()) : path) : folder(of: path)
+    } else {
+      start = workingFolder
+    }
+    guard let path = search(from: start) else { return nil }
+    if let hold = ForeignHold.of(path) {
+      throw RuntimeError(
+        .configuration,
+        "'\(path.safe)' isn't used, because another user may change it: \(hold); or, if you trust it, name it with: --config \(path.shellQuoted)"
+      )
+    }
+    return path
   }
 
   /// Finds and reads `errand.yaml`.
@@ -61,7 +77,7 @@ package struct Workspace: Sendable {
     text: Source? = nil, show: (Diagnostics) -> Void
   ) throws(RuntimeError) {
     let workingFolder = Workspace.workingFolder
-    configurationPath = Workspace.configurationFile(given, besides: recipe)
+    configurationPath = try Workspace.configurationFile(given, besides: recipe)
     root = configurationPath.map(Workspace.folder) ?? workingFolder
     self.catalog = catalog.looking(in: root)
     if let stateFolder, PostgresSettings.isURL(stateFolder) {
@@ -195,7 +211,8 @@ package struct Workspace: Sendable {
     time: any TimeSource, pool: ServicePool, limiters: [String: ConnectionLimiter] = [:],
     interceptor: PluginContext.Interceptor? = nil,
     calls: (any CallInterceptor)? = nil,
-    recorder: Recorder? = nil, renewing sources: SecretSources? = nil, from folder: String? = nil
+    recorder: Recorder? = nil, renewing sources: SecretSources? = nil, from folder: String? = nil,
+    on copy: FolderCopy? = nil
   ) throws(RuntimeError) -> Services {
     var connections: [String: Services.Connection] = [:]
     var known = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
@@ -206,6 +223,14 @@ package struct Workspace: Sendable {
       var renewal: Services.Renewal?
       if let standIn = standIns[name] {
         settings = standIn.map ?? settings
+        if let copy, !plugin.isLocal {
+          // The sandbox stands in for the service; its files are those of the folder.
+          if settings["folder"]?.string == copy.folderOfMadeUpFiles { settings["folder"] = nil }
+          let own = configuration.knownSettings(of: name, plugin)?.map
+          for field in plugin.configuration.fields where Workspace.settingsOfFiles.contains(field.name) {
+            if let value = own?[field.name] { settings[field.name] = value }
+          }
+        }
       } else if let declared {
         renewal = self.renewal(of: declared, plugin, overrides: overrides, from: sources)
         let own = declared.secrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
@@ -229,7 +254,17 @@ package struct Workspace: Sendable {
       time: time,
       cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
       limiters: limiters, interceptor: interceptor, calls: recorder ?? calls,
-      ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder))
+      ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder, naming: namedFiles), standIn: copy)
+  }
+
+  /// The settings of connections that say which files there are.
+  private static let settingsOfFiles: Set = ["folder", "others", "hidden", "allowRecipes", "maxBytes"]
+
+  /// A copy of the folder's files in one that is thrown away, as far as runs use them.
+  package func copy(in base: String) throws(RuntimeError) -> FolderCopy {
+    try RuntimeError.creating { () throws(FileError) in
+      try FolderCopy(of: root, in: base, besides: ownFiles(with: [], from: nil, naming: namedFiles))
+    }
   }
 
   /// Reads the settings of a connection again, if a secret in them grows old.
@@ -286,12 +321,12 @@ package struct Workspace: Sendable {
   ///
   /// - Parameter isApart: Whether the connections have other settings than in errand.yaml.
   private func refusals(isApart: Bool, _ overrides: [String: Value]) -> RecipeEnvironment.Refusals {
-    { [self] action, input, connection, file in
+    { [self, named = namedFiles] action, input, connection, file in
       guard let plugin = catalog.plugin(action.plugin) else { return [] }
       let time = SystemTime()
       var context = ActionContext(
         run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
-      context.ownFiles = ownFiles(with: [file], from: nil)
+      context.ownFiles = ownFiles(with: [file], from: nil, naming: named)
       let isKnown = configurationPath != nil && !isApart
       var settings = isKnown ? configuration.knownSettings(of: connection, plugin) : nil
       if var map = settings?.map {
@@ -312,19 +347,82 @@ package struct Workspace: Sendable {
     return files.contains { whole($0, in: root) == whole(path, in: Workspace.workingFolder) }
   }
 
-  /// The files and folders that no action may read or write.
-  private func ownFiles(with run: [String], from folder: String?) -> OwnFiles {
-    let secrets = configuration.secrets
-    // A program named without a folder is one of the system's.
-    let programs = secrets.commands.values.compactMap(\.words.first).filter { $0.contains("/") }
+  /// The files and folders that no action may write, of which it may read only locks and what these name.
+  ///
+  /// - Parameter named: What errand.yaml and the locks name.
+  private func ownFiles(with run: [String], from folder: String?, naming named: NamedFiles) -> OwnFiles {
+    let folders = [stateFolder, configuration.state ?? ".errand"].filter { !$0.isEmpty }
     return OwnFiles(
-      configuration: configurationPath.map { [$0] } ?? [],
-      secrets: (secrets.files + secrets.ageFiles + [secrets.ageIdentity].compactMap(\.self) + programs).map {
-        Workspace.absolute($0, in: root)
-      },
-      state: stateFolder.isEmpty ? [] : [stateFolder], recipes: configurationPath == nil ? [] : recipeFolders,
-      run: run.map { Workspace.absolute($0, in: folder ?? Workspace.workingFolder) })
+      configuration: [configurationPath ?? "\(root)/errand.yaml"],
+      secrets: secretSources().places,
+      state: Set(folders.map { Workspace.absolute($0, in: root) }).sorted(), plugins: ["\(root)/plugins"],
+      recipes: recipeFolders, run: run.map { Workspace.absolute($0, in: folder ?? Workspace.workingFolder) },
+      named: named)
   }
+
+  /// The files that errand.yaml and the locks of plugins name: programs with their arguments, documents, certificates; and
+  /// recipes outside the folders of recipes that others call.
+  ///
+  /// Every text in them counts that leads to a file, from the folder of errand.yaml or from one that they name in it, as a
+  /// program may work there. What a lock names may come later.
+  private var namedFiles: NamedFiles {
+    NamedFiles { [self] in
+      let ofLocks = catalog.sourcesOfPlugins.reduce(into: Set()) { $0.formUnion($1.words(\.pathsOfCommand)) }
+      let words = ofLocks.union(configuration.document.words(\.wordsOfCommand))
+      let folders = words.filter { Workspace.isFolder(Workspace.absolute($0, in: root)) }.sorted()
+      // What isn't there yet may come, but for the folders that actions fill.
+      let expected = ofLocks.union(configuration.document.withoutFoldersOfFiles.words(\.wordsOfCommand))
+      let later = expected.filter { $0.utf8.isPathLike && !$0.hasPrefix("/") && !$0.contains("://") }
+      var files = Set(
+        later.map { Workspace.absolute($0, in: root) }.filter {
+          (try? Files.kind(of: $0)) == nil && !recipeFolders.contains($0)
+        })
+      files.formUnion(secretSources().foldersOfCommands)
+      files.formUnion(programFolders)
+      // Those in the folders of recipes are known by that.
+      files.formUnion(
+        Workspace.called(by: (try? recipeFiles()) ?? []).filter { path in
+          recipeFolders.allSatisfy { path.rest(in: $0) == nil }
+        })
+      for folder in [root] + folders.prefix(Workspace.mostFolders).map({ Workspace.absolute($0, in: root) }) {
+        for word in words {
+          let path = Workspace.absolute(word, in: folder)
+          if (try? Files.kind(of: path)) == .file { files.insert(path) }
+        }
+      }
+      return files.sorted()
+    }
+  }
+
+  /// The folders in which connections look for programs: what is in them may be started.
+  private var programFolders: [String] {
+    let connections = configuration.document["connections"]?.map?.members.compactMap { $0.value.map } ?? []
+    return connections.compactMap { $0["path"]?.string }.flatMap { $0.split(separator: ":") }.map {
+      Workspace.absolute(String($0), in: root)
+    }.filter { root.rest(in: $0) == nil }
+  }
+
+  /// The files that recipes call, and those that these call.
+  ///
+  /// By their texts alone, because a recipe with an error may be mended.
+  private static func called(by recipes: [String]) -> Set<String> {
+    var (found, left) = (Set<String>(), recipes)
+    while let path = left.popLast() {
+      guard let text = try? Files.read(path, limit: 4 << 20) else { continue }
+      // Keys and paths may be in quotes, as all are in JSON; and no text of YAML has a NUL.
+      let plain = String(decoding: text, as: UTF8.self).replacing("\"", with: "").replacing("'", with: "")
+      let parts = plain.replacing("call:", with: "\0").split(separator: "\0", omittingEmptySubsequences: false)
+      for part in parts.dropFirst() {
+        let name = part.prefix { !$0.isNewline && !",}#".contains($0) }
+        let file = Workspace.absolute(Recipe.path(String(name).trimmed, besides: path), in: workingFolder)
+        if !name.isEmpty, found.count < 10_000, found.insert(file).inserted { left.append(file) }
+      }
+    }
+    return found
+  }
+
+  /// In how many of the folders that errand.yaml and locks name files are looked for.
+  private static let mostFolders = 32
 
   // MARK: Paths
 
@@ -369,5 +467,27 @@ package struct Workspace: Sendable {
       entry += 1
     }
     return variables
+  }
+}
+
+extension Value {
+  /// What may name a file in the texts of it.
+  fileprivate func words(_ parts: (String) -> Set<String>) -> Set<String> {
+    var words = string.map(parts) ?? []
+    list?.forEach { words.formUnion($0.words(parts)) }
+    map?.members.forEach { words.formUnion($0.value.words(parts)) }
+    return words
+  }
+
+  /// The same without the folders in which the files of connections are, which actions may make and fill.
+  fileprivate var withoutFoldersOfFiles: Value {
+    switch content {
+    case .list(let items): return .list(items.map(\.withoutFoldersOfFiles))
+    case .map(let map):
+      var map = map.mapValues(\.withoutFoldersOfFiles)
+      for name in ["folder", "others"] { map[name] = nil }
+      return .map(map)
+    default: return self
+    }
   }
 }

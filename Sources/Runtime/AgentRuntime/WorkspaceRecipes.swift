@@ -45,7 +45,7 @@ extension Workspace {
       }
       let folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
       do throws(FileError) {
-        paths += try Files.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
+        paths += try Files.list(folder, showingOthers: true).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
           // The configuration may be in the same folder.
           .filter { given.isEmpty || $0 != "errand.yaml" }
           .filter { hasTests || !RecipeTestFile.isName($0) }
@@ -56,6 +56,21 @@ extension Workspace {
       }
     }
     return paths
+  }
+
+  /// The files that say what is run and started, and that users other than this one and root may change: errand.yaml,
+  /// recipes, tests, locks.
+  package var foreignHolds: [ForeignHold] {
+    var paths = [configurationPath].compactMap(\.self)
+    for folder in recipeFolders.flatMap({ [$0, "\($0)/tests"] }) + ["\(root)/plugins"] where Workspace.isFolder(folder)
+    {
+      paths.append(folder)
+      paths += ((try? Files.list(folder)) ?? []).filter { name in
+        [".yaml", ".yml", ".lock.json"].contains { name.hasSuffix($0) }
+      }.map { "\(folder)/\($0)" }
+    }
+    var seen: Set<ForeignHold> = []
+    return paths.compactMap { ForeignHold.of($0) }.filter { seen.insert($0).inserted }
   }
 
   package static func isFolder(_ path: String) -> Bool { (try? Files.kind(of: path)) == .folder }

@@ -9,11 +9,18 @@ import RunState
 /// Each is one of the agent's requests, by which its arguments are declared and read, with the answer that the API gives.
 /// Of runs it sees those of recipes that are tools for the caller; a run of another recipe is like one that isn't there.
 enum LookingTool: String, CaseIterable {
-  case runs = "errand.runs"
-  case run = "errand.run"
-  case why = "errand.why"
-  case check = "errand.check"
-  case actions = "errand.actions"
+  case runs = "errand_runs"
+  case run = "errand_run"
+  case why = "errand_why"
+  case check = "errand_check"
+  case actions = "errand_actions"
+
+  /// The tool of a name.
+  ///
+  /// Up to version 0.3 the names had a dot, which most model APIs refuse; until 0.5 they are answered, though not listed.
+  init?(named name: String) {
+    self.init(rawValue: name.hasPrefix("errand.") ? name.replacing(".", with: "_") : name)
+  }
 
   private var verb: String {
     switch self {
@@ -47,8 +54,10 @@ enum LookingTool: String, CaseIterable {
 
   private var declared: AgentVerb? { AgentVerb.all.first { $0.name == verb } }
 
-  /// The one argument of `errand.actions`: all schemas together are more than a model should read.
-  private static let action = "action"
+  /// The arguments of `errand_actions`: all schemas together are more than a model should read.
+  private static let (action, plugin) = ("action", "plugin")
+  /// The argument of each: where to read on in a text that was cut.
+  private static let start = "from"
 
   var tool: Tool {
     var (properties, required) = (ValueMap(), [Value]())
@@ -60,11 +69,19 @@ enum LookingTool: String, CaseIterable {
     }
     var description = declared?.summary ?? ""
     if case .actions = self {
-      description = "Lists the actions that recipes can use, with their effects; for one action, its schemas as well."
+      description =
+        "Lists the actions that recipes can use, or those of one plugin, with their effects; for one action, its schemas as well."
+      properties[LookingTool.plugin] = .object([
+        "type": .string("string"), "description": .string("Only the actions of this plugin, such as http."),
+      ])
       properties[LookingTool.action] = .object([
         "type": .string("string"), "description": .string("Only this action, such as http.get, with its schemas."),
       ])
     }
+    properties[LookingTool.start] = .object([
+      "type": .string("integer"), "minimum": .int(0),
+      "description": .string("The byte of the answer's text to begin with, as an answer that was cut names it."),
+    ])
     var schema = ValueMap([("type", .string("object")), ("properties", .map(properties))])
     if !required.isEmpty { schema["required"] = .list(required) }
     schema["additionalProperties"] = .bool(false)
@@ -77,16 +94,24 @@ enum LookingTool: String, CaseIterable {
   /// - Parameter recipes: The names of the recipes that are tools for the caller; asked for only where runs are looked at.
   func result(
     of arguments: ValueMap, from caller: ToolCaller, among recipes: () async throws(RequestRefusedError) -> [String]
-  ) async throws(RequestRefusedError) -> ToolResult {
+  ) async throws(RequestRefusedError) -> (result: ToolResult, start: Int) {
     var line = ValueMap()
-    var action: String?
+    var named = Named()
+    var start = 0
     for member in arguments.members {
       let name = member.name ?? ""
-      if case .actions = self, name == LookingTool.action {
+      if case .actions = self, [LookingTool.action, LookingTool.plugin].contains(name) {
         guard let text = member.value.string else {
-          throw RequestRefusedError(.request, "'action' must be a string, not \(member.value.kindName)")
+          if member.value.isNull { continue }
+          throw RequestRefusedError(.request, "'\(name)' must be a string, not \(member.value.kindName)")
         }
-        action = text
+        if name == LookingTool.action { named.action = text } else { named.plugin = text }
+      } else if name == LookingTool.start {
+        if member.value.isNull { continue }
+        guard let number = member.value.int, number >= 0 else {
+          throw RequestRefusedError(.request, "'from' takes the number of a byte, from 0 on")
+        }
+        start = number
       } else if names.contains(name) {
         // A model may write out what it leaves out.
         if !member.value.isNull { line[name] = member.value }
@@ -106,11 +131,17 @@ enum LookingTool: String, CaseIterable {
     } else {
       reply = .runs(RunList())
     }
-    guard let answer = try answer(reply, action, caller), let value = try? answer.encoded() else {
+    guard let answer = try await answer(reply, named, caller), let value = try? answer.encoded() else {
       throw RequestRefusedError(.state, "the agent answered something else")
     }
     let plain = value.shownAsJSON
-    return ToolResult(JSON.shown(plain, .pretty), structured: plain)
+    return (ToolResult(JSON.shown(plain, .pretty), structured: plain), start)
+  }
+
+  /// Which actions are listed.
+  private struct Named {
+    var action: String?
+    var plugin: String?
   }
 
   private func request(_ members: ValueMap) throws(RequestRefusedError) -> AgentRequest {
@@ -163,7 +194,7 @@ enum LookingTool: String, CaseIterable {
     }
     guard let found, recipes.contains(where: found.recipe.hasSameScalars) else {
       throw RequestRefusedError(
-        .notFound, "'\(run.excerpt(60))' doesn't name one run of a tool; errand.runs lists the runs of tools")
+        .notFound, "'\(run.excerpt(60))' doesn't name one run of a tool; errand_runs lists the runs of tools")
     }
     return found.id
   }
@@ -171,19 +202,37 @@ enum LookingTool: String, CaseIterable {
   // MARK: Answers
 
   private func answer(
-    _ reply: AgentReply, _ action: String?, _ caller: ToolCaller
-  ) throws(RequestRefusedError) -> (any FieldSet)? {
+    _ reply: AgentReply, _ named: Named, _ caller: ToolCaller
+  ) async throws(RequestRefusedError) -> (any FieldSet)? {
     switch reply {
     case .runs(var list):
       list.open = list.open.map(\.alone)
       return RunListAnswer(list, withData: caller.seesData)
-    case .run(let record): return RunAnswer(record.alone, withData: caller.seesData)
+    case .run(let record):
+      var answer = RunAnswer(record.alone, withData: caller.seesData)
+      if caller.seesData, case .blob(let blob)? = record.outputs {
+        answer.outputs = try await caller.ask(.value(blob)) {
+          if case .value(let value) = $0 { value.asPlainJSON } else { nil }
+        }
+      }
+      return answer
     case .explained(let run, let explanation): return ExplanationAnswer(explanation, ofRun: run)
     case .value(let value):
       if case .check = self { return FindingListAnswer(value) }
       var answer = ActionListAnswer()
-      let entries = value.shownAsJSON.list ?? []
-      guard let action else {
+      var entries = value.shownAsJSON.list ?? []
+      if let plugin = named.plugin {
+        let plugins = entries.compactMap { $0["id"]?.string.map { String($0.prefix { $0 != "." }) } }
+        entries = entries.filter { $0["id"]?.string?.hasPrefix("\(plugin).") == true }
+        guard !entries.isEmpty else {
+          let guess = plugin.nearest(among: plugins).map { "did you mean '\($0)'?" }
+          throw RequestRefusedError(
+            .notFound,
+            "no plugin is named '\(plugin.excerpt(60))'; \(guess ?? "errand_actions without 'plugin' lists the actions of all")"
+          )
+        }
+      }
+      guard let action = named.action else {
         answer.items = entries.compactMap(\.map).map { entry in
           var brief = entry
           (brief["input"], brief["output"]) = (nil, nil)
@@ -196,7 +245,7 @@ enum LookingTool: String, CaseIterable {
       let guess = action.nearest(among: entries.compactMap { $0["id"]?.string }).map { "did you mean '\($0)'?" }
       throw RequestRefusedError(
         .notFound,
-        "no action is named '\(action.excerpt(60))'; \(guess ?? "errand.actions without 'action' lists them")")
+        "no action is named '\(action.excerpt(60))'; \(guess ?? "errand_actions without 'action' lists them")")
     default: return nil
     }
   }

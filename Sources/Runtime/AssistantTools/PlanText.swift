@@ -10,51 +10,58 @@ import Recipes
 enum PlanText {
   private static let mostWrites = 200
   private static let mostOthers = 40
-  /// The most characters of a line.
-  private static let longest = 1000
+  /// The most bytes of the lines about writes, and of those about anything else; together less than an answer may have.
+  private static let (bytesOfWrites, bytesOfOthers) = (48 << 10, 4 << 10)
+  /// The most characters of a line, the more of which there are, the fewer: with the least, all lines fit.
+  private static let longest = [1000, 500, 250, 120, 60]
 
   static func of(_ document: Value) -> String {
-    var writes = Lines(most: mostWrites)
+    var writes = Lines(most: mostWrites, bytes: bytesOfWrites)
     for write in document["writes"]?.list ?? [] { add(write, to: &writes) }
-    var notes = Lines(most: mostOthers)
+    var notes = Lines(most: mostOthers, bytes: bytesOfOthers)
     for note in document["notes"]?.list ?? [] where note["kind"]?.string != "leftOut" {
       notes.add("  \(note["path"]?.string ?? ""): \(conditions(note))\(note["text"]?.string ?? "")")
     }
-    var inputs = Lines(most: mostOthers)
+    var inputs = Lines(most: mostOthers, bytes: bytesOfOthers)
     for member in document["inputs"]?.map?.members ?? [] {
       inputs.add("  \(member.key.plainText): \(words(member.value))")
     }
-    var text = Lines(most: 1)
+    var text = Lines(most: 1, bytes: bytesOfOthers)
     text.add("Plan of \(document["recipe"]?.string ?? ""): \(summary(document["tally"]))")
     var lines = text.all + writes.all
     if !notes.all.isEmpty { lines += ["On the way:"] + notes.all }
     if !inputs.all.isEmpty { lines += ["With:"] + inputs.all }
     if let error = document["error"] {
-      var end = Lines(most: 1)
+      var end = Lines(most: 1, bytes: bytesOfOthers)
       end.add("The run would fail: \(error["message"]?.string ?? "")")
       lines += end.all
     }
     return lines.joined(separator: "\n")
   }
 
-  /// Some lines of the text, each cut to what is read.
+  /// Some lines of the text, each cut to what is read, and shorter if all of them are more than that.
   private struct Lines {
     private let most: Int
+    private let bytes: Int
     private var lines: [String] = []
     private var left = 0
 
-    init(most: Int) { self.most = most }
+    init(most: Int, bytes: Int) { (self.most, self.bytes) = (most, bytes) }
 
-    var all: [String] { left > 0 ? lines + ["  … and \(counted(left, "line")) more, not shown here"] : lines }
+    var all: [String] {
+      var shown: [String] = []
+      for longest in PlanText.longest {
+        shown = lines.map { text in
+          let rest = text.unicodeScalars.count - longest
+          return rest > 0 ? "\(text.shortened(to: longest)) (\(rest) more characters, not shown here)" : text
+        }
+        if shown.reduce(0, { $0 + $1.utf8.count + 1 }) <= bytes { break }
+      }
+      return left > 0 ? shown + ["  … and \(counted(left, "line")) more, not shown here"] : shown
+    }
 
     mutating func add(_ text: String) {
-      guard lines.count < most else {
-        left += 1
-        return
-      }
-      let text = text.safe
-      let rest = text.unicodeScalars.count - longest
-      lines.append(rest > 0 ? "\(text.shortened(to: longest)) (\(rest) more characters, not shown here)" : text)
+      if lines.count < most { lines.append(text.safe) } else { left += 1 }
     }
   }
 
@@ -72,6 +79,10 @@ enum PlanText {
     if changes.isEmpty { lines.add("  no change") }
     for change in changes {
       let subject = change["subject"]?.string ?? ""
+      if write["isDone"]?.bool == true {
+        lines.add("  \(subject): \(change["after"]?.string ?? "")")
+        continue
+      }
       switch (change["before"]?.string, change["after"]?.string) {
       case (nil, let after?): lines.add("  \(subject): added: \(after)")
       case (let before?, nil): lines.add("  \(subject): removed: \(before)")

@@ -41,6 +41,8 @@ struct RecipeCall: Sendable {
   static let token = "confirm"
   /// The name of the question.
   private static let question = "plan"
+  /// The most errors of a recipe that are told.
+  private static let mostFaults = 20
   /// How long a call follows a run.
   private static let patience = TimeSpan.seconds(300)
   /// What waits no longer than this is waited for.
@@ -83,6 +85,11 @@ struct RecipeCall: Sendable {
   func outcome() async throws(RequestRefusedError) -> Outcome {
     guard caller.seesData else {
       return failure("the token lacks the scope 'data', which the results of runs need")
+    }
+    if !recipe.faults.isEmpty {
+      return failure(
+        "the recipe '\(recipe.name)' has errors, so it can't be run:\n"
+          + recipe.faults.prefix(RecipeCall.mostFaults).joined(separator: "\n"))
     }
     if let secret = recipe.secrets.first {
       return failure(
@@ -212,7 +219,9 @@ struct RecipeCall: Sendable {
   private func run(_ inputs: ValueMap, plan: String?) async throws(RequestRefusedError) -> ToolResult {
     // A start that is repeated because its answer was lost finds the run that it made.
     let key = "mcp-\([UInt8].random(16).hexadecimal)"
-    let start = AgentRequest.start(recipe: recipe.name, inputs: inputs, texts: [:], key: key, plan: plan)
+    let start = AgentRequest.start(
+      recipe: recipe.name, inputs: inputs, texts: [:], key: key, plan: plan,
+      assistant: client.name ?? RunCause.unnamedAssistant)
     let run = try await accepted(start, isPlanned: plan != nil)
     switch await end(of: run) {
     case .ended(let record): return try await result(of: record)
@@ -222,7 +231,7 @@ struct RecipeCall: Sendable {
       if Task.isCancelled { caller.note("the call of '\(recipe.name)' was cancelled; its run \(run) goes on") }
       return result(
         RunStatus.running.rawValue, run: run,
-        saying: "The run goes on; errand.run tells how it ended.")
+        saying: "The run goes on; errand_run tells how it ended.")
     }
   }
 
@@ -238,8 +247,8 @@ struct RecipeCall: Sendable {
       ],
       saying: isUncertain
         ? "It isn't known whether a write was done. Don't call the tool again: it could be done twice. A person has to "
-          + "look, and say it with 'errand runs resolve'; errand.why tells what to look at."
-        : "The run isn't over; errand.why tells what it waits for, and errand.run how it ended.")
+          + "look, and say it with 'errand runs resolve'; errand_why tells what to look at."
+        : "The run isn't over; errand_why tells what it waits for, and errand_run how it ended.")
   }
 
   private func result(of record: RunRecord) async throws(RequestRefusedError) -> ToolResult {
@@ -377,11 +386,12 @@ private final class ProgressTeller: Sendable {
       return told.count
     }
     guard let count else { return }
+    let shown = (caller.hide(.string(text)).string ?? text).shortened(to: AnswerLimit.mostOfSentence)
     await notify(
       .notification(
         method: "notifications/progress",
         params: ValueMap([
-          ("progressToken", token.value), ("progress", .int(count)), ("message", caller.hide(.string(text))),
+          ("progressToken", token.value), ("progress", .int(count)), ("message", .string(shown)),
         ])))
   }
 }

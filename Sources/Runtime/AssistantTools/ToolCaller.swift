@@ -55,6 +55,8 @@ package struct ToolClient: Sendable {
   package var version: ProtocolVersion
   /// Whether it asks its user.
   package var elicits: Bool
+  /// What it calls itself; nil if it doesn't say.
+  package var name: String?
   /// Asks its user by a request of the server's; nil where the server sends none.
   package var elicit: (@Sendable (Elicitation) async -> Elicitation.Answer)?
   /// Sends a notification; nil where none is taken.
@@ -64,11 +66,13 @@ package struct ToolClient: Sendable {
   var asksItsUser: Bool { elicit != nil || version.isStateless && elicits }
 
   package init(
-    version: ProtocolVersion, elicits: Bool, elicit: (@Sendable (Elicitation) async -> Elicitation.Answer)? = nil,
+    version: ProtocolVersion, elicits: Bool, name: String? = nil,
+    elicit: (@Sendable (Elicitation) async -> Elicitation.Answer)? = nil,
     notify: (@Sendable (ModelContextMessage) async -> Void)? = nil
   ) {
     self.version = version
     self.elicits = elicits
+    self.name = name
     self.elicit = elicit
     self.notify = notify
   }

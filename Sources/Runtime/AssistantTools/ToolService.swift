@@ -1,8 +1,8 @@
 /// The recipes of an agent as tools of assistants, by the Model Context Protocol (`ModelContextMessage`).
 ///
-/// A recipe that is offered is a tool of its name: its inputs are the arguments, and its outputs are in the result's
-/// structured content. Beside these there are tools that only look (`LookingTool`). Deciding on approvals is no tool: a
-/// model must not stand for a person.
+/// A recipe that is offered is a tool of its name (`ToolNames`): its inputs are the arguments, and its outputs are in
+/// the result's structured content. Beside these there are tools that only look (`LookingTool`). Deciding on approvals
+/// is no tool: a model must not stand for a person.
 ///
 /// A recipe that does no more than read runs at once. Any other is planned first, and runs only when a person has confirmed
 /// that plan (`RecipeCall`).
@@ -27,15 +27,18 @@ package struct ToolService: Sendable {
     self.time = time
   }
 
+  /// The most bytes of a page of the list of tools, if it has more than one.
+  private static let mostOfPage = 512 << 10
+
   /// How long a client may keep a list of tools, in milliseconds.
   private static let freshness = 5000
 
   private static let instructions =
-    "The tools run recipes of errand. A tool that writes shows its plan to the user first, and runs only once the user has confirmed it. errand.runs, errand.run and errand.why tell what runs did and why they wait or failed."
+    "The tools run recipes of errand. A tool that writes shows its plan to the user first, and runs only once the user has confirmed it. errand_runs, errand_run and errand_why tell what runs did and why they wait or failed."
 
   /// Whether a request only looks.
   package static func isLooking(_ method: String, _ params: ValueMap) -> Bool {
-    method != "tools/call" || LookingTool(rawValue: params["name"]?.string ?? "") != nil
+    method != "tools/call" || LookingTool(named: params["name"]?.string ?? "") != nil
   }
 
   /// The result of a request, in which no text is shortened before its secrets are taken out.
@@ -69,10 +72,8 @@ package struct ToolService: Sendable {
       ])
       isKept = true
     case "tools/list":
-      if let cursor = params["cursor"], !cursor.isNull {
-        throw ModelContextError(.invalidParams, "the list of tools has one page; leave out 'cursor'")
-      }
-      result = ValueMap([("tools", .list(try await tools(for: client, caller)))])
+      let tools = try await tools(for: client, caller)
+      result = try page(of: tools, after: params["cursor"])
       isKept = true
     case "tools/call": result = try await call(params, of: client, from: caller)
     default: throw ModelContextError(.methodNotFound, "there is no method '\(method.excerpt(60))' here")
@@ -122,23 +123,55 @@ package struct ToolService: Sendable {
     do throws(RequestRefusedError) { recipes = try await self.recipes(for: caller) } catch {
       throw ModelContextError(.internalError, error.overHTTP ?? error.message)
     }
-    remark(on: recipes, to: caller)
+    await remark(on: recipes, to: caller)
     let takesToken = settings.confirmation == .token
+    let offered = recipes.filter { $0.objection == nil }
+    let names = ToolNames(of: recipes.map(\.name))
     let tools =
       LookingTool.allCases.map(\.tool)
-      + recipes.filter(\.secrets.isEmpty).map { recipe in
+      + offered.compactMap { recipe in
         let takesToken = takesToken && !recipe.isReadOnly && !recipe.takesInputOfTokenName
-        return recipe.tool(takesToken: takesToken, canBeConfirmed: takesToken || client.asksItsUser)
+        return names.tool(of: recipe.name).map {
+          recipe.tool($0, takesToken: takesToken, canBeConfirmed: takesToken || client.asksItsUser)
+        }
       }
     return tools.map { tool in
       var tool = tool
       if !client.version.knowsStructuredContent { tool.outputSchema = nil }
-      return caller.hide(tool.value)
+      return AnswerLimit.describedBriefly(caller.hide(tool.value))
     }
   }
 
+  /// As many tools as come at once, which is nearly always all of them.
+  private func page(of tools: [Value], after cursor: Value?) throws(ModelContextError) -> ValueMap {
+    var rest = tools[...]
+    if let cursor, !cursor.isNull {
+      guard let name = cursor.string, let index = tools.firstIndex(where: { $0["name"]?.string == name }) else {
+        throw ModelContextError(.invalidParams, "'cursor' isn't one that a list of tools gave; leave it out")
+      }
+      rest = tools[(index + 1)...]
+    }
+    var (page, bytes) = ([Value](), 0)
+    while let tool = rest.first {
+      bytes += JSON.shown(tool).utf8.count
+      if !page.isEmpty, bytes > ToolService.mostOfPage { break }
+      page.append(tool)
+      rest = rest.dropFirst()
+    }
+    var result = ValueMap([("tools", .list(page))])
+    if !rest.isEmpty { result["nextCursor"] = page.last?["name"] }
+    return result
+  }
+
+  /// Says which recipes are no tools though they are to be, and why, to the people who look after this process; where
+  /// that can't be known yet, the first list of tools says it.
+  package func remark(to caller: ToolCaller) async {
+    if let recipes = try? await recipes(for: caller) { await remark(on: recipes, to: caller) }
+  }
+
   /// Says once each why recipes may be missing among the tools, to the people who look after this process.
-  private func remark(on recipes: [ToolRecord], to caller: ToolCaller) {
+  private func remark(on tools: [ToolRecord], to caller: ToolCaller) async {
+    let recipes = tools + (await caller.doubtfulRecipes(besides: tools, settings))
     var lines = settings.recipes.filter { pattern in
       !recipes.contains { ToolSettings(recipes: [pattern]).names($0.name) }
     }.map { "'\($0)' under 'server.mcp.recipes' in errand.yaml matches no recipe" }
@@ -146,6 +179,7 @@ package struct ToolService: Sendable {
       lines.append(
         "no recipe is a tool; write 'mcp: true' in one, or name it under 'server.mcp.recipes' in errand.yaml")
     }
+    lines += recipes.compactMap { recipe in recipe.objection.map { "the recipe '\(recipe.name)' is no tool: \($0)" } }
     for line in lines where remarks.isNew(line) { caller.note(line) }
   }
 
@@ -163,17 +197,30 @@ package struct ToolService: Sendable {
     }
     var result = ToolResult("")
     var invalid: String?
+    var (start, required) = (0, Set<String>())
+    var rest: (Int) -> String = { _ in "" }
     do throws(RequestRefusedError) {
-      if let tool = LookingTool(rawValue: name) {
+      if let tool = LookingTool(named: name) {
         arguments = arguments.withInts(of: tool.tool.inputSchema)
-        result = try await tool.result(of: arguments, from: caller) { () async throws(RequestRefusedError) in
-          try await recipes(for: caller).filter(\.secrets.isEmpty).map(\.name)
+        (result, start) = try await tool.result(of: arguments, from: caller) {
+          () async throws(RequestRefusedError) in
+          try await recipes(for: caller).filter { $0.objection == nil }.map(\.name)
         }
+        required = tool.tool.outputSchema.map(ToolService.required) ?? []
+        rest = { "Call \(tool.rawValue) with the same arguments and \"from\": \($0) for the rest." }
       } else {
         let recipes = try await self.recipes(for: caller)
-        guard let recipe = recipes.first(where: { $0.name.hasSameScalars(as: name) }) else {
-          throw RequestRefusedError(.notFound, ToolService.unknown(name, among: recipes.map(\.name)))
+        let names = ToolNames(of: recipes.map(\.name))
+        var found = ToolService.recipe(names.recipe(of: name) ?? name, among: recipes)
+        if found == nil {
+          let doubtful = await caller.doubtfulRecipes(besides: recipes, settings)
+          found = ToolService.recipe(ToolNames(of: doubtful.map(\.name)).recipe(of: name) ?? name, among: doubtful)
         }
+        guard let recipe = found else {
+          throw RequestRefusedError(
+            .notFound, ToolService.unknown(name, among: recipes.compactMap { names.tool(of: $0.name) }))
+        }
+        required = ToolService.required(RecipeCall.schema(outputs: .null))
         arguments = arguments.withInts(of: recipe.inputs)
         let call = RecipeCall(
           service: self, recipe: recipe, arguments: arguments, params: params, client: client, caller: caller)
@@ -184,15 +231,28 @@ package struct ToolService: Sendable {
         }
       }
     } catch {
-      if error.kind == .notFound, LookingTool(rawValue: name) == nil {
+      if error.kind == .notFound, LookingTool(named: name) == nil {
         throw ModelContextError(.invalidParams, error.message)
       }
       // The model reads why, and may do better.
       result = ToolResult(error.overHTTP ?? error.message, isError: true)
     }
     if let invalid { throw ModelContextError(.invalidParams, invalid) }
+    if let run = result.structured?["run"]?.string, LookingTool(named: name) == nil {
+      rest = { _ in "Call \(LookingTool.run.rawValue) with \"run\": \"\(run)\" for all of it." }
+    }
     if !client.version.knowsStructuredContent { result.structured = nil }
-    return caller.hide(.map(result.members)).map ?? ValueMap()
+    // Nothing is shortened before its secrets are taken out.
+    result = ToolResult(reading: caller.hide(.map(result.members)).map ?? ValueMap())
+    return AnswerLimit.fitted(result, from: start, required: required, rest: rest).members
+  }
+
+  private static func required(_ schema: Value) -> Set<String> {
+    Set((schema["required"]?.list ?? []).compactMap(\.string))
+  }
+
+  private static func recipe(_ name: String, among recipes: [ToolRecord]) -> ToolRecord? {
+    recipes.first { $0.name.hasSameScalars(as: name) }
   }
 
   private static func unknown(_ name: String, among names: [String]) -> String {
@@ -239,12 +299,22 @@ extension ToolRecord {
   /// Whether the argument that confirms a plan would be one of the recipe's own inputs.
   var takesInputOfTokenName: Bool { inputs["properties"]?[RecipeCall.token] != nil }
 
+  /// Why the recipe is no tool, though it is to be one; nil if it is.
+  var objection: String? {
+    if !faults.isEmpty {
+      let more = faults.count > 1 ? ", and \(counted(faults.count - 1, "more error"))" : ""
+      return faults[0] + more
+    }
+    return secrets.first.map { "its input '\($0)' is a secret, which an assistant can't give" }
+  }
+
   /// What clients are told of the recipe.
   ///
   /// - Parameters:
+  ///   - tool: What it is called as a tool.
   ///   - takesToken: Whether a run may be confirmed by an argument.
   ///   - canBeConfirmed: Whether the client has any way to confirm a plan.
-  fileprivate func tool(takesToken: Bool, canBeConfirmed: Bool) -> Tool {
+  fileprivate func tool(_ tool: String, takesToken: Bool, canBeConfirmed: Bool) -> Tool {
     var schema = inputs.map ?? ValueMap()
     if takesToken, var properties = schema["properties"]?.map {
       properties[RecipeCall.token] = .object([
@@ -262,7 +332,8 @@ extension ToolRecord {
         : " It may write, and this program can't ask its user to confirm that, so it can't run it."
     }
     return Tool(
-      name: name, description: words, inputSchema: .map(schema), outputSchema: RecipeCall.schema(outputs: outputs),
+      name: tool, title: tool.hasSameScalars(as: name) ? nil : name, description: words, inputSchema: .map(schema),
+      outputSchema: RecipeCall.schema(outputs: outputs),
       annotations: .init(
         isReadOnly: isReadOnly, isDestructive: writes, isIdempotent: isIdempotent, isOpenWorld: isOpenWorld))
   }

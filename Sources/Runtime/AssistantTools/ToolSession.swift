@@ -11,14 +11,17 @@ package actor ToolSession {
   private let service: ToolService
   private let caller: ToolCaller
   private let send: @Sendable ([UInt8]) -> Void
-  private var lines = MessageLines()
+  private var lines = LineReader()
   /// What the handshake came to.
-  private var handshake: (version: ProtocolVersion, capabilities: ClientCapabilities)?
+  private var handshake: (version: ProtocolVersion, capabilities: ClientCapabilities, client: String?)?
   /// The requests under way; each ends by itself, is cancelled by the client, or if it is long with the input.
   private var running: [MessageID: (task: Task<Void, Never>, isLong: Bool)] = [:]
   /// The questions that the client was asked.
   private var asked: [MessageID: AsyncStream<Elicitation.Answer>.Continuation] = [:]
   private var count = 0
+
+  private static let tooLong = ModelContextError(
+    .invalidRequest, "a message must not be longer than \(LineReader.longest) bytes")
 
   /// How many requests are answered at once.
   private static let most = 100
@@ -36,8 +39,8 @@ package actor ToolSession {
     for await bytes in input {
       for line in lines.take(bytes) {
         switch line {
-        case .tooLong: reply(.failure(nil, lines.tooLong))
-        case .message(let text): take(text)
+        case .tooLong: reply(.failure(nil, ToolSession.tooLong))
+        case .line(let text): if !text.isBlankLine { take(text) }
         }
       }
     }
@@ -103,17 +106,21 @@ package actor ToolSession {
     let notify: @Sendable (ModelContextMessage) async -> Void = { [send] in send($0.bytes + [ASCII.newline]) }
     if RequestEnvelope.isIn(params) {
       let envelope = try RequestEnvelope(reading: params)
-      return ToolClient(version: envelope.version, elicits: envelope.capabilities.elicitsForms, notify: notify)
+      return ToolClient(
+        version: envelope.version, elicits: envelope.capabilities.elicitsForms, name: envelope.client, notify: notify)
     }
     if method == "initialize" {
-      handshake = (ToolService.negotiated(params), ClientCapabilities(reading: params["capabilities"]))
+      handshake = (
+        ToolService.negotiated(params), ClientCapabilities(reading: params["capabilities"]),
+        params["clientInfo"]?["name"]?.string
+      )
     }
     guard handshake != nil || method == "ping" else {
       throw ModelContextError(
         .invalidRequest, "send 'initialize' first, or say '\(RequestEnvelope.Key.version)' in 'params._meta'")
     }
     let version = handshake?.version ?? .latestHandshake
-    var client = ToolClient(version: version, elicits: false, notify: notify)
+    var client = ToolClient(version: version, elicits: false, name: handshake?.client, notify: notify)
     client.elicits = handshake?.capabilities.elicitsForms == true && version.knowsElicitation
     if client.elicits { client.elicit = { [weak self] in await self?.ask($0) ?? .cancelled } }
     return client
@@ -157,7 +164,7 @@ extension ModelContextError {
   /// The error without secrets.
   package func hidden(by caller: ToolCaller) -> ModelContextError {
     var error = self
-    error.message = caller.hide(.string(message)).string ?? message
+    error.message = (caller.hide(.string(message)).string ?? message).shortened(to: AnswerLimit.mostOfMessage)
     error.data = data.map(caller.hide)
     return error
   }

@@ -261,7 +261,7 @@ package final class FileStateStore: LocalStateStore {
 
   /// Tells an observer of what becomes durable from now on.
   package func observeCommits(_ observer: @escaping CommitObserver) {
-    published.observer.withLock { $0 = observer }
+    published.observer.withLock { $0 = PublishedState.Observer(tell: observer) }
   }
 
   private func onFilesThread<Outcome: Sendable>(

@@ -21,8 +21,16 @@ import Threads
 final class PublishedState: Sendable {
   /// The state as of the last synced batch.
   let state: Mutex<State>
+  /// Who is told of what becomes durable.
+  ///
+  /// A struct, because a function that is the whole content of a `Mutex` is wrapped once more by each access: each
+  /// commit would take longer than the one before, and keep more.
+  struct Observer: Sendable {
+    var tell: CommitObserver
+  }
+
   /// Told of what became durable, from now on.
-  let observer = Mutex<CommitObserver?>(nil)
+  let observer = Mutex<Observer?>(nil)
 
   init(_ state: State) { self.state = Mutex(state) }
 }
@@ -181,10 +189,16 @@ struct JournalWriter {
 
   /// Applies all events, or none and returns why.
   private mutating func accept(_ events: [StateEvent], after accepted: [StateEvent]) -> StateError? {
+    var folded = 0
     do throws(StateError) {
-      for event in events { try opened.state.fold(event) }
+      for event in events {
+        try opened.state.fold(event)
+        folded += 1
+      }
       return nil
     } catch {
+      // What doesn't fit changes nothing. The way back below copies the state with all that is open.
+      if folded == 0 { return error }
       opened.state = published.state.withLock { $0 }
       // These were applied successfully before.
       for event in accepted { try? opened.state.fold(event) }
@@ -211,7 +225,7 @@ struct JournalWriter {
         for event in accepted { try? state.apply(event, behind: ahead) }
       }
       if let observer = published.observer.withLock({ $0 }) {
-        observer(accepted, syncTime) { ahead.recipe(ofRun: $0) }
+        observer.tell(accepted, syncTime) { ahead.recipe(ofRun: $0) }
       }
     } catch {
       fail(StateError(error))

@@ -39,7 +39,12 @@ final class Maintenance: Sendable {
   private let time: any TimeSource
   private let last = Mutex<TimeSpan?>(nil)
   /// Whether a run is in the open state; nil before that is known.
-  private let isOpen = Mutex<(@Sendable (String) -> Bool)?>(nil)
+  private struct OpenRuns {
+    var contain: @Sendable (String) -> Bool
+  }
+
+  /// A struct, as `PublishedState.Observer` is, for the same reason.
+  private let openRuns = Mutex<OpenRuns?>(nil)
   /// When work under way has to end, once the store is being closed.
   private let deadline = Mutex<ContinuousClock.Instant?>(nil)
 
@@ -61,7 +66,7 @@ final class Maintenance: Sendable {
   }
 
   /// Sets how to know whether a run is in the open state, which logs of runs depend on.
-  func look(_ isOpen: @escaping @Sendable (String) -> Bool) { self.isOpen.withLock { $0 = isOpen } }
+  func look(_ isOpen: @escaping @Sendable (String) -> Bool) { openRuns.withLock { $0 = OpenRuns(contain: isOpen) } }
 
   /// Ends work under way soon, so that closing need not wait for it.
   func close() { deadline.withLock { $0 = .now + .milliseconds(200) } }
@@ -223,12 +228,12 @@ final class Maintenance: Sendable {
 extension Maintenance {
   /// Removes the logs of runs that are gone.
   private func removeLogs(at now: Timestamp, isForced: Bool, _ report: inout MaintenanceReport) throws(StateError) {
-    guard let isOpen = isOpen.withLock({ $0 }) else { return }
+    guard let open = openRuns.withLock({ $0 }) else { return }
     report.removedLogs = try printed.removeOrphans(
       at: now, turn: max(0, now.seconds) / 3600, { !isForced && self.isOver }
     ) { run throws(StateError) in
       // The open state first, because a run moves from there to the history.
-      if isOpen(run) { return true }
+      if open.contain(run) { return true }
       var query = LogQuery<RunSummary>(id: run)
       query.from = UUID7(run)?.instant
       return try !logs.history.summaries(query).isEmpty

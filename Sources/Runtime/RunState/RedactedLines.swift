@@ -29,7 +29,7 @@ package struct RedactedLines: Sendable {
     guard rest.count - told > RedactedLines.longest || bytes[...].firstPlace(of: ASCII.newline) != nil else {
       return []
     }
-    var manner = SecretFinder.Manner(isShown: true, isCut: true)
+    var manner = SecretFinder.Manner(isShown: true, cutFrom: 1)
     manner.isOpen = true
     var finds = finder.finds(in: rest, manner)
     // What is undecided: from the first of the finds on that overlap and reach the end, or from an unfinished character.
@@ -58,7 +58,7 @@ package struct RedactedLines: Sendable {
   /// Returns what is left when no more bytes come; the program may have been stopped within a secret.
   package mutating func finish() -> [String] {
     guard told < rest.count else { return [] }
-    let finds = finder.finds(in: rest, SecretFinder.Manner(isShown: true, isCut: true)).filter {
+    let finds = finder.finds(in: rest, SecretFinder.Manner(isShown: true, cutFrom: SecretFinder.shortest)).filter {
       $0.range.upperBound - $0.start >= SecretFinder.shortest
     }
     defer { (rest, told) = ([], 0) }

@@ -34,6 +34,12 @@ package struct RunCause: Record, Equatable {
   package var path: String?
   /// The run that it follows, retries or tells of.
   package var run: String?
+  /// Who asked for it: the token's name, or the person's; absent if the agent's own account did, by hand.
+  package var by: String?
+  /// Whether `by` is the name of a token.
+  package var isToken = false
+  /// What the assistant calls itself that asked, `assistant` if it has no name; absent if none did.
+  package var assistant: String?
 
   package init(
     _ kind: Kind, schedule: String? = nil, slot: Timestamp? = nil, event: String? = nil, path: String? = nil,
@@ -54,7 +60,22 @@ package struct RunCause: Record, Equatable {
     event = try member("event", record?.event)
     path = try member("path", record?.path)
     run = try member("run", record?.run)
+    by = try member("by", record?.by)
+    isToken = try member("isToken", record?.isToken, default: false)
+    assistant = try member("assistant", record?.assistant)
   }
+
+  /// Who asked for the run, in words that follow `by`; nil if the agent's own account did, by hand.
+  package var asker: String? {
+    let person = by.map { isToken ? "the token '\($0)'" : $0 }
+    guard let assistant else { return person }
+    let named =
+      assistant.hasSameScalars(as: RunCause.unnamedAssistant) ? "an assistant" : "the assistant '\(assistant)'"
+    return named + (person.map { isToken ? " with \($0)" : " for \($0)" } ?? "")
+  }
+
+  /// What an assistant is called that doesn't say its name.
+  package static let unnamedAssistant = "assistant"
 }
 
 /// The group whose limit a run keeps to, as its recipe names it.

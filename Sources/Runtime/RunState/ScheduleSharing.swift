@@ -39,7 +39,9 @@ package protocol ScheduleSharing: Sendable {
   /// The schedules that follow the runs of one of some recipes.
   func schedules(following recipes: Set<String>) async throws(StateError) -> [ScheduleRecord]
   /// The events that no run has taken and none is about to look at, in the order in which they came.
-  func freeEvents() async throws(StateError) -> [String]
+  func freeEvents() async throws(StateError) -> [FreeEvent]
+  /// How many events of a name there are that no run and no schedule has taken, at least so new; 0 if that can't be read.
+  func countFreeEvents(named name: String, since: Timestamp?) async -> Int
 
   // MARK: Requests that the leader has to do
 
@@ -48,6 +50,14 @@ package protocol ScheduleSharing: Sendable {
   /// The requests for the leader that no program has taken, if this one leads; nobody else gets them after that.
   func takeRequests() async throws(StateError) -> [CarriedRequest]
   func answer(_ request: String, with answer: Value) async throws(StateError)
+}
+
+/// An event that no run has taken.
+package struct FreeEvent: Sendable, Equatable {
+  package var id: String
+  package var name: String
+
+  package init(_ id: String, named name: String) { (self.id, self.name) = (id, name) }
 }
 
 /// A request that came to one program, and that another has to do.

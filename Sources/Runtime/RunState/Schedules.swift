@@ -282,6 +282,8 @@ package enum SlotOutcome: String, Recordable, CaseIterable {
   case unmatched
   /// A delivery that was sent as an event to the runs that wait for it.
   case signalled
+  /// A delivery that came before, and counts once.
+  case duplicate
   /// A person set the mark back, from `until` to `slot`; it isn't a slot.
   case reset
 }

@@ -119,9 +119,11 @@ package final class SecretBook: Sendable {
     switch value.content {
     case .string(let text):
       let finds = finder.finds(in: text)
+      if let name = finder.dumped(in: text.utf8, besides: finds) { throw SecretBook.undescribable(name) }
       return finds.isEmpty ? nil : try masked(Array(text.utf8), finds, .string, finder, value)
     case .bytes(let bytes):
       let finds = finder.finds(in: bytes)
+      if let name = finder.dumped(in: bytes, besides: finds) { throw SecretBook.undescribable(name) }
       return finds.isEmpty ? nil : try masked(bytes, finds, .bytes, finder, value)
     case .int, .uint, .double, .timestamp, .duration:
       guard finder.hasNumbers, let text = try? JSON.text(value.encoded()) else { return nil }
@@ -357,6 +359,7 @@ extension StateEvent {
     case .runCreated(var event):
       event.texts = try event.texts.withoutSecrets(book)
       event.inputs = try book.masked(event.inputs)
+      event.cause = event.cause.redacted(by: finder)
       if let key = event.key { try book.check(key.key, RunKey.words) }
       for (name, value) in event.overrides { event.overrides[name] = try book.masked(value) }
       return .runCreated(event)
@@ -411,6 +414,7 @@ extension StateEvent {
     case .slotDecided(var slot):
       if let inputs = slot.inputs { slot.inputs = try book.masked(inputs) }
       slot.reason = slot.reason.map { finder.redact($0) }
+      slot.cause = slot.cause.redacted(by: finder)
       if let key = slot.key { try book.check(key.key, RunKey.words) }
       return .slotDecided(slot)
     case .schedulePaused(var event):
@@ -440,6 +444,16 @@ extension RunError {
     error.detail = error.detail.map { finder.redact($0) }
     error.cause = error.cause?.redacted(by: finder)
     return error
+  }
+}
+
+extension RunCause {
+  fileprivate func redacted(by finder: SecretFinder) -> RunCause {
+    guard by != nil || assistant != nil else { return self }
+    var cause = self
+    cause.by = by.map { finder.redact($0) }
+    cause.assistant = assistant.map { finder.redact($0) }
+    return cause
   }
 }
 

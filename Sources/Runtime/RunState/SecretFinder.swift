@@ -7,6 +7,10 @@
 // several lines, the text without surrounding blanks and each of its longer lines are found as well. Digits are found
 // across line ends too, as `base64` and `xxd -p` break them.
 //
+// Texts inside of a secret that is JSON, YAML, lines of KEY=VALUE or an address with a password are found on their own
+// (`SecretParts`). Quotes are found as shells, PowerShell, CSV and YAML write them within quotes, also within JSON, and
+// bytes as `$'…'` does.
+//
 // In a text that is only shown, blanks of a secret match any other blanks.
 import Basics
 
@@ -111,7 +115,7 @@ package struct SecretFinder: Sendable {
   ///   - isCut: Whether the text may be cut off inside a secret, whose beginning at the end is then found as well.
   func finds(in text: String, isShown: Bool = false, isCut: Bool = false) -> [Find] {
     guard let beginnings else { return [] }
-    let manner = Manner(isShown: isShown, isCut: isCut)
+    let manner = Manner(isShown: isShown, cutFrom: isCut ? SecretFinder.shortest : nil)
     return text.utf8.withContiguousStorageIfAvailable { finds(in: $0, manner, beginnings) }
       ?? Array(text.utf8).withUnsafeBufferPointer { finds(in: $0, manner, beginnings) }
   }
@@ -124,7 +128,11 @@ package struct SecretFinder: Sendable {
   /// How a text is searched.
   struct Manner {
     var isShown = false
-    var isCut = false
+    /// Whether a beginning of a secret at the end of the text is found: one that stands for as many bytes of the secret,
+    /// before the end or before an escape that the end cuts, where 1 is any character or digit; nil if only whole
+    /// secrets are found.
+    var cutFrom: Int?
+    var isCut: Bool { cutFrom != nil }
     /// Whether the text goes on after its end, where digits may continue in the next line.
     var isOpen = false
   }
@@ -177,11 +185,14 @@ package struct SecretFinder: Sendable {
       return found
     }
     // Where the second character begins, unless backslashes are before it.
-    let next = index + (first == bytes[index] ? 1 : bytes[index] == ASCII.percent ? 3 : bytes.count)
+    let isPercent = bytes[index] == ASCII.percent && Needle.percentByte(in: bytes, at: index) == first
+    let next = index + (first == bytes[index] ? 1 : isPercent ? 3 : bytes.count)
     // Of each needle the first form that fits.
     var fitting = -1
     for start in starts[Int(first)] where start.needle != fitting {
-      if let second = start.second, next < bytes.count, bytes[next] != second, !Needle.mayBeEscape(bytes[next]) {
+      if let second = start.second, next < bytes.count, bytes[next] != second, !Needle.mayBeEscape(bytes[next]),
+        bytes[next] != ASCII.apostrophe || next + 1 >= bytes.count || bytes[next + 1] != ASCII.dollar
+      {
         continue
       }
       guard let last = needles[start.needle].end(ofForm: start.form, in: bytes, at: index, manner) else { continue }
@@ -200,14 +211,30 @@ package struct SecretFinder: Sendable {
     switch byte {
     // Where no form begins with the byte itself, an escape is meant.
     case ASCII.percent where starts[Int(byte)].isEmpty:
-      let value = Needle.percentByte(in: bytes, at: index)
-      return value == ASCII.percent ? nil : value ?? byte
+      return Needle.nestedPercentByte(in: bytes, at: index) ?? byte
     case ASCII.backslash where starts[Int(byte)].isEmpty:
       guard let value = Needle.escaped(in: bytes, at: index)?.value else { return byte }
+      // Digits and `x` begin the escape of a byte.
+      if (0x30...0x37).contains(value) || value == 0x78 { return nil }
       return value < 0x80 ? UInt8(value) : nil
     case ASCII.plus where starts[Int(ASCII.space)].isEmpty: return byte
+    case ASCII.backtick where starts[Int(byte)].isEmpty:
+      guard index + 1 < bytes.count else { return byte }
+      let next = bytes[index + 1]
+      if next == ASCII.zero { return nil }
+      return Needle.backquoteEscapes.first { $0.letter == next }.map { UInt8($0.value) } ?? next
     default: return nil
     }
+  }
+
+  /// The name of a secret in a hexadecimal dump that has the characters beside its lines, which no reference describes.
+  ///
+  /// - Parameter finds: What references describe.
+  func dumped(in bytes: some Collection<UInt8>, besides finds: [Find]) -> String? {
+    guard !isEmpty, SecretDump.mayHaveCharacters(bytes) else { return nil }
+    return self.finds(in: Array(bytes), Manner(isShown: true)).first { find in
+      needles[find.needle].forms[find.form].isHexadecimal && !finds.contains { $0.start == find.start }
+    }.map { needles[$0.needle].name }
   }
 
   /// The names of the secrets in a text.
@@ -316,6 +343,11 @@ struct Needle: Sendable, Hashable {
     var scalars: [Scalar]
     /// Whether it is written in digits, which may continue in the next line.
     var isDigits: Bool
+    /// Whether two digits are a byte, after which a dump may have blanks (`SecretDump`).
+    var isHexadecimal = false
+
+    /// How many bits of the secret a character of it stands for, at most.
+    func bits(of scalar: Scalar) -> Int { isHexadecimal ? 4 : isDigits ? 6 : 8 * scalar.utf8.count }
 
     /// The pairs of bytes that it can begin with, in any spelling except escapes that begin with `\` or `&`.
     var beginnings: [(UInt8, UInt8)] {
@@ -328,6 +360,11 @@ struct Needle: Sendable, Hashable {
       // Blanks may follow blanks.
       if first.isBlank { beginnings += Form.blanks.flatMap { byte in Form.blanks.map { (byte, $0) } } }
       if first.value == 0x20 { beginnings += following.map { (ASCII.plus, $0) } }
+      // Quotes that are written as several.
+      if first.value == 0x27 { beginnings += "'\\\"".utf8.map { (ASCII.apostrophe, $0) } }
+      if first.value == 0x22 { beginnings.append((ASCII.quote, ASCII.quote)) }
+      if first.utf8.count == 1 { beginnings.append((ASCII.backtick, first.utf8[0])) }
+      beginnings += Needle.backquoteEscapes.filter { $0.value == first.value }.map { (ASCII.backtick, $0.letter) }
       // The digits of the byte, or of a percent sign that is encoded itself.
       let digit = String(first.utf8[0] >> 4, radix: 16)
       beginnings += "2\(digit)\(digit.uppercased())".utf8.map { (ASCII.percent, $0) }
@@ -335,7 +372,8 @@ struct Needle: Sendable, Hashable {
     }
 
     private static func firstBytes(of scalar: Scalar) -> [UInt8] {
-      Array("%\\&".utf8) + (scalar.isBlank ? blanks + [ASCII.plus] : [scalar.utf8[0]])
+      Array("%\\&`".utf8) + (scalar.isBlank ? blanks + [ASCII.plus] : [scalar.utf8[0]])
+        + (scalar.value < 0x20 || scalar.value >= 0x7F ? [ASCII.apostrophe] : [])
     }
 
     private static let lineEnds: [UInt8] = [0x0A, 0x0D]
@@ -365,6 +403,9 @@ struct Needle: Sendable, Hashable {
       // The frame of a key isn't secret.
       if line.utf8.count < 8 || line.hasPrefix("-----") { continue }
       needles.append(Needle(line, named: name, part: "line \(index + 1) ", of: secret))
+    }
+    for (index, text) in SecretParts.texts(in: trimmed).enumerated() {
+      needles.append(Needle(text, named: name, part: "text \(index + 1) ", of: secret))
     }
     return needles
   }
@@ -396,12 +437,24 @@ struct Needle: Sendable, Hashable {
     let plain = secret.unicodeScalars.map { Scalar(value: $0.value, utf8: Array(String($0).utf8)) }
     // As a program reads it that takes each byte of a header field for a character.
     let latin1 = bytes.map { Scalar(value: UInt32($0), utf8: Array(String(UnicodeScalar($0)).utf8)) }
-    let misread = bytes.contains { $0 >= 0x80 } ? [Form(name: part + "latin1", scalars: latin1, isDigits: false)] : []
+    var misread = bytes.contains { $0 >= 0x80 } ? [Form(name: part + "latin1", scalars: latin1, isDigits: false)] : []
+    if !misread.isEmpty, plain.allSatisfy({ $0.value < 0x100 }) {
+      // In Latin-1, whose bytes are only in data and as `%E4`.
+      let single = plain.map { Scalar(value: $0.value, utf8: [UInt8(truncatingIfNeeded: $0.value)]) }
+      misread.append(Form(name: part + "bytes", scalars: single, isDigits: false))
+    }
+    if !misread.isEmpty, plain.count(where: { $0.value < 0x80 }) >= SecretFinder.shortest {
+      // As a program shows it that takes Latin-1 for UTF-8; with fewer other letters, many texts would resemble it.
+      let lost = Scalar(value: 0xFFFD, utf8: Array("\u{FFFD}".utf8))
+      misread.append(
+        Form(name: part + "replaced", scalars: plain.map { $0.value < 0x80 ? $0 : lost }, isDigits: false))
+    }
     self.forms =
       [Form(name: part + "plain", scalars: plain, isDigits: false)] + misread
       + others.map { form in
         let scalars = form.1.map { Scalar(value: UInt32($0), utf8: [$0]) }
-        return Form(name: part + form.0, scalars: scalars, isDigits: true)
+        let isHexadecimal = form.0 == "hex" || form.0 == "HEX"
+        return Form(name: part + form.0, scalars: scalars, isDigits: true, isHexadecimal: isHexadecimal)
       }
   }
 
@@ -424,13 +477,22 @@ struct Needle: Sendable, Hashable {
   ) -> (form: Int, end: Int)? {
     let first = bytes[index]
     // Other beginnings of a character, an escape or a blank; a backslash's escape is read once.
-    let isEscape = "%&+".utf8.contains(first) || Needle.isBlank(first)
     let escaped = first == 0x5C ? Needle.escaped(in: bytes, at: index)?.value : nil
+    let isEscape =
+      "%&+`".utf8.contains(first) || Needle.isBlank(first)
+      || escaped.map { (0x30...0x37).contains($0) || $0 == 0x78 } ?? false
+    // Forms that begin alike fail alike.
+    var failed: UInt32?
     for number in forms.indices {
       let begin = forms[number].scalars[0]
+      guard failed != begin.value else { continue }
       guard
         isEscape || begin.utf8[0] == first || escaped.map({ $0 == begin.value || 0xD800...0xDBFF ~= $0 }) ?? false
       else { continue }
+      if begin.value < 0x80, !(manner.isShown && begin.isBlank), Needle.ends(of: begin, in: bytes, at: index).isEmpty {
+        failed = begin.value
+        continue
+      }
       if let end = Needle.end(of: forms[number], in: bytes, at: index, manner) { return (number, end) }
     }
     return nil
@@ -446,6 +508,7 @@ struct Needle: Sendable, Hashable {
   /// Whether a byte may begin another spelling of a character than the plain one.
   static func mayBeEscape(_ byte: UInt8) -> Bool {
     byte == ASCII.percent || byte == ASCII.backslash || byte == ASCII.plus || byte == ASCII.ampersand || isBlank(byte)
+      || byte == ASCII.backtick
   }
 
   /// The possible ends of the characters that begin at an index, each in one of its spellings.
@@ -455,10 +518,20 @@ struct Needle: Sendable, Hashable {
     of form: Form, in bytes: UnsafeBufferPointer<UInt8>, at start: Int, _ manner: SecretFinder.Manner
   ) -> Int? {
     var ends = [start]
+    var isDump = false
     var rest = form.scalars[...]
+    // How many bits of the secret are read.
+    var bits = 0
+    var last: UInt32 = 0x20
     while let scalar = rest.popFirst() {
       var next: [Int] = []
-      if manner.isCut, ends.contains(where: { $0 > start && isOver(bytes, at: $0) }) { return bytes.count }
+      if let least = manner.cutFrom, bits >= (least > 1 ? least * 8 : 1),
+        ends.contains(where: { isOver(bytes, at: $0, before: scalar) || isCutQuote(bytes, at: $0, after: last) })
+      {
+        return bytes.count
+      }
+      bits += form.bits(of: scalar)
+      last = scalar.value
       if manner.isOpen, form.isDigits,
         ends.contains(where: { $0 > start && (run(in: bytes, at: $0, where: isLineEnd) ?? 0) == bytes.count })
       {
@@ -469,14 +542,35 @@ struct Needle: Sendable, Hashable {
         if manner.isShown, scalar.isBlank, let end = run(in: bytes, at: index, where: isBlank) { ends.append(end) }
         if form.isDigits, index > start {
           for begin in Needle.nextLines(in: bytes, at: index) { ends += Needle.ends(of: scalar, in: bytes, at: begin) }
+          if form.isHexadecimal, (form.scalars.count - rest.count) % 2 == 1 {
+            for begin in SecretDump.nextBytes(in: bytes, at: index, isShown: manner.isShown) {
+              if begin == bytes.count {
+                if manner.isOpen { return begin }
+                continue
+              }
+              isDump = true
+              ends += Needle.ends(of: scalar, in: bytes, at: begin)
+            }
+          }
         }
         for end in ends where !next.contains(end) { next.append(end) }
       }
       if next.isEmpty { return nil }
-      if manner.isShown, scalar.isBlank { rest = rest.drop { $0.isBlank } }
+      if manner.isShown, scalar.isBlank {
+        // More blanks may be there, escaped, or not.
+        var more = next
+        while let blank = rest.first, blank.isBlank {
+          rest.removeFirst()
+          bits += form.bits(of: blank)
+          more = more.filter { $0 < bytes.count && !isBlank(bytes[$0]) }
+            .flatMap { Needle.ends(of: blank, in: bytes, at: $0) }.filter { !next.contains($0) }
+          next += more
+        }
+      }
       ends = next
     }
-    return ends.max()
+    guard isDump, manner.isShown, let end = ends.max() else { return ends.max() }
+    return SecretDump.endOfCharacters(in: bytes, after: end)
   }
 
   /// Where the backslashes, or the blanks, that begin at an index end.
@@ -545,6 +639,9 @@ struct Needle: Sendable, Hashable {
       for (from, place) in levels[levels.count - 1].enumerated() where place.end < bytes.count {
         var begins = [place.end]
         if forms[find.form].isDigits, levels.count > 1 { begins += Needle.nextLines(in: bytes, at: place.end) }
+        if forms[find.form].isHexadecimal, levels.count > 1, levels.count % 2 == 1 {
+          begins += SecretDump.nextBytes(in: bytes, at: place.end, isShown: false).filter { $0 < bytes.count }
+        }
         for begin in begins {
           for end in Needle.ends(of: scalar, in: bytes, at: begin) where !next.contains(where: { $0.end == end }) {
             next.append((end, from, begin))
@@ -565,14 +662,112 @@ struct Needle: Sendable, Hashable {
     return pieces.reversed()
   }
 
-  /// Whether nothing follows, or an incomplete escape.
-  private static func isOver(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+  /// Whether nothing follows, or the beginning of an escape or another spelling of a character, which the end cuts.
+  private static func isOver(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int, before scalar: Scalar) -> Bool {
     guard index < bytes.count else { return true }
-    return bytes.count - index < longestEscape && "%\\&".utf8.contains(bytes[index])
-      || bytes.count - index < 4 && bytes[index] >= 0xC2
+    guard bytes.count - index < longestEscape else { return false }
+    let rest = Array(bytes[index...])
+    func isCut(_ spelling: [UInt8]) -> Bool { rest.count < spelling.count && spelling.starts(with: rest) }
+    switch rest[0] {
+    case ASCII.percent: return isCutPercent(rest, scalar)
+    case ASCII.backslash: return isCutEscape(rest, scalar)
+    case ASCII.ampersand: return isCutEntity(rest, scalar)
+    case ASCII.backtick: return rest.count == 1 && scalar.utf8.count == 1
+    case ASCII.apostrophe:
+      if scalar.value == 0x27, singleQuotes.contains(where: { isCut($0) || isCut(inJSON($0)) }) { return true }
+      guard scalar.value < 0x20 || scalar.value >= 0x7F else { return false }
+      // Quotes of GNU's programs.
+      return isCut(openDollar) || rest == openDollar
+        || rest.starts(with: openDollar + [ASCII.backslash]) && isCutEscape(Array(rest.dropFirst(3)), scalar)
+    default: return isCut(scalar.utf8)
+    }
   }
 
-  private static let longestEscape = 12
+  /// Whether the end cuts the quotes of GNU's programs after the escape of a character.
+  private static func isCutQuote(
+    _ bytes: UnsafeBufferPointer<UInt8>, at index: Int, after value: UInt32
+  ) -> Bool {
+    (value < 0x20 || value >= 0x7F) && index > 0 && index + 1 == bytes.count && bytes[index] == ASCII.apostrophe
+      && 0x21..<0x7F ~= bytes[index - 1]
+  }
+
+  /// A spelling in a text of JSON.
+  private static func inJSON(_ spelling: [UInt8]) -> [UInt8] {
+    spelling.flatMap { $0 == ASCII.backslash || $0 == ASCII.quote ? [ASCII.backslash, $0] : [$0] }
+  }
+
+  private static func isCutPercent(_ rest: [UInt8], _ scalar: Scalar) -> Bool {
+    var index = 0
+    for byte in scalar.utf8 {
+      if index == rest.count { return true }
+      guard rest[index] == ASCII.percent else { return false }
+      index += 1
+      let digits = [byte].hexadecimal.utf8.map { $0 }
+      // The percent sign may be encoded itself.
+      while index + 1 < rest.count, rest[index] == 0x32, rest[index + 1] == 0x35, digits != [0x32, 0x35] { index += 2 }
+      let unit = rest[index...].prefix(2).map(lowercase)
+      if unit.count < 2 { return unit.isEmpty || unit[0] == digits[0] || unit[0] == 0x32 }
+      if unit != digits { return false }
+      index += 2
+    }
+    return false
+  }
+
+  /// Whether these are the first units of a character, each with backslashes, of which the last one is cut.
+  private static func isCutEscape(_ rest: [UInt8], _ scalar: Scalar) -> Bool {
+    guard let character = Unicode.Scalar(scalar.value) else { return false }
+    func digits(_ value: some BinaryInteger, _ count: Int, radix: Int = 16) -> [UInt8] {
+      let text = Array(String(value, radix: radix).utf8)
+      return [UInt8](repeating: ASCII.zero, count: max(0, count - text.count)) + text
+    }
+    let units: [[[UInt8]]] = [
+      String(character).utf16.map { [UInt8(ascii: "u")] + digits($0, 4) },
+      [[UInt8(ascii: "U")] + digits(scalar.value, 8)],
+      scalar.utf8.map { [UInt8(ascii: "x")] + digits($0, 2) },
+      [[UInt8(ascii: "x")] + digits(scalar.value, 2)],
+      scalar.utf8.map { digits($0, 3, radix: 8) },
+    ]
+    return units.contains { units in
+      var left = rest[...]
+      for unit in units {
+        if left.isEmpty { return true }
+        let marks = left.prefix { $0 == ASCII.backslash }
+        if marks.isEmpty || marks.count > mostBackslashes { return false }
+        left = left.dropFirst(marks.count)
+        let found = left.prefix(unit.count)
+        // The letter as it is, and digits of either kind.
+        guard found.first == nil || found.first == unit[0],
+          found.dropFirst().map(lowercase) == unit.prefix(found.count).dropFirst().map({ $0 })
+        else { return false }
+        if found.count < unit.count { return true }
+        left = left.dropFirst(unit.count)
+      }
+      return false
+    }
+  }
+
+  private static func isCutEntity(_ rest: [UInt8], _ scalar: Scalar) -> Bool {
+    var name = rest.dropFirst()
+    while name.count > ampersandName.count, name.starts(with: ampersandName) {
+      name = name.dropFirst(ampersandName.count)
+    }
+    guard name.first == ASCII.hash else {
+      if name.isEmpty || entityName(of: scalar.value)?.starts(with: name) ?? false { return true }
+      // The escape of an escape may follow.
+      return !ASCII.isLetter(scalar.utf8[0]) && !ASCII.digits.contains(scalar.utf8[0])
+        && ampersandName.starts(with: name)
+    }
+    var number = name.dropFirst()
+    let isHex = number.first.map { lowercase($0) == UInt8(ascii: "x") } ?? false
+    if isHex { number = number.dropFirst() }
+    let digits = number.drop { $0 == ASCII.zero }.map(lowercase)
+    return String(scalar.value, radix: isHex ? 16 : 10).utf8.starts(with: digits)
+  }
+
+  private static func lowercase(_ byte: UInt8) -> UInt8 { ASCII.uppercase.contains(byte) ? byte + ASCII.space : byte }
+
+  /// Longer than four bytes of an escape whose backslashes are doubled a few times.
+  private static let longestEscape = 64
 
   /// The most backslashes for one that is escaped repeatedly.
   static let mostBackslashes = 16
@@ -587,11 +782,28 @@ struct Needle: Sendable, Hashable {
     var ends: [Int] = []
     if bytes[index...].starts(with: scalar.utf8) { ends.append(index + scalar.utf8.count) }
     switch bytes[index] {
+    case ASCII.apostrophe:
+      if scalar.value == 0x27 { ends += singleQuotes(in: bytes, at: index) }
+      // GNU's quotes, which end before an escape and begin again after it.
+      if bytes[index...].starts(with: openDollar), index + openDollar.count < bytes.count,
+        bytes[index + openDollar.count] == ASCII.backslash
+      {
+        ends += escapes(of: scalar, in: bytes, at: index + openDollar.count)
+      }
+    case ASCII.quote where scalar.value == 0x22: ends += doubledQuote(in: bytes, at: index)
+    // PowerShell's escape.
+    case ASCII.backtick where index + 1 < bytes.count && scalar.utf8.count == 1:
+      let next = bytes[index + 1]
+      let isItself = next == scalar.utf8[0] && next > 0x20 && !ASCII.isLetter(next)
+      if isItself || backquoteEscapes.contains(where: { $0.letter == next && $0.value == scalar.value }) {
+        ends.append(index + 2)
+      }
     case ASCII.plus where scalar.value == 0x20: ends.append(index + 1)
     case ASCII.percent: ends += percent(scalar, in: bytes, at: index)
-    case ASCII.ampersand: ends += entity(scalar, in: bytes, at: index).map { [$0] } ?? []
+    case ASCII.ampersand: ends += entities(of: scalar, in: bytes, at: index)
     case ASCII.backslash:
-      ends += escape(scalar, in: bytes, at: index).map { [$0] } ?? []
+      for end in escapes(of: scalar, in: bytes, at: index) where !ends.contains(end) { ends.append(end) }
+      if scalar.value == 0x22 { ends += doubledQuote(in: bytes, at: index) }
       // A backslash may be doubled, and doubled again.
       if scalar.value == 0x5C, let end = backslashes(in: bytes, at: index), end > index + 1 {
         ends += (index + 2)...min(end, index + mostBackslashes)
@@ -601,10 +813,97 @@ struct Needle: Sendable, Hashable {
     return ends
   }
 
+  /// How GNU's programs begin quotes with escapes in the middle of other quotes.
+  static let openDollar = Array("'$'".utf8)
+  /// How they go on after the escapes.
+  static let closeDollar = Array("''".utf8)
+
+  /// Where the escapes of a character end, with and without the quotes that GNU's programs write after them.
+  private static func escapes(of scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> [Int] {
+    var ends = escape(scalar, in: bytes, at: index).map { [$0] } ?? []
+    for end in byteEscapes(scalar, in: bytes, at: index) where !ends.contains(end) { ends.append(end) }
+    // Printable characters aren't escaped so.
+    guard scalar.value < 0x20 || scalar.value >= 0x7F else { return ends }
+    return ends + ends.filter { bytes[$0...].starts(with: closeDollar) }.map { $0 + closeDollar.count }
+  }
+
+  /// A quote within single quotes, as shells, Python's `shlex` and languages that double it write it.
+  private static let singleQuotes = ["'\\''", "'\"'\"'", "''"].map { Array($0.utf8) }
+
+  /// Where a quote within single quotes ends; in JSON, the backslashes and double quotes in it have backslashes.
+  private static func singleQuotes(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
+    func byte(_ index: Int) -> UInt8 { index < bytes.count ? bytes[index] : 0 }
+    if byte(start + 1) == ASCII.apostrophe { return [start + 2] }
+    let marks = endOfMarks(in: bytes, from: start + 1)
+    if marks > start + 1, byte(marks) == ASCII.apostrophe, byte(marks + 1) == ASCII.apostrophe { return [marks + 2] }
+    guard byte(marks) == ASCII.quote, byte(marks + 1) == ASCII.apostrophe else { return [] }
+    let last = endOfMarks(in: bytes, from: marks + 2)
+    guard last - marks - 2 == marks - start - 1, byte(last) == ASCII.quote, byte(last + 1) == ASCII.apostrophe else {
+      return []
+    }
+    return [last + 2]
+  }
+
+  /// Where two double quotes end, as CSV and PowerShell write one within quotes; in JSON, each has as many backslashes.
+  private static func doubledQuote(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
+    let first = endOfMarks(in: bytes, from: start)
+    guard first < bytes.count, bytes[first] == ASCII.quote else { return [] }
+    let last = endOfMarks(in: bytes, from: first + 1)
+    guard last - first - 1 == first - start, last < bytes.count, bytes[last] == ASCII.quote else { return [] }
+    return [last + 1]
+  }
+
+  /// Where the backslashes at an index end, of which there are none or a few.
+  private static func endOfMarks(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+    var index = start
+    while index < bytes.count, bytes[index] == ASCII.backslash, index - start < mostBackslashes { index += 1 }
+    return index
+  }
+
+  /// The bytes of a character as `$'…'` and Python write them, each as three octal digits or two hexadecimal ones, or
+  /// the number of one up to U+00FF as Python's `ascii` and YAML write it.
+  private static func byteEscapes(_ scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
+    var ends: [Int] = []
+    var index = start
+    for (number, byte) in scalar.utf8.enumerated() {
+      guard let (value, end) = byteEscape(in: bytes, at: index) else { return ends }
+      if number == 0, scalar.utf8.count > 1, value == scalar.value, bytes[end - 3] == UInt8(ascii: "x") {
+        ends.append(end)
+      }
+      guard value == UInt32(byte) else { return ends }
+      index = end
+    }
+    return ends + [index]
+  }
+
+  /// The byte that the backslashes at an index and the digits after them stand for, and where that ends.
+  private static func byteEscape(
+    in bytes: UnsafeBufferPointer<UInt8>, at start: Int
+  ) -> (value: UInt32, end: Int)? {
+    var index = start
+    while index < bytes.count, bytes[index] == ASCII.backslash { index += 1 }
+    guard index > start, index - start <= mostBackslashes, index + 2 < bytes.count else { return nil }
+    let isHex = bytes[index] == UInt8(ascii: "x")
+    let digits = isHex ? bytes[index + 1...index + 2] : bytes[index...index + 2]
+    return number(digits, radix: isHex ? 16 : 8).map { ($0, index + 3) }
+  }
+
   /// The byte that a percent sign at an index and two digits stand for; nil without the digits.
   static func percentByte(in bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt8? {
     guard index + 2 < bytes.count else { return nil }
     return number(bytes[index + 1...index + 2], radix: 16).map { UInt8(truncatingIfNeeded: $0) }
+  }
+
+  /// The byte that a percent sign at an index stands for, which may itself be encoded repeatedly; nil if it stands for
+  /// none, or for a percent sign.
+  static func nestedPercentByte(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> UInt8? {
+    var index = start + 1
+    let last = index + 2 * mostPercentSigns
+    while index + 1 < bytes.count, index <= last, let value = number(bytes[index...index + 1], radix: 16) {
+      if value != 0x25 { return UInt8(truncatingIfNeeded: value) }
+      index += 2
+    }
+    return nil
   }
 
   /// The percent sign may itself be encoded, repeatedly: `%20`, `%2520`, `%252520`.
@@ -628,8 +927,10 @@ struct Needle: Sendable, Hashable {
 
   static let shortEscapes: [(letter: UInt8, value: UInt32)] = [
     (UInt8(ascii: "n"), 0x0A), (UInt8(ascii: "r"), 0x0D), (UInt8(ascii: "t"), 0x09), (UInt8(ascii: "b"), 0x08),
-    (UInt8(ascii: "f"), 0x0C),
+    (UInt8(ascii: "f"), 0x0C), (UInt8(ascii: "a"), 0x07), (UInt8(ascii: "v"), 0x0B), (UInt8(ascii: "e"), 0x1B),
   ]
+  /// The letters after PowerShell's backquote.
+  static let backquoteEscapes = shortEscapes + [(letter: ASCII.zero, value: 0x00)]
 
   private static func escape(_ scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Int? {
     guard let (unit, end) = escaped(in: bytes, at: start) else { return nil }
@@ -652,8 +953,17 @@ struct Needle: Sendable, Hashable {
     guard index > start, index < bytes.count, bytes[index] < 0x80 else { return nil }
     switch bytes[index] {
     case UInt8(ascii: "u"): break
-    case UInt8(ascii: "b"), UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+    case UInt8(ascii: "b"), UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"),
+      UInt8(ascii: "a"), UInt8(ascii: "v"), UInt8(ascii: "e"):
       return (shortEscapes.first { $0.letter == bytes[index] }?.value ?? UInt32(bytes[index]), index + 1)
+    // Bash writes an escape as a capital.
+    case UInt8(ascii: "E"): return (0x1B, index + 1)
+    case UInt8(ascii: "U"):
+      // Without digits it's a letter.
+      guard index + 8 < bytes.count, let value = number(bytes[index + 1...index + 8], radix: 16) else {
+        return (UInt32(bytes[index]), index + 1)
+      }
+      return (value, index + 9)
     default: return (UInt32(bytes[index]), index + 1)
     }
     guard index + 4 < bytes.count, let unit = number(bytes[index + 1...index + 4], radix: 16) else { return nil }
@@ -664,18 +974,47 @@ struct Needle: Sendable, Hashable {
     ("amp", 0x26), ("lt", 0x3C), ("gt", 0x3E), ("quot", 0x22), ("apos", 0x27),
   ].map { (Array($0.0.utf8), $0.1) }
 
-  private static func entity(_ scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Int? {
-    guard let end = bytes[start...].prefix(12).firstIndex(of: ASCII.semicolon) else { return nil }
-    var name = bytes[(start + 1)..<end]
-    let value: UInt32?
-    if name.first == ASCII.hash {
-      name = name.dropFirst()
-      let isHex = name.first == UInt8(ascii: "x") || name.first == UInt8(ascii: "X")
-      value = number(isHex ? name.dropFirst() : name, radix: isHex ? 16 : 10)
-    } else {
-      value = entities.first { name.elementsEqual($0.name) }?.value
+  /// The names of the characters from U+00A0 to U+00FF.
+  private static let latinEntities: [[UInt8]] = """
+    nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro \
+    para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil \
+    Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave \
+    Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml \
+    igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute \
+    thorn yuml
+    """.utf8.split(separator: ASCII.space).map { Array($0) }
+
+  /// The name of a character in HTML; nil if it has none, or a rare one.
+  static func entityName(of value: UInt32) -> [UInt8]? {
+    if 0xA0...0xFF ~= value { return latinEntities[Int(value) - 0xA0] }
+    return value < 0x7F ? entities.first { $0.value == value }?.name : nil
+  }
+
+  /// The name of an ampersand, of which each further one stands for an escape of the escape.
+  static let ampersandName = Array("amp;".utf8)
+  /// How often a text may be escaped.
+  private static let mostAmpersands = 8
+
+  /// Where the entities of a character end that begin at an index: it may be escaped repeatedly, as in `&amp;quot;`.
+  private static func entities(
+    of scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at start: Int
+  ) -> [Int] {
+    var ends: [Int] = []
+    var begin = start + 1
+    for _ in 0..<mostAmpersands {
+      guard let end = bytes[begin...].prefix(11).firstIndex(of: ASCII.semicolon) else { break }
+      var name = bytes[begin..<end]
+      if name.first == ASCII.hash {
+        name = name.dropFirst()
+        let isHex = name.first == UInt8(ascii: "x") || name.first == UInt8(ascii: "X")
+        if number(isHex ? name.dropFirst() : name, radix: isHex ? 16 : 10) == scalar.value { ends.append(end + 1) }
+        break
+      }
+      if let own = entityName(of: scalar.value), name.elementsEqual(own) { ends.append(end + 1) }
+      guard name.elementsEqual(ampersandName.dropLast()) else { break }
+      begin = end + 1
     }
-    return value == scalar.value ? end + 1 : nil
+    return ends
   }
 
   /// The number in some digits; nil if one isn't a digit, or if there are too many.

@@ -5,7 +5,10 @@
 //
 //     c      the character as it is           e      the letter of its short escape: n of \n
 //     h H    a digit of its hexadecimal form  d      a digit of its decimal number
-//     n      the name of its entity           […]    the ends of lines before it, as they are
+//     n      the name of its entity           […]    the ends of lines and blanks (`_`) before it
+//     o      a digit of the octal number of one of its bytes
+//     &&     `&amp;`, before the rest of an entity that is escaped in turn
+//     p P    a digit of its hexadecimal number, where h stands for those of its bytes: `\xpp`
 //                                             all else is literal
 //
 // `%25hh` is a percent-encoded byte whose percent sign is encoded, `\\uhhhh` an escape of JSON in JSON. A spelling is
@@ -38,7 +41,7 @@ enum SecretSpelling: String, CaseIterable {
     case .percentTwice: percent(scalar, "%25HH")
     case .form: scalar.value == 0x20 ? [0x2B] : percent(scalar, "%HH")
     case .formSmall: scalar.value == 0x20 ? [0x2B] : percent(scalar, "%hh")
-    case .html: SecretPattern.text("&n;", of: scalar) ?? scalar.utf8
+    case .html: scalar.value < 0x80 ? SecretPattern.text("&n;", of: scalar) ?? scalar.utf8 : scalar.utf8
     }
   }
 
@@ -67,19 +70,51 @@ enum SecretPattern {
       guard let end = pattern.utf8.firstIndex(of: ASCII.closeBracket) else { return nil }
       let rest = String(decoding: pattern.utf8[end...].dropFirst(), as: UTF8.self)
       guard rest.utf8.first != ASCII.openBracket, let text = text(rest, of: scalar) else { return nil }
-      return pattern.utf8[..<end].dropFirst() + text
+      return pattern.utf8[..<end].dropFirst().map { $0 == ASCII.underscore ? ASCII.space : $0 } + text
     }
+    if let (before, inner, after) = quoted(Array(pattern.utf8)) {
+      return unquoted(String(decoding: inner, as: UTF8.self), of: scalar).map { before + $0 + after }
+    }
+    let ampersands = pattern.utf8.prefix { $0 == ASCII.ampersand }.count
+    if ampersands > 1 {
+      let names = (1..<ampersands).flatMap { _ in Needle.ampersandName }
+      return unquoted(String(pattern.dropFirst(ampersands - 1)), of: scalar).map {
+        [ASCII.ampersand] + names + $0.dropFirst()
+      }
+    }
+    return unquoted(pattern, of: scalar)
+  }
+
+  /// The escape in the middle of quotes of GNU's programs, and the quotes around it; nil if there are none.
+  private static func quoted(_ text: [UInt8]) -> (before: [UInt8], inner: [UInt8], after: [UInt8])? {
+    let opens = text.starts(with: Needle.openDollar)
+    let inner = opens ? Array(text.dropFirst(Needle.openDollar.count)) : text
+    guard inner.first == ASCII.backslash, inner.count > 3 || opens else { return nil }
+    let close = Needle.closeDollar
+    let closes = inner.count > 3 && inner.suffix(close.count).elementsEqual(close)
+    guard opens || closes else { return nil }
+    return (
+      opens ? Needle.openDollar : [], closes ? Array(inner.dropLast(close.count)) : inner, closes ? close : []
+    )
+  }
+
+  private static func unquoted(_ pattern: String, of scalar: Needle.Scalar) -> [UInt8]? {
     var digits: [UInt8]
     switch pattern.utf8.first {
     case ASCII.percent: digits = scalar.utf8.flatMap { hex(UInt32($0), 2) }
+    case ASCII.backslash where pattern.hasSuffix("ooo"): digits = scalar.utf8.flatMap { octal($0) }
+    case ASCII.backslash where letter(of: pattern) == UInt8(ascii: "x"):
+      digits = scalar.utf8.flatMap { hex(UInt32($0), 2) }
+    case ASCII.backslash where letter(of: pattern) == UInt8(ascii: "U"): digits = hex(scalar.value, 8)
     case ASCII.backslash:
       guard let character = Unicode.Scalar(scalar.value) else { return nil }
       digits = String(character).utf16.flatMap { hex(UInt32($0), 4) }
     default: digits = hex(scalar.value, 1)
     }
     digits.reverse()
+    var numbers = Array(hex(scalar.value, 2).reversed())
     var decimals = Array(String(scalar.value).utf8.reversed())
-    let usesDigits = pattern.utf8.contains { $0 == UInt8(ascii: "h") || $0 == UInt8(ascii: "H") }
+    let usesDigits = pattern.utf8.contains { "hHo".utf8.contains($0) }
     var text: [UInt8] = []
     repeat {
       for byte in pattern.utf8 {
@@ -88,6 +123,12 @@ enum SecretPattern {
         case UInt8(ascii: "h"), UInt8(ascii: "H"):
           guard let digit = digits.popLast() else { return nil }
           text.append(byte == UInt8(ascii: "H") && digit >= 0x61 ? digit - ASCII.space : digit)
+        case UInt8(ascii: "p"), UInt8(ascii: "P"):
+          guard let digit = numbers.popLast() else { return nil }
+          text.append(byte == UInt8(ascii: "P") && digit >= 0x61 ? digit - ASCII.space : digit)
+        case UInt8(ascii: "o"):
+          guard let digit = digits.popLast() else { return nil }
+          text.append(digit)
         case UInt8(ascii: "d"):
           guard let digit = decimals.popLast() else { return nil }
           text.append(digit)
@@ -95,8 +136,8 @@ enum SecretPattern {
           guard let letter = Needle.shortEscapes.first(where: { $0.value == scalar.value }) else { return nil }
           text.append(letter.letter)
         case UInt8(ascii: "n"):
-          guard let entity = Needle.entities.first(where: { $0.value == scalar.value }) else { return nil }
-          text += entity.name
+          guard let name = Needle.entityName(of: scalar.value) else { return nil }
+          text += name
         default: text.append(byte)
         }
       }
@@ -107,6 +148,15 @@ enum SecretPattern {
   /// The pattern in which a character is escaped; nil if there is none with such digits.
   static func pattern(of piece: [UInt8], for scalar: Needle.Scalar, _ digits: Digits) -> String? {
     if piece == scalar.utf8 { return "c" }
+    if let (before, inner, after) = quoted(piece) {
+      guard let found = unquotedPattern(of: inner, for: scalar, digits) else { return nil }
+      let whole = String(decoding: before, as: UTF8.self) + found + String(decoding: after, as: UTF8.self)
+      return text(whole, of: scalar) == piece ? whole : nil
+    }
+    return unquotedPattern(of: piece, for: scalar, digits)
+  }
+
+  private static func unquotedPattern(of piece: [UInt8], for scalar: Needle.Scalar, _ digits: Digits) -> String? {
     var pattern: [UInt8] = []
     func add(_ data: ArraySlice<UInt8>) {
       for digit in data {
@@ -121,38 +171,88 @@ enum SecretPattern {
         pattern += run.dropLast(2)
         add(run.suffix(2))
       }
+    case ASCII.backtick where piece.count == 2:
+      pattern = [ASCII.backtick, UInt8(ascii: piece.dropFirst().elementsEqual(scalar.utf8) ? "c" : "e")]
+      if piece[1] == ASCII.zero, scalar.value == 0 { pattern = piece }
+    case ASCII.backslash where isByteEscape(piece):
+      let marks = piece.prefix { $0 == ASCII.backslash }
+      pattern = Array(marks)
+      let rest = piece.dropFirst(marks.count)
+      if rest.first != UInt8(ascii: "x") {
+        pattern += "ooo".utf8
+      } else {
+        pattern.append(UInt8(ascii: "x"))
+        add(rest.dropFirst().prefix(2))
+        // The number of the character, not its bytes.
+        if rest.count == 3, scalar.utf8.count > 1 {
+          pattern = pattern.map {
+            $0 == UInt8(ascii: "h") ? UInt8(ascii: "p") : $0 == UInt8(ascii: "H") ? UInt8(ascii: "P") : $0
+          }
+        }
+      }
     case ASCII.backslash:
       var rest = piece[...]
       while !rest.isEmpty {
         let marks = rest.prefix { $0 == ASCII.backslash }
         rest = rest.dropFirst(marks.count)
-        if rest.isEmpty {
+        if scalar.value == 0x22, rest.first == ASCII.quote, rest.count > 1 {
+          // Doubled quotes.
+          pattern += marks + [UInt8(ascii: "c")]
+          rest = rest.dropFirst()
+        } else if rest.isEmpty {
           pattern += marks.dropLast() + [UInt8(ascii: "c")]
         } else if rest.first == UInt8(ascii: "u"), rest.count >= 5 {
           pattern += marks + [UInt8(ascii: "u")]
           add(rest.dropFirst().prefix(4))
           rest = rest.dropFirst(5)
+        } else if rest.first == UInt8(ascii: "U"), rest.count == 9 {
+          pattern += marks + [UInt8(ascii: "U")]
+          add(rest.dropFirst())
+          rest = []
+        } else if rest.first == UInt8(ascii: "E"), scalar.value == 0x1B {
+          pattern += marks + rest
+          rest = []
         } else {
           pattern += marks + [UInt8(ascii: rest.elementsEqual(scalar.utf8) ? "c" : "e")]
           rest = []
         }
       }
     case ASCII.ampersand:
+      var piece = piece
+      while piece.dropFirst().starts(with: Needle.ampersandName), piece.count > Needle.ampersandName.count + 1 {
+        pattern.append(ASCII.ampersand)
+        piece.removeSubrange(1...Needle.ampersandName.count)
+      }
+      let escapes = pattern
       guard piece.count > 2, piece[1] == ASCII.hash else {
-        pattern = Array("&n;".utf8)
+        pattern += "&n;".utf8
         break
       }
+      pattern = []
       let isHex = piece[2] == UInt8(ascii: "x") || piece[2] == UInt8(ascii: "X")
       pattern += piece[..<(isHex ? 3 : 2)]
       let number = piece.dropFirst(pattern.count).dropLast()
       let count = String(scalar.value, radix: isHex ? 16 : 10).utf8.count
       pattern += number.dropLast(count)
       if isHex { add(number.suffix(count)) } else { pattern += number.suffix(count).map { _ in UInt8(ascii: "d") } }
-      pattern.append(ASCII.semicolon)
+      pattern = escapes + pattern + [ASCII.semicolon]
     default: pattern = piece
     }
     let found = String(decoding: pattern, as: UTF8.self)
     return text(found, of: scalar) == piece ? found : nil
+  }
+
+  /// The first character of a pattern after its backslashes.
+  private static func letter(of pattern: String) -> UInt8? { pattern.utf8.first { $0 != ASCII.backslash } }
+
+  /// Whether these are escapes of bytes, in octal digits or after an `x`.
+  private static func isByteEscape(_ piece: [UInt8]) -> Bool {
+    let rest = piece.drop { $0 == ASCII.backslash }
+    return rest.count >= 3 && (rest.first == UInt8(ascii: "x") || rest.prefix(3).allSatisfy { 0x30...0x37 ~= $0 })
+  }
+
+  private static func octal(_ byte: UInt8) -> [UInt8] {
+    [byte >> 6, byte >> 3 & 7, byte & 7].map { ASCII.zero + $0 }
   }
 
   private static func hex(_ value: UInt32, _ count: Int) -> [UInt8] {
@@ -181,7 +281,7 @@ extension Needle {
         let lineEnds = String(decoding: bytes[piece.range.lowerBound..<piece.begin], as: UTF8.self)
         let character = Array(bytes[piece.begin..<piece.range.upperBound])
         guard var pattern = SecretPattern.pattern(of: character, for: scalar, digits) else { break }
-        if !lineEnds.isEmpty { pattern = "[\(lineEnds)]\(pattern)" }
+        if !lineEnds.isEmpty { pattern = "[\(lineEnds.replacing(" ", with: "_"))]\(pattern)" }
         if runs.last?.pattern == pattern { runs[runs.count - 1].count += 1 } else { runs.append((pattern, 1)) }
       }
       guard runs.reduce(0, { $0 + $1.count }) == scalars.count else { continue }

@@ -27,7 +27,7 @@ struct SecretSweep {
   private static let namedValues: Set<String> = ["values", "notes", "overrides"]
   private static let namedRecords: Set<String> = ["steps", "runs", "events", "schedules"]
   private static let sentences: Set<String> = [
-    "message", "detail", "reason", "prompt", "comment", "by", "doubt", "note", "fault",
+    "message", "detail", "reason", "prompt", "comment", "by", "doubt", "note", "fault", "assistant",
   ]
 
   /// A record, or a value with records in it, without secrets.

@@ -174,10 +174,14 @@ package struct DeliveryRecord: Record, Equatable {
   package var headers: StoredValue?
   /// Why its body can't be read, in a sentence.
   package var fault: String?
+  /// The id of the delivery that it repeats; it has no keys of its own then, and starts nothing.
+  package var repeats: String?
 
   package init(
-    schedule: String, keys: [String], until: Timestamp, headers: StoredValue? = nil, fault: String? = nil
+    schedule: String, keys: [String], until: Timestamp, headers: StoredValue? = nil, fault: String? = nil,
+    repeats: String? = nil
   ) {
+    self.repeats = repeats
     self.schedule = schedule
     self.keys = keys
     self.until = until
@@ -191,6 +195,7 @@ package struct DeliveryRecord: Record, Equatable {
     until = try member("until", record?.until)
     headers = try member("headers", record?.headers)
     fault = try member("fault", record?.fault)
+    repeats = try member("repeats", record?.repeats)
   }
 }
 

@@ -473,6 +473,7 @@ struct ActionRunner {
     context.confinement = run.services.confinement
     context.fileInterceptor = run.services.fileInterceptor(of: action.plugin)
     context.ownFiles = run.services.ownFiles
+    context.standIn = run.services.standIn
     return context
   }
 

@@ -42,10 +42,19 @@ package struct Plan: Sendable {
   /// What a write would change.
   package enum Preview: Sendable {
     case changes([Change])
+    /// It does something, of which nothing is there before.
+    case deeds([Change])
     /// It is unknown before the run.
     case opaque(Reason)
 
-    var changes: [Change]? { if case .changes(let changes) = self { changes } else { nil } }
+    /// What is known to be changed; nil if that is unknown.
+    var changes: [Change]? {
+      switch self {
+      case .changes(let changes): changes
+      case .deeds: []
+      case .opaque: nil
+      }
+    }
   }
 
   /// Why something is unknown.
@@ -100,7 +109,7 @@ extension Plan {
       let before = tally.changes
       switch preview {
       case .opaque: tally.opaque += 1
-      case .changes(let changes):
+      case .changes(let changes), .deeds(let changes):
         for change in changes { tally[keyPath: change.kind.count] += 1 }
       }
       if !entry.conditions.isEmpty { tally.undecided += tally.changes - before }

@@ -4,7 +4,8 @@
 //      "sandbox": bool, "inputs": {…}, "overrides": {…},
 //      "reads":   [{"path", "action", "connection", "input", "output": {field: SHA-256}}],
 //      "writes":  [{"path", "action", "connection", "input", "if": […],
-//                   "changes": [{"subject", "before", "after"}] or "opaque": why}],
+//                   "changes": [{"subject", "before", "after"}] or "opaque": why,
+//                   "isDone": true if they are done, such as commands, and nothing of them is there before}],
 //      "notes":   [{"path", "if": […], "kind", "text"}],
 //      "outputs": {…}, "error": {…}, "tally": {…}}
 //
@@ -42,6 +43,7 @@ extension Plan {
         map["if"] = conditions
         switch preview {
         case .changes(let changes): map["changes"] = .list(changes.map(\.value))
+        case .deeds(let deeds): (map["changes"], map["isDone"]) = (.list(deeds.map(\.value)), .bool(true))
         case .opaque(let reason): map["opaque"] = .string(reason.text)
         }
         writes.append(.map(map))

@@ -190,6 +190,10 @@ extension Planner {
       var change = Change(
         redactor.redact(change.subject), from: change.before.map(redactor.redact), to: change.after.map(redactor.redact)
       )
+      if action.previewsDeeds {
+        told.append(change)
+        continue
+      }
       if let writer = fork.writer(beside: strand, of: change.subject, action.plugin, on: footprint.changes) {
         return .opaque(Plan.Reason("'\(writer)' may write there before"))
       }
@@ -208,7 +212,7 @@ extension Planner {
       }
       told.append(change)
     }
-    return .changes(told)
+    return action.previewsDeeds ? .deeds(told) : .changes(told)
   }
 
   // MARK: Attempts
@@ -223,6 +227,7 @@ extension Planner {
     var context = context(at: path)
     context.secrets = call.input.secrets(in: input)
     context.ownFiles = services.ownFiles
+    context.standIn = services.standIn
     let given = context
     var number = 1
     while true {

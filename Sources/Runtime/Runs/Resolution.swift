@@ -245,7 +245,7 @@ extension FieldType {
     switch self {
     // None that would do if they were left.
     case .bool: .string("true|false")
-    case .int: .string("0…")
+    case .int, .uint: .string("0…")
     case .double: .string("0.0…")
     case .list: .list([])
     case .map: .map(ValueMap())

@@ -20,6 +20,8 @@ package struct RunSurroundings: Sendable {
   package var notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
   /// What is recorded together with the last event of a walk: what follows from the end of the run.
   package var following: (@Sendable (RunRecord, StateEvent) async -> [StateEvent])?
+  /// Shared by all runs of a program.
+  package var turns = ValueTurns()
   /// Where runs are walked; nil for Swift's concurrency pool.
   package var walkers: (any TaskExecutor)?
   /// Waits longer than this suspend the run and leave it to its host.
@@ -137,7 +139,8 @@ package final class RunEngine: Sendable {
     let record = surroundings.store.run(id) ?? given
     if record.pendingCancel != nil { own.end(.cancelled) }
     let journal = RunJournal(
-      record, store: surroundings.store, time: surroundings.time, instants: surroundings.instants,
+      record, store: surroundings.store, time: surroundings.time, turns: surroundings.turns,
+      instants: surroundings.instants,
       notingInstants: surroundings.notingInstants, ending: program)
     life.withLock { life in
       if case .prepared(isPausing: true) = life { journal.pause() }

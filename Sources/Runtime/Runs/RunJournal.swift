@@ -57,6 +57,7 @@ final class RunJournal: Sendable {
   private let notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
   /// Ends when the state refuses more events, so that nothing more begins or waits.
   private let scope: CancelScope?
+  let turns: ValueTurns
   /// By which claim this program holds the run, in a state that several share; what is done by an earlier one is void.
   private let claim: Int
 
@@ -64,8 +65,9 @@ final class RunJournal: Sendable {
   ///   - instants: The recorded `now` of each step in a replay.
   ///   - notingInstants: Receives the `now` of each step, of each round (`path/#round~2`), and of outputs.
   ///   - scope: Ended when the state refuses more events, so that nothing more begins or waits.
+  ///   - turns: Shared by all runs that may change the same stored values.
   init(
-    _ record: RunRecord, store: any StateStore, time: any TimeSource,
+    _ record: RunRecord, store: any StateStore, time: any TimeSource, turns: ValueTurns = ValueTurns(),
     instants: (@Sendable (StepPath) -> Timestamp?)? = nil,
     notingInstants: (@Sendable (StepPath, Timestamp) -> Void)? = nil, ending scope: CancelScope? = nil
   ) {
@@ -74,6 +76,7 @@ final class RunJournal: Sendable {
     self.instants = instants
     self.notingInstants = notingInstants
     self.scope = scope
+    self.turns = turns
     self.store = store
     self.time = time
     content = Mutex(Content(record: record))

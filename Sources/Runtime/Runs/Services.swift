@@ -63,6 +63,8 @@ package actor Services {
   private let calls: (any CallInterceptor)?
   /// Files that actions must not touch.
   package nonisolated let ownFiles: OwnFiles
+  /// What stands in for the folders of files; nil if they are themselves.
+  package nonisolated let standIn: (any FolderStandIn)?
   /// Masks secrets in everything that is shown or kept.
   package nonisolated let redactor: Redactor
   private let pool: ServicePool
@@ -71,7 +73,12 @@ package actor Services {
   /// The services in use, for the steps after the first.
   private let taken = Mutex<[String: Taken]>([:])
   /// Told the secrets that were read again.
-  private let onRenewal = Mutex<(@Sendable ([(name: String, text: String)]) -> Void)?>(nil)
+  private struct RenewalObserver {
+    var tell: @Sendable ([(name: String, text: String)]) -> Void
+  }
+
+  /// In a struct, because a function that is the whole content of a `Mutex` is wrapped once more by each access.
+  private let onRenewal = Mutex<RenewalObserver?>(nil)
   private let keys = Mutex<[ServicePool.Key]>([])
 
   package init(
@@ -79,9 +86,10 @@ package actor Services {
     cacheFolder: String? = nil, folder: String? = nil, pool: ServicePool? = nil,
     limiters: [String: ConnectionLimiter] = [:],
     interceptor: PluginContext.Interceptor? = nil,
-    calls: (any CallInterceptor)? = nil, ownFiles: OwnFiles = OwnFiles()
+    calls: (any CallInterceptor)? = nil, ownFiles: OwnFiles = OwnFiles(), standIn: (any FolderStandIn)? = nil
   ) {
-    self.ownFiles = ownFiles
+    self.ownFiles = ownFiles.beside(standIn)
+    self.standIn = standIn
     self.catalog = catalog
     self.connections = connections
     self.redactor = redactor
@@ -150,7 +158,7 @@ package actor Services {
 
   /// Tells the secrets that were read again, before they are used.
   nonisolated func tellRenewed(_ tell: @escaping @Sendable ([(name: String, text: String)]) -> Void) {
-    onRenewal.withLock { $0 = tell }
+    onRenewal.withLock { $0 = RenewalObserver(tell: tell) }
   }
 
   /// The service of a connection; a plugin whose settings all have defaults needs none in `errand.yaml`.
@@ -199,7 +207,7 @@ package actor Services {
         if let renewal {
           let renewed = try await renewal()
           (current, due) = (renewed.settings, renewed.due)
-          onRenewal.withLock { $0 }?(renewed.secrets)
+          onRenewal.withLock { $0 }?.tell(renewed.secrets)
         }
         guard let text = try? JSON.write(current) else {
           throw ActionError(.configuration, "the settings of connection '\(name)' cannot be written as JSON")

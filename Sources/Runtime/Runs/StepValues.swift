@@ -10,6 +10,7 @@ struct StepValues: ValueStore {
   let store: any StateStore
   let time: any TimeSource
   let step: StepReference
+  var turns = ValueTurns()
   /// Called with the error when a value can't be read because its secret has changed.
   var refuse: @Sendable (StateError) -> Void = { _ in }
 
@@ -36,6 +37,12 @@ struct StepValues: ValueStore {
     _ name: String, _ decide: (_ current: Value?) throws(ActionError) -> ValueChange
   ) async throws(ActionError) -> ValueOutcome {
     if let earlier = try await earlierChange() { return earlier }
+    return try await turns.take(name) { () async throws(ActionError) in try await changeNow(name, decide) }
+  }
+
+  private func changeNow(
+    _ name: String, _ decide: (_ current: Value?) throws(ActionError) -> ValueChange
+  ) async throws(ActionError) -> ValueOutcome {
     for _ in 0..<StepValues.mostTries {
       let current = await store.value(named: name)
       var value: Value?
@@ -89,7 +96,7 @@ struct StepValues: ValueStore {
         try await store.append(event)
         return ValueOutcome(isChanged: true, value: result)
       } catch {
-        // Another step changed it first; decide again.
+        // A step in another program changed it first; decide again.
         if error.isOutrun { continue }
         throw ActionError(error)
       }
@@ -113,7 +120,7 @@ struct StepValues: ValueStore {
 extension RunJournal {
   /// The stored values, for the action of a step.
   func values(of path: StepPath) -> StepValues {
-    StepValues(store: store, time: time, step: StepReference(run: id, step: path)) { [weak self] in
+    StepValues(store: store, time: time, step: StepReference(run: id, step: path), turns: turns) { [weak self] in
       self?.refuse(path, because: $0)
     }
   }

@@ -55,7 +55,7 @@ struct ScheduleEvaluation {
   private var events: [StateEvent] = []
   private var effects: [Decision.Effect] = []
 
-  /// Starts that wait beyond this many are dropped.
+  /// How many starts wait; further slots and starts out of turn are dropped, and files and ends stay where they are.
   static let mostBuffered = 1000
   /// How old a slot may be for `catchup` if the schedule doesn't say.
   static let window = TimeSpan.seconds(365 * 86_400)
@@ -237,7 +237,8 @@ struct ScheduleEvaluation {
       }
       decide(slot, cause, source) { $0.buffer(slot, cause, $1) }
     case .bufferAll:
-      guard current.buffered.count < ScheduleEvaluation.mostBuffered else {
+      // What came from outside was limited before it was acknowledged, and must not be dropped any more.
+      guard !isFull || [.event, .file].contains(cause.kind) else {
         let reason = source.reason("\(ScheduleEvaluation.mostBuffered) starts wait already")
         return settle(slot, cause, .dropped, reason, run: alive, key: source.key)
       }
@@ -252,6 +253,9 @@ struct ScheduleEvaluation {
       }
     }
   }
+
+  /// Whether as many starts wait as may.
+  var isFull: Bool { current.buffered.count >= ScheduleEvaluation.mostBuffered }
 
   /// What a request brings beside its slot.
   struct Origin {
@@ -409,6 +413,12 @@ struct ScheduleEvaluation {
     return isFree && (current.pause == nil || isAskedFor)
   }
 
+  /// Starts what waited for a run that ended, and decides on the ends that had no place among what waits.
+  mutating func goOn() {
+    startWaiting()
+    for end in current.ends where !isFull && current.pause == nil { follow(end) }
+  }
+
   /// Handles what the previous agent left unfinished.
   mutating func settleRest() {
     for end in current.ends { follow(end) }
@@ -430,6 +440,10 @@ struct ScheduleEvaluation {
       settle(end.at, cause, .missedPolicy, "the run \(end.run) ended as \(end.status), not as \(words)")
     } else if let pause = current.pause {
       settle(end.at, cause, .paused, ScheduleEvaluation.words(pause))
+    } else if isFull, plan.overlap == .bufferAll {
+      // It comes only once. The state has it until it is decided, as a folder has a file.
+      current.ends.append(end)
+      current.outputs[end.run] = outputs
     } else {
       guard plan.readsEvent else { return offer(end.at, cause, plan.overlap) }
       switch outputs {

@@ -59,7 +59,7 @@ extension Scheduler {
       if evaluation.plan.trigger.pausesOnFailure, evaluation.current.pause == nil {
         evaluation.current.pause = PauseRecord(onFailureOf: run)
       }
-      evaluation.startWaiting()
+      evaluation.goOn()
     }
   }
 
@@ -92,11 +92,32 @@ extension Scheduler {
     states[index] = current
   }
 
+  /// Whether the end of a run waits for a place among the starts of a schedule that follows its recipe.
+  package func isWaiting(_ end: FollowedEnd, before follower: String) -> Bool {
+    indexes[follower].flatMap { states[$0] }?.ends.contains { $0.run == end.run } ?? false
+  }
+
   /// Whether a schedule listens for an event, or is the one of its webhook.
-  package func listens(for event: EventRecord) -> Bool {
-    if event.run != nil { return false }
-    let ids = event.delivery.map { [$0.schedule] } ?? listeners[event.name] ?? []
-    return ids.contains { indexes[$0] != nil }
+  package func listens(for event: EventRecord) -> Bool { schedules(takingIn: event).contains { indexes[$0] != nil } }
+
+  /// The schedules that are asked about an event.
+  private func schedules(takingIn event: EventRecord) -> [String] {
+    if event.run != nil { return [] }
+    return event.delivery.map { [$0.schedule] } ?? listeners[event.name] ?? []
+  }
+
+  /// The schedules whose starts an event may add to, and the name of the event that a delivery is sent on as.
+  package func takers(of event: EventRecord) -> (schedules: [String], signal: String?) {
+    let ids = schedules(takingIn: event)
+    guard event.delivery != nil, let signal = ids.first.flatMap(plan(of:))?.trigger.webhook?.signal else {
+      return (ids, nil)
+    }
+    return (ids + (listeners[signal] ?? []), signal)
+  }
+
+  /// How many starts wait of the one of some schedules of which the most do.
+  package func mostWaiting(of ids: [String]) -> Int {
+    ids.compactMap { indexes[$0] }.map { states[$0]?.buffered.count ?? 0 }.max() ?? 0
   }
 
   /// Offers an event to the schedules that listen for it, or a delivery to the schedule of its webhook.
@@ -111,8 +132,7 @@ extension Scheduler {
     _ event: EventRecord, with data: Result<Value, StateError>, headers: Value? = nil, at now: Timestamp
   ) -> Decision? {
     var whole = Decision(schedule: "", events: [])
-    let ids = event.delivery.map { [$0.schedule] } ?? listeners[event.name] ?? []
-    for id in ids where event.run == nil {
+    for id in schedules(takingIn: event) {
       guard let index = indexes[id], let plan = schedules[Int(index)].plan else { continue }
       let outcome = plan.outcome(of: event, data, headers)
       if case .passedOver = outcome { continue }
@@ -151,6 +171,7 @@ extension SchedulePlan {
   fileprivate func outcome(
     of event: EventRecord, _ data: Result<Value, StateError>, _ headers: Value?
   ) -> EventOutcome {
+    if let first = event.delivery?.repeats { return .settled(.duplicate, "it repeats the delivery \(first)") }
     let match: RecipeExpression?
     let form: EventForm
     var what = "the event \(event.id)"
@@ -194,9 +215,10 @@ extension Scheduler {
   ///   - overlap: The policy for this start; the schedule's own if nil.
   ///   - given: Inputs in the place of those that the entry gives.
   ///   - key: The caller's key, which the run gets.
+  ///   - asked: The cause, with who asked.
   package mutating func trigger(
     _ id: String, overlap: Trigger.Overlap? = nil, given: [(name: String, input: GivenInput)] = [], key: RunKey? = nil,
-    at now: Timestamp
+    as asked: RunCause = RunCause(.trigger), at now: Timestamp
   ) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
     return evaluate(index, at: now) { evaluation in
@@ -207,8 +229,10 @@ extension Scheduler {
       {
         moment = later
       }
+      var cause = asked
+      (cause.schedule, cause.slot) = (id, moment)
       evaluation.offer(
-        moment, RunCause(.trigger, schedule: id, slot: moment), overlap ?? evaluation.plan.overlap,
+        moment, cause, overlap ?? evaluation.plan.overlap,
         ScheduleEvaluation.Origin(given: given, key: key))
     }
   }
@@ -232,7 +256,7 @@ extension Scheduler {
       evaluation.recordPause()
       evaluation.current.pause = nil
       evaluation.add(.schedulePaused(SchedulePaused(schedule: id, pause: nil)))
-      evaluation.startWaiting()
+      evaluation.goOn()
     }
   }
 
@@ -268,17 +292,21 @@ extension Scheduler {
 
   /// Makes up for slots, oldest first; nil if there is no such schedule.
   ///
-  /// - Parameter overlap: The policy for these; if nil the schedule's own, or one after another if that is `skip`.
+  /// - Parameters:
+  ///   - overlap: The policy for these; if nil the schedule's own, or one after another if that is `skip`.
+  ///   - asked: The cause, with who asked.
   package mutating func backfill(
-    _ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap? = nil, at now: Timestamp
+    _ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap? = nil, as asked: RunCause = RunCause(.backfill),
+    at now: Timestamp
   ) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
     return evaluate(index, at: now) { evaluation in
       let overlap = overlap ?? (evaluation.plan.overlap == .skip ? .bufferAll : evaluation.plan.overlap)
       for slot in slots {
-        let cause = RunCause(.backfill, schedule: id, slot: slot)
-        // A slot that waits already would be settled together with its double.
-        if evaluation.current.buffered.contains(where: { $0.slot == slot && $0.cause == cause }) { continue }
+        // A slot that waits already would be made up for twice, whoever asked for it first.
+        if evaluation.current.buffered.contains(where: { $0.slot == slot && $0.cause.kind == .backfill }) { continue }
+        var cause = asked
+        (cause.schedule, cause.slot) = (id, slot)
         evaluation.offer(slot, cause, overlap)
       }
     }

@@ -79,7 +79,7 @@ package struct SettlingFiles: Sendable {
 
 extension Scheduler {
   /// With how many starts that wait files stay in their folder.
-  package static let mostWaitingFiles = 1000
+  package static let mostWaitingFiles = ScheduleEvaluation.mostBuffered
 
   /// What a schedule has seen, and how many of its starts wait; nil if there is no such schedule.
   package func files(of id: String) -> (seen: SeenFiles?, waiting: Int)? {
@@ -114,7 +114,7 @@ extension ScheduleEvaluation {
         see([file.path: file.version])
         settle(now, cause, .paused, ScheduleEvaluation.words(pause))
       } else {
-        guard current.buffered.count < Scheduler.mostWaitingFiles else { break }
+        guard !isFull else { break }
         see([file.path: file.version])
         let found = GatheredFile(path: file.path, version: file.version, at: now)
         if let batch = plan.trigger.batch {

@@ -332,7 +332,15 @@ extension Scheduler {
             reason: "\(reason); \(open.words)"))
       }
     }
-    return missed + dropped + [batched].compactMap { $0 } + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
+    let ended = current.ends.map { end in
+      StateEvent.slotDecided(
+        SlotRecord(
+          schedule: id, slot: end.at, outcome: .dropped, at: now,
+          cause: RunCause(.afterRecipe, schedule: id, run: end.run), reason: reason))
+    }
+    return missed + dropped + ended + [batched].compactMap { $0 } + [
+      .scheduleRemoved(ScheduleRemoved(at: now, schedule: id))
+    ]
   }
 
   /// Subscribes a schedule to the events and ends that it waits for.

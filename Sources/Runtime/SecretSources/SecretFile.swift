@@ -52,6 +52,23 @@ enum SecretFile {
     return members
   }
 
+  /// Warns of secrets that a comment may have cut, without telling anything of them.
+  ///
+  /// In YAML `PW: pass #word` is the text `pass`.
+  static func cutSecrets(in path: String) -> [String] {
+    guard let bytes = try? Files.read(path, limit: largest),
+      let document = try? YAMLReader.read(Source(name: path, bytes: bytes))
+    else { return [] }
+    return (document.root.map?.members ?? []).compactMap { member in
+      let end = document.range(of: member.value).upperBound
+      guard document.scalar(at: member.value.place)?.style == .plain else { return nil }
+      let rest = bytes[end...].prefix { $0 != ASCII.newline }.drop { $0 == ASCII.space || $0 == ASCII.tab }
+      guard rest.first == ASCII.hash else { return nil }
+      return "'\(path)': in '\(member.key.plainText)' a '#' after a blank begins a comment"
+        + "\(line(of: document.location(of: member.key))); put the secret in 'single quotes' if what follows belongs to it"
+    }
+  }
+
   private static func line(of location: Diagnostic.Location?) -> String {
     location.map { ", line \($0.source.position(at: $0.range.lowerBound).line)" } ?? ""
   }

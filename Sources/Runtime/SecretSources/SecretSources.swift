@@ -160,6 +160,36 @@ package actor SecretSources {
     return faults
   }
 
+  /// The files that are read for secrets, and those that commands start or name, as full paths; also what isn't there,
+  /// where a path is given.
+  package nonisolated var places: [String] {
+    var places = (settings.files + settings.ageFiles + [settings.ageIdentity].compactMap(\.self)).map(absolute)
+    if let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") { places.append(folder) }
+    if let file = environment["ERRAND_TOKEN_FILE"], !file.isEmpty, let path = realpath(file, nil) {
+      places.append(String(cString: path))
+      free(path)
+    }
+    for command in settings.commands.values {
+      places += command.words.flatMap(\.pathsOfCommand).map(absolute).filter { path in
+        let kind = try? Files.kind(of: path)
+        return kind == .file || kind == nil && path.utf8.dropFirst(folder.utf8.count).isPathLike
+      }
+    }
+    return places
+  }
+
+  /// The folders that the commands of secrets name: what is in them may be a program that is started there.
+  package nonisolated var foldersOfCommands: [String] {
+    settings.commands.values.flatMap { $0.words.flatMap(\.pathsOfCommand) }.map(absolute).filter { path in
+      (try? Files.kind(of: path)) == .folder && folder.rest(in: path) == nil
+    }
+  }
+
+  /// What may be meant otherwise in files of secrets, found without running anything.
+  package nonisolated func warnings() -> [String] {
+    settings.files.flatMap { SecretFile.cutSecrets(in: absolute($0)) }
+  }
+
   // MARK: Files
 
   private func members(of path: String) throws(SecretError) -> [String: String] {
@@ -217,7 +247,7 @@ package actor SecretSources {
     do throws(FileError) { bytes = try Files.read(path, limit: 1 << 20) } catch {
       throw SecretError("the systemd credential '\(name)': \(error.description)")
     }
-    guard let text = String(validating: SecretSources.withoutLineEnd(bytes), as: UTF8.self) else {
+    guard let text = try? Charset.utf8.text(of: Array(SecretSources.withoutLineEnd(bytes))) else {
       throw SecretError("the systemd credential '\(path)' isn't valid UTF-8")
     }
     return Found(origin: .credential(path), value: text)
@@ -263,8 +293,11 @@ package actor SecretSources {
     let task = Task { () -> Result<String, SecretError> in
       do throws(SecretError) {
         let bytes = try await program.output(for: SecretSources.what(name), largest: SecretSources.largestPrinted)
-        let value = String(decoding: SecretSources.withoutLineEnd(bytes), as: UTF8.self)
-        return .success(value)
+        // Without the mark that editors of Windows begin a file with.
+        let value = Result { () throws(CharsetError) in
+          try Charset.utf8.text(of: SecretSources.withoutLineEnd(bytes))
+        }
+        return value.mapError { SecretError("what \(SecretSources.what(name)) printed \($0.message)") }
       } catch {
         return .failure(error)
       }
@@ -284,5 +317,58 @@ package actor SecretSources {
   private static func withoutLineEnd(_ bytes: [UInt8]) -> [UInt8] {
     guard bytes.last == ASCII.newline else { return bytes }
     return Array(bytes.dropLast(bytes.dropLast().last == ASCII.carriageReturn ? 2 : 1))
+  }
+}
+
+extension String {
+  /// What may name a file in a word of a command: the whole, and its parts, as in `--key=FILE` or `cat FILE | sort`.
+  package var wordsOfCommand: Set<String> {
+    var words = Set(
+      split { character in
+        guard let byte = character.asciiValue else { return false }
+        return byte <= 0x20 || "\"'`=,:;|&<>(){}$".utf8.contains(byte)
+      }.map(String.init))
+    // A shell takes what is in quotes for one word, with its blanks.
+    words.formUnion(split { "\"'`".contains($0) }.map(String.init))
+    words.insert(self)
+    return words.filter { !$0.isEmpty && $0.utf8.count <= Int(PATH_MAX) && !$0.utf8.contains(0) }
+  }
+
+  /// What may be the path of a file in a word of a command, also behind a variable (`$PWD/FILE`), an option (`-oFILE`), an
+  /// `@` and an escape, as the folder of a pattern (`FOLDER/*.sh`), and as a module of Python (`-m package.module`).
+  package var pathsOfCommand: Set<String> {
+    var paths: Set<String> = []
+    for word in wordsOfCommand where !word.contains("://") {
+      let plain = word.replacing("\\", with: "")
+      var starts = [plain[...]]
+      if plain.hasPrefix("@") { starts.append(plain.dropFirst()) }
+      if plain.hasPrefix("-") { starts.append(plain.dropFirst(2)) }
+      for start in starts {
+        var rest = start
+        // A path that begins with what only the shell knows ends with what it leads to.
+        for _ in 0..<16 {
+          if let pattern = rest.firstIndex(where: { "*?[".contains($0) }) {
+            rest[..<pattern].lastIndex(of: "/").map { _ = paths.insert(String(rest[..<$0])) }
+          } else {
+            paths.insert(String(rest))
+          }
+          guard let slash = rest.firstIndex(of: "/") else { break }
+          rest = rest[rest.index(after: slash)...]
+        }
+      }
+      if !plain.contains("/"), plain.contains(".") {
+        let module = plain.replacing(".", with: "/")
+        paths.formUnion(["\(module).py", "\(module)/__main__.py"])
+      }
+    }
+    return paths.filter { !$0.isEmpty && $0 != "." && $0 != ".." }
+  }
+}
+
+extension Sequence<UInt8> {
+  /// Whether what isn't there would be a file by its name: it has a folder or an ending.
+  package var isPathLike: Bool {
+    let name = drop { $0 == ASCII.slash }
+    return name.contains(ASCII.slash) || name.contains(ASCII.dot)
   }
 }

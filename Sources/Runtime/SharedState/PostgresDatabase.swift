@@ -535,17 +535,17 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func freeEvents() async throws(DatabaseError) -> [String] {
+  package func freeEvents() async throws(DatabaseError) -> [FreeEvent] {
     let (held, taken) = LeaderRow.untilLooked
     return try await reading.ask { connection throws(PostgresError) in
       try await connection.run(
         """
-        select i.name from item i where i.kind = 'event' and i.holder is null and not exists (
+        select i.name, i.reference from item i where i.kind = 'event' and i.holder is null and not exists (
           select 1 from run r where r.waits_for @> array[i.reference] and r.waits_for <> '{}'
             and i.at > clock_timestamp() - case when r.has_news then $1 else $2 end * interval '1 microsecond')
         order by i.at, i.name
         """, .int64(taken.nanoseconds / 1000), .int64(held.nanoseconds / 1000)
-      ).rows.map { row throws(PostgresError) in try row.text(0) }
+      ).rows.map { row throws(PostgresError) in FreeEvent(try row.text(0), named: try row.text(1)) }
     }
   }
 
@@ -647,14 +647,9 @@ package final class PostgresDatabase: SharedDatabase {
 
   package func items(_ query: ItemQuery) async throws(DatabaseError) -> [StoredItem] {
     try await reading.ask { connection throws(PostgresError) in
-      try await connection.run(
-        """
-        select kind, name, text, coalesce(reference, ''), coalesce(holder, ''), false from item
-        where kind = $1 and ($2::text is null or reference = $2) and ($3::text is null or holder = $3)
-          and (not $4 or holder is null) and ($5::timestamptz is null or at >= $5) order by name
-        """, .text(query.kind.rawValue), .text(query.reference), .text(query.holder), .bool(query.isFree),
-        .timestamp(query.since)
-      ).rows.map { row throws(PostgresError) in try SQL.item(row) }
+      try await connection.run([
+        SQL.items(query, "kind, name, text, coalesce(reference, ''), coalesce(holder, ''), false", "order by name")
+      ]).flatMap(\.rows).map { row throws(PostgresError) in try SQL.item(row) }
     }
   }
 
@@ -665,9 +660,9 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func itemCount(_ kind: ItemKind) async throws(DatabaseError) -> Int {
+  package func itemCount(_ query: ItemQuery) async throws(DatabaseError) -> Int {
     try await reading.ask { connection throws(PostgresError) in
-      try await connection.run("select count(*) from item where kind = $1", .text(kind.rawValue)).first?.int64(0) ?? 0
+      try await connection.run([SQL.items(query, "count(*)")]).first?.first?.int64(0) ?? 0
     }
   }
 

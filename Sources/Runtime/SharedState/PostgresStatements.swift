@@ -609,6 +609,21 @@ enum SQL {
     }
   }
 
+  /// Selects columns of the items that match.
+  static func items(_ query: ItemQuery, _ columns: String, _ order: String = "") -> PostgresStatement {
+    var statement = PostgresStatement(
+      """
+      select \(columns) from item
+      where kind = $1 and ($2::text is null or reference = $2) and ($3::text is null or holder = $3)
+        and (not $4 or holder is null) and ($5::timestamptz is null or at >= $5) \(order)
+      """)
+    statement.values = [
+      .text(query.kind.rawValue), .text(query.reference), .text(query.holder), .bool(query.isFree),
+      .timestamp(query.since),
+    ]
+    return statement
+  }
+
   static let slots = """
     select text, id, schedule, slot, settled_at from slot where ($1::text is null or schedule = $1)
     and ($2::timestamptz is null or until >= $2) and ($3::timestamptz is null or slot <= $3)

@@ -412,7 +412,7 @@ package protocol SharedDatabase: Sendable {
   func openRuns(among runs: Set<String>) async throws(DatabaseError) -> Set<String>
   /// The events that nobody has consumed, in the order in which they came, but for those that a run may be about to look
   /// at: it waits for the name, and has news or the event has just come.
-  func freeEvents() async throws(DatabaseError) -> [String]
+  func freeEvents() async throws(DatabaseError) -> [FreeEvent]
   /// Told when another transaction than the leader's concerned the schedules, or nobody leads any more; a hint, which may
   /// be lost. Ends with `close`.
   var scheduleHints: AsyncStream<ScheduleHint> { get }
@@ -439,7 +439,8 @@ package protocol SharedDatabase: Sendable {
   func items(_ query: ItemQuery) async throws(DatabaseError) -> [StoredItem]
   /// The names of the items of a kind, in the order of their scalars.
   func itemNames(_ kind: ItemKind) async throws(DatabaseError) -> [String]
-  func itemCount(_ kind: ItemKind) async throws(DatabaseError) -> Int
+  /// How many items match.
+  func itemCount(_ query: ItemQuery) async throws(DatabaseError) -> Int
 
   // MARK: What is over
 

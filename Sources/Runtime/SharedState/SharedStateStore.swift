@@ -16,7 +16,12 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   private let printing: SharedPrinting
   private let time: any TimeSource
   private let isClosed = Atomic(false)
-  private let observer = Mutex<(@Sendable (StateError) -> Void)?>(nil)
+  private struct WaitObserver {
+    var tell: @Sendable (StateError) -> Void
+  }
+
+  /// In a struct, because a function that is the whole content of a `Mutex` is wrapped once more by each access.
+  private let observer = Mutex<WaitObserver?>(nil)
   /// What this program learns of the state; ends with `close`.
   package let news: AsyncStream<SharedNews>
   private let telling: AsyncStream<SharedNews>.Continuation
@@ -177,7 +182,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
 
   /// Tells an observer, which must not wait, why a query waits.
   package func observeWaiting(_ observer: @escaping @Sendable (StateError) -> Void) {
-    self.observer.withLock { $0 = observer }
+    self.observer.withLock { $0 = WaitObserver(tell: observer) }
   }
 
   /// A text of 128 random bits.
@@ -285,18 +290,18 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     return query.answer(await records(wanted))
   }
 
-  package func eventCount() async -> Int { await count(.event) }
+  package func eventCount() async -> Int { await count(ItemQuery(.event)) }
   package func schedule(_ id: String) async -> ScheduleRecord? { await record(ItemName(.schedule, id)) }
   package func schedules() async -> [ScheduleRecord] { await records(ItemQuery(.schedule)) }
   package func value(named name: String) async -> StoredValue? { await record(ItemName(.value, name)) }
-  package func valueCount() async -> Int { await count(.value) }
+  package func valueCount() async -> Int { await count(ItemQuery(.value)) }
 
   package func valueNames() async -> [String] {
     await ask(or: []) { [database] () async throws(DatabaseError) in try await database.itemNames(.value) }
   }
 
-  private func count(_ kind: ItemKind) async -> Int {
-    await ask(or: 0) { [database] () async throws(DatabaseError) in try await database.itemCount(kind) }
+  private func count(_ query: ItemQuery) async -> Int {
+    await ask(or: 0) { [database] () async throws(DatabaseError) in try await database.itemCount(query) }
   }
 
   private func record<Kept: Recordable>(_ name: ItemName) async -> Kept? {
@@ -346,8 +351,14 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     return items.compactMap { try? ScheduleRecord(text: $0.text) }.sorted { $0.id.precedesByScalars($1.id) }
   }
 
-  package func freeEvents() async throws(StateError) -> [String] {
+  package func freeEvents() async throws(StateError) -> [FreeEvent] {
     try await attempt { [database] () async throws(DatabaseError) in try await database.freeEvents() }
+  }
+
+  package func countFreeEvents(named name: String, since: Timestamp?) async -> Int {
+    var wanted = ItemQuery(.event)
+    (wanted.reference, wanted.isFree, wanted.since) = (name, true, since)
+    return await count(wanted)
   }
 
   /// How long the leader has for a request, and how often its answer is asked for.
@@ -481,7 +492,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     var isTold = false
     while !isClosed.load(ordering: .relaxed) {
       do throws(DatabaseError) { return try await body() } catch {
-        if !isTold { observer.withLock { $0 }?(StateError(error)) }
+        if !isTold { observer.withLock { $0 }?.tell(StateError(error)) }
         isTold = true
         await time.pause(for: SharedStateStore.pause)
       }

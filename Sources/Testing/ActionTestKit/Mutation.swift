@@ -7,6 +7,7 @@ extension FieldType {
     switch self {
     case .bool: return .bool(Bool.random(using: &random))
     case .int: return .int([0, 1, -1, Int.max, Int.min, 7].randomElement(using: &random) ?? 0)
+    case .uint: return .uint([0, 1, UInt.max, 7].randomElement(using: &random) ?? 0)
     case .double: return .double([0, -1.5, 1e300, 3].randomElement(using: &random) ?? 0)
     case .string: return .string(FieldType.text(&random))
     case .date: return .string("2026-11-20")
@@ -64,7 +65,7 @@ package struct Mutation {
     parts.append(value)
     pointers.append(pointer)
     for member in value.map?.members ?? [] {
-      let name = (member.name ?? "").replacing("~", with: "~0").replacing("/", with: "~1")
+      let name = (member.name ?? "").asPointerPart
       collect(member.value, at: "\(pointer)/\(name)", depth: depth + 1)
     }
     for (index, item) in (value.list ?? []).enumerated() { collect(item, at: "\(pointer)/\(index)", depth: depth + 1) }

@@ -4,6 +4,7 @@
 // form stays one, at its column; everything else is written on one line.
 import Basics
 import Recipes
+import YAMLReader
 
 enum RecordedParts {
   /// The file with the found values in place of the expected ones; nil if nothing recorded differs.
@@ -35,7 +36,7 @@ enum RecordedParts {
       return items.map { "- \(line($0))" }.joined(separator: indentation)
     }
     if let map = value.map, !map.isEmpty {
-      return map.members.map { "\(scalar($0.key.plainText)): \(line($0.value))" }.joined(separator: indentation)
+      return map.members.map { "\($0.key.plainText.asYAML): \(line($0.value))" }.joined(separator: indentation)
     }
     return line(value)
   }
@@ -46,26 +47,13 @@ enum RecordedParts {
     case .list(let items): "[\(items.map(line).joined(separator: ", "))]"
     case .map(let map) where map.isEmpty: "{}"
     case .map(let map):
-      "{ \(map.members.map { "\(scalar($0.key.plainText)): \(line($0.value))" }.joined(separator: ", ")) }"
-    case .string(let text): scalar(text)
+      "{ \(map.members.map { "\($0.key.plainText.asYAML): \(line($0.value))" }.joined(separator: ", ")) }"
+    case .string(let text): text.asYAML
     case .null: "null"
     case .bool, .int, .uint: value.plainText
     case .double(let number) where !number.isFinite: number.isNaN ? ".nan" : number < 0 ? "-.inf" : ".inf"
     case .double: JSON.shown(value)
     default: JSON.quoted(value.plainText)
     }
-  }
-
-  /// A text without quotes if it can't be mistaken for anything else, and in quotes otherwise.
-  private static func scalar(_ text: String) -> String {
-    let words: Set<String> = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
-    let isLetter: (UInt8) -> Bool = { ASCII.lowercase.contains($0 | 0x20) }
-    let isBare =
-      text.utf8.first.map(isLetter) ?? false
-      && text.utf8.allSatisfy {
-        isLetter($0) || ASCII.digits.contains($0) || $0 == ASCII.minus || $0 == ASCII.underscore
-      }
-      && !words.contains(text.lowercased())
-    return isBare ? text : JSON.quoted(text)
   }
 }

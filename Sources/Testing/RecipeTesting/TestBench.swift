@@ -330,12 +330,12 @@ actor TestBench {
   }
 
   /// Writes a file in the folder, or removes it.
-  func file(_ path: String, _ text: String?) async throws(TestError) {
+  func file(_ path: String, _ bytes: [UInt8]?) async throws(TestError) {
     let place = "\(root)/\(path)"
     do throws(FileError) {
-      if let text {
+      if let bytes {
         try Files.makeFolder(([root] + path.split(separator: "/").dropLast().map(String.init)).joined(separator: "/"))
-        try Files.write(Array(text.utf8), to: place)
+        try Files.write(bytes, to: place)
       } else {
         try Files.remove(place)
       }

@@ -74,7 +74,7 @@ package struct TestRun: Sendable {
     var location = test.location
     do throws(TestError) {
       try await bench.start(test)
-      for file in test.files { try await bench.file(file.path, file.text) }
+      for file in test.files { try await bench.file(file.path, file.bytes) }
       for call in test.sandboxes {
         location = call.location
         try await bench.tell(call)
@@ -107,7 +107,7 @@ package struct TestRun: Sendable {
     case .setClock(let instant): try await bench.setClock(to: instant)
     case .stop: await bench.stop()
     case .restart: try await bench.restart()
-    case .file(let path, let text): try await bench.file(path, text)
+    case .file(let path, let bytes): try await bench.file(path, bytes)
     case .signal(let name, let id, let data): try await bench.signal(name, id: id, data: data)
     case .decide(let step, let isApproved, let by, let comment):
       try await bench.decide(step, isApproved: isApproved, by: by, comment: comment)

@@ -134,7 +134,7 @@ package final class SimulatedConnection: SharedDatabase {
     try await items(ItemQuery(kind)).map(\.name.name)
   }
 
-  package func itemCount(_ kind: ItemKind) async throws(DatabaseError) -> Int { try await itemNames(kind).count }
+  package func itemCount(_ query: ItemQuery) async throws(DatabaseError) -> Int { try await items(query).count }
 
   // MARK: What is over
 
@@ -306,7 +306,7 @@ package final class SimulatedConnection: SharedDatabase {
     return runs.filter { open[$0] != nil }
   }
 
-  package func freeEvents() async throws(DatabaseError) -> [String] {
+  package func freeEvents() async throws(DatabaseError) -> [FreeEvent] {
     let tables = try await tables()
     let now = database.time.now()
     let (held, taken) = LeaderRow.untilLooked
@@ -317,7 +317,8 @@ package final class SimulatedConnection: SharedDatabase {
           && (now.span(since: item.at ?? .earliest) ?? taken) < (run.hasNews ? taken : held)
       }
     }
-    return free.sorted { ($0.at ?? .earliest, $0.name.name) < ($1.at ?? .earliest, $1.name.name) }.map(\.name.name)
+    return free.sorted { ($0.at ?? .earliest, $0.name.name) < ($1.at ?? .earliest, $1.name.name) }
+      .map { FreeEvent($0.name.name, named: $0.reference ?? "") }
   }
 
   package func leader() async throws(DatabaseError) -> LeaderRow {

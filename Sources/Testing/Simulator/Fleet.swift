@@ -530,7 +530,7 @@ extension String {
         index += 1
         continue
       }
-      let isWord = start > 0 && (ASCII.lowercase.contains(all[start - 1]) || ASCII.uppercase.contains(all[start - 1]))
+      let isWord = start > 0 && ASCII.isLetter(all[start - 1])
       let isAlone = index + 1 >= all.count || !ASCII.lowercase.contains(all[index + 1])
       let digits = String(decoding: all[start..<index], as: UTF8.self)
       let factors: [UInt8: Int] = [UInt8(ascii: "m"): 2, UInt8(ascii: "h"): 20, UInt8(ascii: "d"): 60]

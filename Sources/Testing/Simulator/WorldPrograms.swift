@@ -51,8 +51,17 @@ extension World {
     program = SimulatedProgram(
       life: life, token: token, store: store, host: host, schedules: schedules, time: time)
     audit.note("start at \(now)")
-    _ = perform("serve") {
-      await host.observe { if case .failed(let error) = $0 { life.fail(error) } }
+    _ = perform("serve") { [audit] in
+      await host.observe { [audit] news in
+        switch news {
+        case .failed(let error):
+          life.fail(error)
+          // Only what the disk refuses ends a program.
+          if error.kind == .invalid { audit.fail("a refused event ends the program: \(error.message)") }
+        case .refused(let run, let reason): audit.fail("an event of the run \(run) is refused: \(reason)")
+        default: break
+        }
+      }
       await agent.serve()
     }
   }

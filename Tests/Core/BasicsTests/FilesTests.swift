@@ -84,7 +84,7 @@ import Testing
         == "cannot read 'a': it has more than the 2 bytes that are allowed")
   }
 
-  @Test(.timeLimit(.minutes(1))) func `reads regular files alone, and waits for nothing else`() throws {
+  @Test(.timeLimit(.minutes(20))) func `reads regular files alone, and waits for nothing else`() throws {
     try #require(mkfifo(folder + "/pipe", 0o600) == 0)
     try #require(mknod(folder + "/socket", S_IFSOCK | 0o600, 0) == 0)
     let cases: [(path: String, what: FileError.Special)] = [

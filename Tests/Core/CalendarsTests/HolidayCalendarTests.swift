@@ -145,6 +145,78 @@ import Testing
     #expect(fault.message == message)
   }
 
+  /// A zone as Outlook and others write it, and an event of half an hour after midnight in it.
+  static func zoned(_ name: String, _ parts: String..., on day: String) -> String {
+    "BEGIN:VTIMEZONE\nTZID:\(name)\n\(parts.joined(separator: "\n"))\nEND:VTIMEZONE\n"
+      + event("DTSTART;TZID=\"\(name)\":\(day)T003000", "DURATION:PT10M")
+  }
+
+  static let berlin = [
+    "BEGIN:STANDARD\nDTSTART:16010101T030000\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0100\n"
+      + "RRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=-1SU;BYMONTH=10\nEND:STANDARD",
+    "BEGIN:DAYLIGHT\nDTSTART:16010101T020000\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\n"
+      + "RRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=-1SU;BYMONTH=3\nEND:DAYLIGHT",
+  ]
+
+  @Test(arguments: [
+    // 00:30 in Berlin is the day before in UTC at either offset; in a zone west of it the same day.
+    (zoned("W. Europe Standard Time", berlin[0], berlin[1], on: "20260115"), ["2026-01-14"]),
+    (zoned("W. Europe Standard Time", berlin[1], berlin[0], on: "20260715"), ["2026-07-14"]),
+    (
+      zoned(
+        "Custom", "BEGIN:STANDARD\nDTSTART:19700101T000000\nTZOFFSETFROM:-0330\nTZOFFSETTO:-0330\nEND:STANDARD",
+        on: "20260115"), ["2026-01-15"]
+    ),
+    // Days that are listed, and a rule that is over.
+    (
+      zoned(
+        "/example.org/Own",
+        "BEGIN:STANDARD\nDTSTART:20200101T000000\nTZOFFSETFROM:+0000\nTZOFFSETTO:-0100\n"
+          + "RDATE:20250101T000000\nEND:STANDARD",
+        "BEGIN:DAYLIGHT\nDTSTART:20240101T000000\nTZOFFSETFROM:-0100\nTZOFFSETTO:+0100\nEND:DAYLIGHT",
+        on: "20240601"), ["2024-05-31"]
+    ),
+    (
+      zoned(
+        "Old rule",
+        "BEGIN:DAYLIGHT\nDTSTART:20100328T020000\nTZOFFSETFROM:+0000\nTZOFFSETTO:+0100\n"
+          + "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3;UNTIL=20120325T020000Z\nEND:DAYLIGHT",
+        "BEGIN:STANDARD\nDTSTART:20101031T020000\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0000\n"
+          + "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10;UNTIL=20121028T010000Z\nEND:STANDARD", on: "20260715"),
+      ["2026-07-15"]
+    ),
+    // A name that the system knows means that zone, whatever the file says of it.
+    (
+      zoned(
+        "Europe/Berlin", "BEGIN:STANDARD\nDTSTART:19700101T000000\nTZOFFSETFROM:-0900\nTZOFFSETTO:-0900\nEND:STANDARD",
+        on: "20260115"), ["2026-01-14"]
+    ),
+  ])
+  func `a zone that the file defines holds where the system knows none of its name`(
+    _ lines: String, _ days: [String]
+  ) throws {
+    for ends in ["\n", "\r\n", "\r"] {
+      #expect(try Self.days(lines.replacing("\n", with: ends), zone: "UTC") == days)
+    }
+  }
+
+  @Test(arguments: [
+    ("TZOFFSETFROM:+0100\nTZOFFSETTO:+01", "TZOFFSETTO: '+01' isn't an offset such as +0100"),
+    ("TZOFFSETTO:+0100", "the zone 'X' has a part without TZOFFSETFROM"),
+    (
+      "TZOFFSETFROM:+0100\nTZOFFSETTO:+0200\nRRULE:FREQ=HOURLY",
+      "RRULE: FREQ=HOURLY is not supported; DAILY, WEEKLY, MONTHLY and YEARLY are"
+    ),
+  ])
+  func `a zone that can't be read is told where it is used`(_ part: String, _ message: String) throws {
+    let zone = "BEGIN:STANDARD\nDTSTART:19700101T000000\n\(part)\nEND:STANDARD"
+    let fault = try #require(throws: Diagnostic.self) { try Self.days(Self.zoned("X", zone, on: "20260115")) }
+    #expect(fault.message == message)
+    // One that no event uses costs nothing.
+    let unused = Self.zoned("X", zone, on: "20260115").replacing("TZID=\"X\"", with: "TZID=Europe/Berlin")
+    #expect(try Self.days(unused, zone: "Europe/Berlin") == ["2026-01-15"])
+  }
+
   @Test func `does not work for ever on a hostile file`() throws {
     let event = Self.event("DTSTART;VALUE=DATE:19700101", "RRULE:FREQ=DAILY")
     let fault = try #require(throws: Diagnostic.self) {

@@ -226,3 +226,19 @@ private struct ZoneFile {
     return bytes
   }
 }
+
+@Suite struct TimeZoneVariableTests {
+  @Test(
+    arguments: [
+      ("Europe/Berlin", 7200), (":Europe/Berlin", 7200), ("/usr/share/zoneinfo/Europe/Berlin", 7200),
+      (":/usr/share/zoneinfo/Europe/Berlin", 7200), ("posix/Europe/Berlin", 7200), ("CET-1CEST", 7200),
+      ("CET-1CEST,M3.5.0,M10.5.0/3", 7200), ("UTC0", 0), ("", 0),
+      (":", 0),
+      ("<+0530>-5:30", 19_800), ("+01:00", 3600), ("EST5EDT,M3.2.0,M11.1.0", -14_400), ("nowhere", nil),
+      ("/nowhere", nil),
+    ] as [(String, Int?)])
+  func `TZ is read in each of its forms`(_ text: String, _ offset: Int?) throws {
+    let summer = try #require(Timestamp("2026-07-01T12:00:00Z"))
+    #expect(TimeZoneDatabase.system.rules(ofVariable: text)?.offset(at: summer) == offset)
+  }
+}

@@ -43,16 +43,16 @@ import YAMLReader
       ["1:3: error: a map cannot be a key; quote the whole value: `\"${{ … }}\"` if it is a text [{a: b}]"]
     ),
     (
-      "a: 9223372036854775808",
-      ["1:4: error: this int does not fit into 64 bits; quote it if it is a text [9223372036854775808]"]
+      "a: 18446744073709551616",
+      ["1:4: error: this int does not fit into 64 bits; quote it if it is a text [18446744073709551616]"]
     ),
     (
       "a: -9223372036854775809",
       ["1:4: error: this int does not fit into 64 bits; quote it if it is a text [-9223372036854775809]"]
     ),
     (
-      "a: 0xFFFFFFFFFFFFFFFF",
-      ["1:4: error: this int does not fit into 64 bits; quote it if it is a text [0xFFFFFFFFFFFFFFFF]"]
+      "a: 0x10000000000000000",
+      ["1:4: error: this int does not fit into 64 bits; quote it if it is a text [0x10000000000000000]"]
     ),
     ("a: 1e309", ["1:4: error: this number is too large for a double; quote it if it is a text [1e309]"]),
     ("a: !!int b", ["1:10: error: this is not what `!!int` before it says [b]"]),
@@ -82,6 +82,71 @@ import YAMLReader
   ])
   func `refuses what a recipe must not hold`(_ text: String, _ expected: [String]) {
     #expect(faults(in: text) == expected)
+  }
+
+  @Test(arguments: [
+    ("9223372036854775808", Value.uint(1 << 63)), ("0xFFFFFFFFFFFFFFFF", .uint(.max)),
+    ("18446744073709551615", .uint(.max)),
+    ("18446744073709551616", .double(0x1p64)), ("-9223372036854775809", .double(-0x1p63)),
+    ("-9223372036854776000", .double(-0x1p63)), ("0x10000000000000000", .double(0x1p64)), ("1e309", .double(.infinity)),
+    ("-1e309", .double(-.infinity)),
+  ])
+  func `a document of others may hold any number`(_ text: String, _ value: Value) throws {
+    var limits = YAMLLimits.recipe
+    limits.isOfOthers = true
+    #expect(try YAMLReader.read(Source(name: "d", text: "a: \(text)"), limits: limits).root["a"] == value)
+  }
+
+  @Test(
+    arguments: [
+      ("b: &b { x: 1, y: 2 }\na: { <<: *b, y: 3, z: 4 }", #"{"y":3,"z":4,"x":1}"#, []),
+      ("b: &b { x: 1 }\nc: &c { x: 2, y: 2 }\na: { <<: [*b, *c] }", #"{"x":1,"y":2}"#, []),
+      ("a: { <<: 1, x: 2 }", #"{"x":2}"#, ["1:10 `<<` merges maps alone"]),
+      ("a: { '<<': { x: 1 } }", #"{"<<":{"x":1}}"#, []),
+      (
+        "a: { x: 1, y: 2, x: 3 }", #"{"x":3,"y":2}"#, ["1:18 the key `x` is in this map twice, and the last one counts"]
+      ),
+      (
+        "a: { x: !mine 1, y: !mine [1], z: !!timestamp 2020-01-01, i: !!int one, s: !!set {} }",
+        #"{"x":1,"y":[1],"z":"2020-01-01","i":"one","s":{}}"#, ["1:68 this is not what `!!int` before it says"]
+      ),
+      (
+        "a: { 1.0: x, 2.50: y, null: z, ~: n, 18446744073709551615: u }",
+        #"{"1.0":"x","2.50":"y","null":"z","~":"n","18446744073709551615":"u"}"#, []
+      ),
+      ("a: { [1]: x, y: 1 }", #"{"y":1}"#, nil),
+      ("a: { x: *none, y: 1 }", #"{"x":null,"y":1}"#, nil),
+      ("a: &unused { x: ${{ y # z }\n}", nil, nil),
+      ("a: [1]\n--- \nb: [2]", "[1]", nil),
+      (#"a: { x: "\ud83d!", y: "\ud83d\ude00" }"#, #"{"x":"\#u{FFFD}!","y":"😀"}"#, []),
+      ("a: { x: \"a\u{2028}b\u{7F}\u{85}c\" }", #"{"x":"a\#u{FFFD}b\#u{FFFD}\#u{FFFD}c"}"#, nil),
+    ] as [(String, String?, [String]?)])
+  func `a detail costs nothing but itself in a document of others`(
+    _ text: String, _ value: String?, _ warnings: [String]?
+  ) throws {
+    var limits = YAMLLimits.recipe
+    limits.isOfOthers = true
+    guard let value else {
+      #expect(throws: Diagnostics.self) { try YAMLReader.read(Source(name: "d", text: text), limits: limits) }
+      return
+    }
+    let document = try YAMLReader.read(Source(name: "d", text: text), limits: limits)
+    #expect(try JSON.text(try #require(document.root["a"])) == value)
+    #expect(document.diagnostics.allSatisfy { $0.severity == .warning })
+    let told = document.diagnostics.map { diagnostic in
+      let position = diagnostic.location.map { $0.source.position(at: $0.range.lowerBound) }
+      return "\(position?.line ?? 0):\(position?.column ?? 0) \(diagnostic.message)"
+    }
+    if let warnings { #expect(told == warnings) } else { #expect(!told.isEmpty) }
+  }
+
+  @Test func `a byte that is no text costs nothing but itself in a document of others`() throws {
+    var limits = YAMLLimits.recipe
+    limits.isOfOthers = true
+    let bytes = Array("a: caf".utf8) + [0xE9] + Array("\nb: 1".utf8)
+    let document = try YAMLReader.read(Source(name: "d", bytes: bytes), limits: limits)
+    #expect(document.root["a"] == .string("caf\u{FFFD}") && document.root["b"] == .int(1))
+    #expect(document.diagnostics.map(\.message) == ["the byte E9 isn't valid UTF-8; save the file as UTF-8"])
   }
 
   @Test func `reports all faults at once, in the order of the text`() {

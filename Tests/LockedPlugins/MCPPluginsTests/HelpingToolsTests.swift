@@ -6,7 +6,7 @@ import PluginLocks
 import Testing
 
 /// Tools that serve others: what they are given, and what follows from their answers.
-@Suite(.timeLimit(.minutes(3))) struct HelpingToolsTests {
+@Suite(.timeLimit(.minutes(20))) struct HelpingToolsTests {
   /// A write with all that its `_meta` can say, and the tools that serve it.
   private static func tools(
     meta: String =
@@ -40,6 +40,38 @@ import Testing
         separator: "\n"
       )
       .map(String.init)
+    }
+  }
+
+  @Test func `the members of a whole map of arguments are arguments`() async throws {
+    let tools = """
+      [{"name": "set", "answers": [{"content": []}, {"content": []}],
+        "inputSchema": {"properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "integer"}}}]
+      """
+    try await Self.with(tools) { server, calls in
+      _ = try await server.run(
+        "set", .object(["a": .string("x"), "arguments": .object(["b": .int(1), "c": .int(2)])]))
+      _ = try await server.run("set", .object(["a": .string("x"), "arguments": .object(["a": .int(1)])]))
+      #expect(try calls() == [#"["set", {"b": 1, "c": 2, "a": "x"}]"#, #"["set", {"a": "x"}]"#])
+    }
+  }
+
+  @Test(arguments: [
+    #"{"result": "2026-01-02T03:04:05"}"#, #"{"result": "2026-01-02T03:04:05", "n": "many"}"#,
+    #"{"result": "soon"}"#,
+  ])
+  func `an answer with another date says how it can be read`(_ answer: String) async throws {
+    let tools = """
+      [{"name": "when", "_meta": {"errand/effect": "read"},
+        "answers": [{"content": [], "structuredContent": \(answer)}], "inputSchema": {"type": "object"},
+        "outputSchema": {"properties": {"result": {"type": "string", "format": "date-time"}, "n": {"type": "integer"}},
+          "required": ["result"]}}]
+      """
+    try await Self.with(tools) { server, _ in
+      let error = try await server.failure("when")
+      #expect(
+        error.message.hasSuffix("; to read dates and times as texts, run 'errand plugin update tried --dates text'"),
+        "\(error.message)")
     }
   }
 

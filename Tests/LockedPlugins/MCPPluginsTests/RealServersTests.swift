@@ -8,7 +8,7 @@ import PluginLocks
 import Testing
 
 /// Servers and the SDK of PyPI, as plugins.
-@Suite(.timeLimit(.minutes(10))) struct RealServersTests {
+@Suite(.timeLimit(.minutes(20))) struct RealServersTests {
   @Test func `mcp-server-time tells the time, with types`() async throws {
     guard let program = await Peers.program("mcp-server-time", of: Peers.modern) else { return }
     let source = MCPSource(.command([program, "--local-timezone", "UTC"]), trustsHints: true)

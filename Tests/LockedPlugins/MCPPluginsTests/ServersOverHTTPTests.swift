@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 
 /// A server over HTTP that answers a call of each tool in another way, also as no server should.
-@Suite(.timeLimit(.minutes(3))) struct ServersOverHTTPTests {
+@Suite(.timeLimit(.minutes(20))) struct ServersOverHTTPTests {
   private static let tools = [
     "plain", "html", "status", "cut", "dropped", "held", "never", "expired", "empty", "moved",
   ]

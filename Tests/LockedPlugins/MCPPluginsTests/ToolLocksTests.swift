@@ -30,6 +30,162 @@ struct ToolLocksTests {
     return try ToolLocks(name: "tried", source: source, session: session).lock()
   }
 
+  /// The input and the call of a tool whose arguments have a schema.
+  private static func action(_ schema: String, _ source: MCPSource = MCPSource(.command(["tried"]))) throws
+    -> LockedAction
+  {
+    let tool = Tool(name: "put", inputSchema: try JSON.parse(schema))
+    let session = ServerSession(
+      link: NoServer(), version: .latest, serverName: "tried", serverVersion: "1", tools: [tool])
+    return try #require(try ToolLocks(name: "tried", source: source, session: session).lock().action("put"))
+  }
+
+  @Test(arguments: [
+    // What takes nothing.
+    (#"{"type":"object"}"#, [] as [String]), (#"{"type":"object","properties":{}}"#, []), ("{}", []),
+    (#"{"type":"object","additionalProperties":false}"#, []),
+    (#"{"$schema":"s","title":"t","description":"d","type":"object","properties":{},"required":[]}"#, []),
+    // A typed map.
+    (#"{"type":"object","additionalProperties":{"type":"integer"}}"#, ["arguments?: map(string, int)"]),
+    (#"{"additionalProperties":{"type":"string"},"minProperties":1}"#, ["arguments: map(string, string)"]),
+    (#"{"type":"object","additionalProperties":true}"#, ["arguments?: map(string, dyn)"]),
+    (#"{"type":"object","additionalProperties":{}}"#, ["arguments?: map(string, dyn)"]),
+    (#"{"type":"object","patternProperties":{"^x":{"type":"string"}}}"#, ["arguments?: map(string, dyn)"]),
+    (#"{"type":"object","propertyNames":{"pattern":"^x"}}"#, ["arguments?: map(string, dyn)"]),
+    // Alternatives.
+    (
+      #"{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"type":"object","properties":{"b":{"type":"int"}}}]}"#,
+      ["arguments: map(string, dyn)"]
+    ),
+    (
+      #"{"type":"object","anyOf":[{"properties":{"a":{}},"required":["a"]},{"properties":{"b":{}},"required":["b"]}]}"#,
+      ["arguments: map(string, dyn)"]
+    ),
+    (#"{"type":"object","required":["a"]}"#, ["arguments: map(string, dyn)"]),
+    (##"{"$ref":"#/$defs/nothing"}"##, ["arguments: map(string, dyn)"]),
+    (##"{"$defs":{"m":{"type":"object","properties":{"a":{"type":"string"}}}},"$ref":"#/$defs/m"}"##, ["a?: string"]),
+    (#"{"type":"array","items":{"type":"string"}}"#, ["arguments?: map(string, dyn)"]),
+    // Named fields, and more beside them.
+    (#"{"type":"object","properties":{"a":{"type":"string"}}}"#, ["a?: string"]),
+    (
+      #"{"properties":{"a":{"type":"string"}},"additionalProperties":true}"#,
+      ["a?: string", "arguments?: map(string, dyn)"]
+    ),
+    (#"{"properties":{"a":{"type":"string"}},"additionalProperties":false}"#, ["a?: string"]),
+    (#"{"properties":{"a":{"type":"string"}},"required":["a","z"]}"#, ["a: string", "z: dyn"]),
+    (
+      #"{"properties":{"k":{"type":"string"}},"required":["k"],"oneOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}"#,
+      ["k: string", "arguments?: map(string, dyn)"]
+    ),
+    (
+      #"{"properties":{"k":{"type":"string"}},"dependentSchemas":{"k":{"properties":{"d":{}}}},"additionalProperties":{"type":"integer"}}"#,
+      ["k?: string", "arguments?: map(string, dyn)"]
+    ),
+    (
+      #"{"properties":{"k":{"type":"string"}},"if":{},"then":{"properties":{"d":{}}}}"#,
+      ["k?: string", "arguments?: map(string, dyn)"]
+    ),
+    (
+      #"{"properties":{"a":{"type":"string"},"b":{"type":"string"}},"oneOf":[{"required":["a"]},{"required":["b"]}]}"#,
+      ["a?: string", "b?: string"]
+    ),
+    (
+      #"{"allOf":[{"properties":{"k":{}}},{"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}]}"#,
+      ["arguments: map(string, dyn)"]
+    ),
+    // What isn't the schema of an object.
+    (#"{"type":"object","properties":[1]}"#, ["arguments?: map(string, dyn)"]),
+    (#"{"type":"null"}"#, ["arguments?: map(string, dyn)"]),
+    (
+      #"{"properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":{"type":"integer"}}"#,
+      ["a: string", "arguments?: map(string, int)"]
+    ),
+    (
+      #"{"properties":{"arguments":{"type":"string"}},"additionalProperties":{"type":"string"}}"#,
+      ["arguments?: string", "moreArguments?: map(string, string)"]
+    ),
+  ])
+  func `whatever a tool takes can be given`(_ schema: String, _ fields: [String]) throws {
+    let action = try Self.action(schema)
+    #expect(
+      action.input.fields.map { "\($0.name)\($0.isOptional ? "?" : ""): \($0.type.name)" } == fields, "\(schema)")
+    let whole = fields.last.flatMap { field in
+      field.contains("map(") ? String(field.prefix { $0 != "?" && $0 != ":" }) : nil
+    }
+    #expect(action.call["whole"]?.string == whole, "\(schema)")
+  }
+
+  @Test(
+    arguments: [
+      (
+        #"{"type":"object","properties":[1]}"#, "null", ["getIt"],
+        ["the inputSchema of the tool 'get_it': 'properties' isn't a map, and is taken as anything"]
+      ),
+      (
+        ##"{"properties":{"a":{"type":"strng"},"b":{"$ref":"#/$defs/no"}}}"##, #""nonsense""#, ["getIt"],
+        [
+          "'a' of the inputSchema of the tool 'get_it': 'strng' isn't a type, and is taken as anything",
+          "'#/$defs/no' of the inputSchema of the tool 'get_it': it leads to nothing in the schema, and is taken as anything",
+          "the outputSchema of the tool 'get_it': 'nonsense' isn't a schema, and is taken as anything",
+        ]
+      ),
+    ] as [(String, String, [String], [String])])
+  func `what of a tool can't be read is told`(
+    _ input: String, _ output: String, _ actions: [String], _ leftOut: [String]
+  ) throws {
+    let tool = Tool(
+      name: "get_it", inputSchema: try JSON.parse(input), outputSchema: try JSON.parse("[\(output)]").list?.first)
+    let lock = try Self.lock(of: [tool])
+    #expect(lock.actionNames == actions)
+    #expect(lock.leftOut.map { "\($0.part): \($0.reason)" } == leftOut)
+    #expect(try lock.action("getIt")?.call["plain"] == .bool(true))
+  }
+
+  @Test(arguments: [("b", "b"), ("\u{e9}", "e\u{301}")])
+  func `a tool whose name another one has is left out`(_ name: String, _ other: String) throws {
+    let schema = Value.object(["type": .string("object")])
+    let lock = try Self.lock(of: [name, "a", other].map { Tool(name: $0, inputSchema: schema) })
+    #expect(lock.actionNames.count == 2)
+    #expect(lock.leftOut.map(\.reason) == ["another tool has its name"])
+  }
+
+  private static func lock(of tools: [Tool]) throws -> PluginLock {
+    let session = ServerSession(
+      link: NoServer(), version: .latest, serverName: "tried", serverVersion: "1", tools: tools)
+    return try ToolLocks(name: "tried", source: MCPSource(.command(["tried"])), session: session).lock()
+  }
+
+  @Test func `a lock from before such fields were read is used as it is`() throws {
+    let schema = #"{"type":"object","additionalProperties":{"type":"integer"}}"#
+    func lock(_ schema: String) throws -> PluginLock {
+      let session = ServerSession(
+        link: NoServer(), version: .latest, serverName: "tried", serverVersion: "1",
+        tools: [Tool(name: "put", inputSchema: try JSON.parse(schema))])
+      return try ToolLocks(name: "tried", source: MCPSource(.command(["tried"])), session: session).lock()
+    }
+    let old = try lock(#"{"type":"object"}"#)
+    #expect(try LockDrift.lines(old, try lock(schema)).isEmpty)
+    #expect(try LockDrift.lines(try lock(schema), old).isEmpty == false)
+  }
+
+  @Test func `dates are texts where a person says so, and stay so at an update`() throws {
+    var source = MCPSource(.command(["tried"]))
+    source.readsDatesAsText = true
+    let schema =
+      #"{"type":"object","properties":{"at":{"type":"string","format":"date-time"},"days":{"type":"array","items":{"type":"string","format":"date"}}}}"#
+    let tool = Tool(name: "put", inputSchema: try JSON.parse(schema), outputSchema: try JSON.parse(schema))
+    let session = ServerSession(
+      link: NoServer(), version: .latest, serverName: "tried", serverVersion: "1", tools: [tool])
+    for (isText, types) in [(true, ["string", "list(string)"]), (false, ["timestamp", "list(date)"])] {
+      source.readsDatesAsText = isText
+      let lock = try ToolLocks(name: "tried", source: source, session: session).lock()
+      let action = try #require(try lock.action("put"))
+      #expect(action.input.fields.map(\.type.name) == types)
+      #expect(action.output.fields.map(\.type.name) == types)
+      #expect(try MCPSource(of: lock).readsDatesAsText == isText)
+    }
+  }
+
   private static func tools(of lock: PluginLock) -> [String] {
     lock.actionNames.map { "\($0): \(lock.document["actions"]?[$0]?["call"]?["tool"]?.string ?? "")" }
   }

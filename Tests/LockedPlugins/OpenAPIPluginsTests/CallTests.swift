@@ -99,7 +99,16 @@ import Testing
         #"{"at": "2026-01-01T00:00:00"}"#,
         "to read dates and times as texts, run 'errand plugin update made --dates text'."
       ),
-      (#"{"at": "2026-01-01T00:00:00", "n": "x"}"#, "if the service has changed, run 'errand plugin update made'."),
+      (
+        // The field that is named is the one that it helps.
+        #"{"at": "2026-01-01T00:00:00", "n": "x"}"#,
+        "to read dates and times as texts, run 'errand plugin update made --dates text'."
+      ),
+      (
+        #"{"at": "2026-01-01T00:00:00Z", "n": "x"}"#,
+        "if the service has changed, run 'errand plugin update made'. Neither --dates nor --only loosens this field, and an "
+          + "edited lock isn't used: if the document is wrong, correct it in a copy, and run 'errand plugin update made COPY'."
+      ),
     ] {
       try await withPeer(lock) { _ in
         json(answer)
@@ -323,7 +332,9 @@ import Testing
       #expect(
         read.message
           == "The answer to GET S/items/1 isn't as the lock says: 'body.id' must be an int, but found 'one'; "
-          + "if the service has changed, run 'errand plugin update shop'.")
+          + "if the service has changed, run 'errand plugin update shop'. Neither --dates nor --only loosens this field, and "
+          + "an edited lock isn't used: if the document is wrong, correct it in a copy, and run 'errand plugin update shop "
+          + "COPY'.")
       #expect(read.effect == ActionError.Effect.none)
       let write = try await shop.failure("createItem", #"{"body": {"name": "Pen"}}"#)
       #expect(write.effect == .done)

@@ -21,6 +21,12 @@ import Testing
       "c[a][b]=1&c[d][0]=1&c[d][1][e]=x%20y"
     ),
     (Style(word: .json, explodes: true), #"{"a":[1]}"#, "c=%7B%22a%22%3A%5B1%5D%7D"),
+    (
+      Style(word: .form, explodes: true, allowsReserved: true), #""a/b:c?d=e;(f)@,*'é &#+[x]% %2F""#,
+      "c=a/b:c?d=e;(f)@,*'%C3%A9%20%26%23%2B%5Bx%5D%25%20%2F"
+    ),
+    (Style(word: .form, explodes: false, allowsReserved: true), #"["a:b","c/d"]"#, "c=a:b,c/d"),
+    (Style(word: .deepObject, explodes: true, allowsReserved: true), #"{"a":"b/c"}"#, "c[a]=b/c"),
   ])
   func `a query has each style`(_ style: Style, _ value: String, _ expected: String) throws {
     #expect(try ParameterText.items("c", JSON.parse(value), style).map(\.text).joined(separator: "&") == expected)

@@ -77,9 +77,23 @@ import Testing
     let client = HTTPClient(
       configuration: HTTPClientConfiguration(proxy: .url("http://u:hunter2@127.0.0.1:\(proxy.port)")))
     let error = await failure { () throws(HTTPError) in try await client.send(.secret("https://a.invalid")) }
-    #expect(error?.kind == .connect)
-    #expect(error?.sent == .nothing)
-    #expect(error?.message.contains("hunter2") == false)
+    expect(
+      error, .connect, .nothing,
+      "\(HTTPRequest.shown("https://a.invalid")): the proxy http://127.0.0.1:\(proxy.port) refused to connect to "
+        + "https://a.invalid (HTTP status 403); check the proxy settings.")
+  }
+
+  @Test(arguments: ["http", "https"]) func `a proxy that isn't there is told as such`(_ scheme: String) async throws {
+    let server = try HTTPServer { _ in .dropped }
+    let port = try #require(HTTPURL(server.baseURL)?.port)
+    await server.stop()
+    let client = HTTPClient(configuration: HTTPClientConfiguration(proxy: .url("http://u:hunter2@127.0.0.1:\(port)")))
+    let base = "\(scheme)://a.invalid"
+    let error = await failure { () throws(HTTPError) in try await client.send(.secret(base)) }
+    expect(
+      error, .connect, .nothing,
+      "\(HTTPRequest.shown(base)): the proxy http://127.0.0.1:\(port) refused the connection; check that it runs and that "
+        + "its address is right.")
   }
 
   @Test func `a handshake that doesn't end counts as no connection`() async throws {

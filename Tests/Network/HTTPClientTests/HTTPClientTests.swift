@@ -125,7 +125,9 @@ import Testing
   @Test(
     arguments: [
       ("7", 7), ("0", 0), ("Fri, 20 Nov 2026 10:00:30 GMT", 30), ("Fri, 20 Nov 2026 09:00:00 GMT", 0), ("-1", nil),
-      ("soon", nil), ("1.5", nil), ("99999999999999999999999", 3_153_600_000), ("99999999999", 3_153_600_000),
+      ("soon", nil), ("1.5", 2), ("2.0", 2), (" 3 ", 3), ("0.01", 1), ("1.", 1), (".5", nil), ("1.2.3", nil),
+      ("1e3", nil),
+      ("+1", nil), ("1,5", nil), ("99999999999999999999999", 3_153_600_000), ("99999999999", 3_153_600_000),
       ("Fri, 31 Dec 9999 23:59:59 GMT", 3_153_600_000), ("", nil), (nil, nil),
     ] as [(String?, Int?)])
   func `reads Retry-After`(_ text: String?, _ seconds: Int?) throws {
@@ -133,5 +135,39 @@ import Testing
     response.headers["Retry-After"] = text
     let now = try #require(Timestamp("2026-11-20T10:00:00Z"))
     #expect(response.retryAfter(now: now) == seconds.map { .seconds($0) })
+  }
+
+  @Test(
+    arguments: [
+      (["Retry-After": "abc", "RateLimit-Reset": "2"], 2), (["Retry-After": "abc", "RateLimit": "reset=3"], 3),
+      (["RateLimit-Reset": "soon", "X-RateLimit-Reset": "4"], 4), (["Retry-After": "5", "RateLimit-Reset": "2"], 5),
+      (["RateLimit-Reset": "soon", "RateLimit": "reset=6"], 6), (["Retry-After": "abc", "RateLimit-Reset": "x"], nil),
+    ] as [([String: String], Int?)])
+  func `goes by the first field of a limit that can be read`(_ fields: [String: String], _ seconds: Int?) throws {
+    var response = HTTPResponse(status: 429)
+    for (name, text) in fields { response.headers[name] = text }
+    let now = try #require(Timestamp("2026-11-20T10:00:00Z"))
+    #expect(response.retryAfter(now: now) == seconds.map { .seconds($0) })
+  }
+
+  @Test(
+    arguments: [
+      (429, "RateLimit-Reset", "30", 30), (429, "RateLimit-Reset", "1.2", 2), (503, "X-RateLimit-Reset", "7", 7),
+      (429, "X-RateLimit-Reset", "1795168860", 60), (429, "X-RateLimit-Reset", "1795168860000", 60),
+      (429, "X-Rate-Limit-Reset", "1795168700", 0), (429, "X-RateLimit-Reset", "2026-11-20T10:01:00Z", 60),
+      (429, "X-RateLimit-Reset", "Fri, 20 Nov 2026 10:00:30 GMT", 30), (429, "X-RateLimit-Reset", "6m0s", 360),
+      (429, "RateLimit", "limit=10, remaining=0, reset=9", 9), (429, "RateLimit", "\"default\";r=0;t=30", 30),
+      (429, "RateLimit-Reset", "soon", nil), (200, "RateLimit-Reset", "30", nil), (403, "X-RateLimit-Reset", "30", nil),
+    ] as [(Int, String, String, Int?)])
+  func `reads when a limit is set back`(_ status: Int, _ name: String, _ text: String, _ seconds: Int?) throws {
+    var response = HTTPResponse(status: status)
+    response.headers[name] = text
+    let now = try #require(Timestamp("2026-11-20T10:00:00Z"))
+    #expect(response.retryAfter(now: now) == seconds.map { .seconds($0) })
+    #expect(response.unreadableWait(now: now) == (text == "soon" ? "\(name): soon" : nil))
+    response.headers["X-RateLimit-Remaining"] = "0"
+    if status == 403 { #expect(response.retryAfter(now: now) == .seconds(30)) }
+    response.headers["Retry-After"] = "5"
+    #expect(response.retryAfter(now: now) == .seconds(5))
   }
 }

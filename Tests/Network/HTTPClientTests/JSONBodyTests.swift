@@ -8,6 +8,12 @@ import Testing
     #expect(try HTTPResponse(status: 500, body: Array(#" {"ok":false} "#.utf8)).json()["ok"]?.bool == false)
   }
 
+  /// Programs in JavaScript write it where they have cut a text.
+  @Test func `half a surrogate pair costs nothing but itself`() throws {
+    let body = Array(#"{"a":"cut \ud83d","\udc00":1}"#.utf8)
+    #expect(try JSON.text(HTTPResponse(body: body).json()) == "{\"a\":\"cut \u{FFFD}\",\"\u{FFFD}\":1}")
+  }
+
   @Test(arguments: [
     (Array("\n <!doctype html>".utf8), "a web page", true), ([0x22, 0xFF, 0x22], "not valid UTF-8", false),
     (Array("Method not allowed".utf8), "not valid JSON (", false), (Array(#"{"a":"#.utf8), "not valid JSON (", false),

@@ -24,7 +24,7 @@ final class Follower: TransferFollower {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct TransferTests {
+@Suite(.timeLimit(.minutes(20))) struct TransferTests {
   /// What receives a body, and has the client to send more with.
   private final class Holder: HTTPBodySink {
     let client: HTTPClient

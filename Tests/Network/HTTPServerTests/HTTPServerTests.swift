@@ -1,4 +1,5 @@
 import Basics
+import Foundation
 import HTTPServer
 import Synchronization
 import Testing
@@ -117,6 +118,69 @@ import Testing
     #expect(
       try await answer(exchange.request, limits: HTTPServerLimits(headBytes: 1000, bodyBytes: 100, idle: .seconds(1)))
         == exchange.answer)
+  }
+
+  @Test(arguments: [
+    Exchange("no host", ["GET / HTTP/1.1"], gets: "HTTP/1.1 400 Bad Request"),
+    Exchange(
+      "a list of lengths", ["POST / HTTP/1.1", "Host: a", "Content-Length: 2, 2"], body: "{}",
+      gets: "HTTP/1.1 400 Bad Request"),
+    Exchange(
+      "negative length", ["POST / HTTP/1.1", "Host: a", "Content-Length: -1"], gets: "HTTP/1.1 400 Bad Request"),
+    Exchange(
+      "length beyond numbers", ["POST / HTTP/1.1", "Host: a", "Content-Length: 99999999999999999999999"],
+      gets: "HTTP/1.1 413 Content Too Large"),
+    Exchange("a line without colon", ["GET / HTTP/1.1", "Host a"], gets: "HTTP/1.1 400 Bad Request"),
+    Exchange("no version", ["GET /"], gets: "HTTP/1.1 400 Bad Request"),
+    Exchange("unknown version", ["GET / HTTP/9.9", "Host: a"], gets: "HTTP/1.1 505 HTTP Version Not Supported"),
+    Exchange(
+      "huge head", ["GET / HTTP/1.1", "Host: a", "X: \(String(repeating: "x", count: 100_000))"],
+      gets: "HTTP/1.1 431 Request Header Fields Too Large"),
+    Exchange(
+      "huge target", ["GET /\(String(repeating: "x", count: 100_000)) HTTP/1.1", "Host: a"],
+      gets: "HTTP/1.1 414 URI Too Long"),
+    Exchange(
+      "a chunk size that isn't a number", ["POST / HTTP/1.1", "Host: a", "Transfer-Encoding: chunked"], body: "zz\r\n",
+      gets: "HTTP/1.1 400 Bad Request"),
+    Exchange(
+      "a fault in the second request", ["GET / HTTP/1.1", "Host: a", "", "GET / HTTP/1.1"],
+      gets: "HTTP/1.1 400 Bad Request"),
+  ])
+  func `what the library refuses gets one answer, as what the server refuses`(_ exchange: Exchange) async throws {
+    let server = try HTTPServer(
+      limits: HTTPServerLimits(headBytes: 1000, bodyBytes: 100),
+      refusal: { _, status, text in
+        HTTPServerResponse(status: status, headers: ["X-Marked": "yes"], body: .bytes(Array("<\(text)>".utf8)))
+      }
+    ) { _ in .text("ok") }
+    let answer = await RawClient.answer(to: exchange.request, port: server.port)
+    await server.stop()
+    let heads = answer.ranges(of: #/HTTP/1\.1 [0-9]{3} /#)
+    #expect(heads.count == (exchange.testDescription.hasPrefix("a fault") ? 2 : 1), "\(answer)")
+    let last = heads.last.map { answer[$0.lowerBound...] } ?? ""
+    #expect(last.hasPrefix("\(exchange.answer)\r\n"))
+    #expect(last.contains("\r\nX-Marked: yes\r\n") && last.contains("\r\nConnection: close\r\n"), "\(answer)")
+    #expect(last.hasSuffix(".>"), "\(answer)")
+  }
+
+  /// More of them than there are places, so that the one that asks has to wait for theirs.
+  @Test(
+    arguments: ["", "GET /", "GET / HTTP/1.1\r\nHo", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab"],
+    [false, true])
+  func `clients that don't send a whole request make room for others`(_ part: String, _ areGone: Bool) async throws {
+    var limits = HTTPServerLimits(connections: 20)
+    // Who has gone is found by that alone; a machine that is busy takes its time.
+    if areGone { limits.patience = 1000 }
+    let server = try HTTPServer(limits: limits) { _ in .text("ok") }
+    let silent = RawClient.unfinished(30, part, port: server.port)
+    if areGone { RawClient.hangUp(silent) }
+    let began = ContinuousClock.now
+    let answer = await RawClient.answer(to: "GET / HTTP/1.0\r\n\r\n", port: server.port, finishes: false)
+    let took = ContinuousClock.now - began
+    if !areGone { RawClient.hangUp(silent) }
+    await server.stop()
+    #expect(answer.hasSuffix("ok"))
+    #expect(took < .seconds(29))
   }
 
   @Test func `streams at the client's pace and ends with the closure`() async throws {

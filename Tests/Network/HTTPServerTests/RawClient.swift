@@ -18,6 +18,17 @@ enum RawClient {
     }
   }
 
+  /// Connections over which the beginning of a request is sent.
+  static func unfinished(_ count: Int, _ text: String, port: Int) -> [Int32] {
+    (0..<count).map { _ in
+      let descriptor = connected(to: port)
+      send(text, over: descriptor)
+      return descriptor
+    }
+  }
+
+  static func hangUp(_ descriptors: [Int32]) { for descriptor in descriptors { close(descriptor) } }
+
   private static func connected(to port: Int) -> Int32 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()

@@ -35,6 +35,36 @@ import Testing
     #expect(PercentEncoding.decode(text, plusIsSpace: plusIsSpace) == decoded)
   }
 
+  @Test(
+    arguments: [
+      ("a=1&b=M%C3%BCller", nil, "a=1 b=Müller"), ("a=one%0D%0Atwo%0D%0A", nil, "a=one\ntwo\n"),
+      ("a=%0D%0A%0Dx", nil, "a=\n\rx"), ("name=M%FCller", "windows-1252", "name=Müller"),
+      ("n%E4me=%80", "ISO-8859-1", "näme=€"), ("a=%A4", "iso-8859-15", "a=€"), ("a=%EF%BB%BFx", "utf-8", "a=x"),
+      ("a=b+c&&=d", "\"utf-8\"", "a=b c =d"),
+    ] as [(String, String?, String)])
+  func `reads a form in its charset, with plain line ends`(_ body: String, _ charset: String?, _ items: String) throws {
+    let type = "application/x-www-form-urlencoded" + (charset.map { "; charset=\($0)" } ?? "")
+    let form = try HTTPQuery(form: Array(body.utf8), ContentType(type))
+    #expect(form.items.map { "\($0.name)=\($0.value)" }.joined(separator: " ") == items)
+  }
+
+  @Test(arguments: [
+    (
+      "a=1&name=M%FCller", "utf-8",
+      "the field 'name' of the form is not in UTF-8: line 1, byte 2 (0xFC) fits no character"
+    ),
+    (
+      "a=%81", "windows-1252",
+      "the field 'a' of the form is not in windows-1252: line 1, byte 1 (0x81) fits no character"
+    ),
+    ("a=%FC", "x-own", "the field 'a' of the form is in the charset 'x-own', which isn't known"),
+  ])
+  func `refuses a form with the name of the field`(_ body: String, _ charset: String, _ message: String) throws {
+    let type = ContentType("application/x-www-form-urlencoded; charset=\(charset)")
+    let fault = try #require(throws: CharsetError.self) { try HTTPQuery(form: Array(body.utf8), type) }
+    #expect(fault.message == message)
+  }
+
   @Test func `keeps the items of a query in order`() {
     let query = HTTPQuery(decoding: "a=1&&b&a=%3D=2&c%3d=&=d")
     #expect(query.items.map { "\($0.name)|\($0.value)" } == ["a|1", "b|", "a|==2", "c=|", "|d"])

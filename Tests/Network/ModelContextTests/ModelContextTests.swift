@@ -83,14 +83,15 @@ import Testing
   @Test func `cuts lines however they come, and skips one that is too long`() {
     let text = "{}\r\n\n  \n123456789\nabc\n"
     for size in 1...text.utf8.count {
-      var lines = MessageLines(limit: 8)
-      var all: [MessageLines.Line] = []
+      var lines = LineReader(limit: 8)
+      var all: [LineReader.Line] = []
       var rest = Array(text.utf8)[...]
       while !rest.isEmpty {
         all += lines.take(rest.prefix(size))
         rest = rest.dropFirst(size)
       }
-      #expect(all == [.message(Array("{}\r".utf8)), .tooLong, .message(Array("abc".utf8))])
+      #expect(
+        all == [.line(Array("{}\r".utf8)), .line([]), .line(Array("  ".utf8)), .tooLong, .line(Array("abc".utf8))])
     }
   }
 
@@ -178,7 +179,10 @@ import Testing
         + #""params":{"mode":"form","message":"m","requestedSchema":{}}}},"requestState":"s"}"#)
   }
 
-  @Test(arguments: [("a", true), ("a.B_9-", true), ("", false), ("a b", false), ("é", false)])
+  @Test(arguments: [
+    ("a", true), ("aB_9-", true), ("a.b", false), (String(repeating: "x", count: 64), true),
+    (String(repeating: "x", count: 65), false), ("", false), ("a b", false), ("é", false),
+  ])
   func `tells names of tools`(_ name: String, _ isName: Bool) { #expect(Tool.isName(name) == isName) }
 }
 

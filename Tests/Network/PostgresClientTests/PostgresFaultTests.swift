@@ -6,7 +6,7 @@ import PostgresTestKit
 import Testing
 
 /// What a client sees when a server fails.
-@Suite(.needsPostgres, .timeLimit(.minutes(3))) struct PostgresFaultTests {
+@Suite(.needsPostgres, .timeLimit(.minutes(20))) struct PostgresFaultTests {
   /// Starts a server for a test, and removes it after.
   private static func serving(
     _ lines: [String] = [], access: String? = nil, prepare: @Sendable (String) throws -> Void = { _ in },
@@ -135,7 +135,7 @@ import Testing
 
   @Test func `what the server refuses a connection for is said`() async throws {
     let access = "local all all trust\nhost all ada 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
-    try await Self.serving(["max_connections = 4", "max_wal_senders = 0"], access: access) { server in
+    try await Self.serving(["max_connections = 8", "max_wal_senders = 0"], access: access) { server in
       let place = server.settings().description
       try await connected(to: server.settings()) { connection in
         try await connection.run("create role ada login password 'hunter2'")
@@ -180,7 +180,7 @@ import Testing
       }
       var open: [PostgresConnection] = []
       var error: PostgresError?
-      while error == nil, open.count < 10 {
+      while error == nil, open.count < 20 {
         do throws(PostgresError) {
           open.append(try await PostgresConnection.open(server.settings()))
         } catch let refusal {

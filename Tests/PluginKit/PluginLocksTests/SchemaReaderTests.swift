@@ -20,6 +20,8 @@ struct SchemaReaderTests {
     (#"{"oneOf": [{"type": "integer"}, {"type": "number"}]}"#, "double"),
     (#"{"anyOf": [{"type": "integer"}, {"type": "string"}]}"#, "dyn"),
     (#"{"enum": ["a", "b", "a", null]}"#, "choice(a, b)?"),
+    (#"{"type": "integer", "format": "uint64"}"#, "uint"), (#"{"type": "integer", "format": "int64"}"#, "int"),
+    (#"{"anyOf": [{"type": "integer", "format": "uint64"}, {"type": "number"}]}"#, "double"),
     (#"{"enum": [1, 2]}"#, "int"), (#"{"const": 3}"#, "int"),
     (#"{"const": "x"}"#, "choice(x)"),
     (#"{"type": "array", "items": {"type": "boolean"}}"#, "list(bool)"),
@@ -47,6 +49,35 @@ struct SchemaReaderTests {
   ])
   func `a schema has the type that its values have`(schema: String, expected: String) throws {
     #expect(try Self.type(schema) == expected)
+  }
+
+  @Test(arguments: [
+    // The nearest double of the first is the least int64, which limits nothing either.
+    (#""type":"integer","minimum":-9223372036854776000,"maximum":9223372036854776000"#, "min -9223372036854775808"),
+    (#""type":"integer","minimum":123456789012345678901234567890"#, ""), (#""type":"integer","maximum":1e400"#, ""),
+    (#""type":"integer","minimum":1.0,"maximum":18446744073709551615"#, "min 1"),
+    (#""type":"integer","exclusiveMinimum":9223372036854775807"#, ""),
+    (#""type":"integer","exclusiveMaximum":5"#, "max 4"),
+    (#""type":"integer","minimum":3,"exclusiveMinimum":true"#, "min 4"),
+    (#""type":"integer","format":"uint64","maximum":18446744073709551615,"minimum":-1"#, "max 18446744073709551615"),
+    (#""type":"integer","enum":[1,123456789012345678901234567890]"#, ""),
+    (#""type":"integer","enum":[3,1,null]"#, "min 1 max 3"),
+    (#""type":"number","minimum":-1e400,"maximum":5"#, "max 5.0"),
+    (#""type":"string","minLength":1.0,"maxLength":18446744073709551616"#, "minLength 1"),
+  ])
+  func `a limit that the type can't hold is none`(_ schema: String, _ limits: String) throws {
+    let document = try JSON.parse("{\(schema)}")
+    var reader = SchemaReader(document, for: .given)
+    let found = reader.field("x", document, isRequired: true).limits.map { limit in
+      switch limit {
+      case .atLeast(let bound): "min \(JSON.shown(bound))"
+      case .atMost(let bound): "max \(JSON.shown(bound))"
+      case .minLength(let length): "minLength \(length)"
+      case .maxLength(let length): "maxLength \(length)"
+      default: "?"
+      }
+    }
+    #expect(found.joined(separator: " ") == limits)
   }
 
   @Test func `a list that may hold null may be given it`() throws {

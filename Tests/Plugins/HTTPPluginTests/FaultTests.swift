@@ -41,7 +41,8 @@ import Testing
       "GET S/items: the answer is larger than 1048576 bytes; raise the limit if it should be."),
     Case(
       ServiceFault(.badUTF8), .plugin,
-      "the answer to GET S/items isn't valid JSON: line 1, column 4: the text is not valid UTF-8 here."),
+      "the answer to GET S/items is not in UTF-8: line 1, byte 4 (0xFF) fits no character; say as its 'encoding' what it "
+        + "is, such as windows-1252."),
     Case(
       ServiceFault(.html), .plugin,
       "the answer to GET S/items is a web page and not JSON; check the address, and that the service is not down for "

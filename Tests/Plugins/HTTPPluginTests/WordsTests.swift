@@ -42,7 +42,8 @@ import Testing
     ("text/plain", "auto", "ä"), ("text/plain; charset=utf-8", "latin-1", "Ã¤"),
     ("text/plain; charset=ISO-8859-1", "auto", "Ã¤"),
     (#"text/csv; header=present; charset="windows-1252""#, "auto", "Ã¤"),
-    ("text/plain; charset=koi8-r", "auto", "ä"), ("text/plain", "utf-16le", "\u{A4C3}"),
+    ("text/plain; charset=x-own", "auto", "ä"), ("text/plain; charset=koi8-r", "auto", "ц╓"),
+    ("text/plain", "utf-16le", "\u{A4C3}"),
   ])
   func `a text is read as it is written`(_ type: String, _ encoding: String, _ text: String) async throws {
     let service = try service("{}", ScriptedTransport([.on("GET", Self.url, headers: ["Content-Type": type], "ä")]))

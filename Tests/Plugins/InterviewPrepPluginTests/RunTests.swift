@@ -16,7 +16,7 @@ import Testing
 @testable import InterviewPrepPlugin
 
 /// Whole runs against the sandbox over real HTTP, whose days pass in milliseconds.
-@Suite(.timeLimit(.minutes(5))) struct RunTests {
+@Suite(.timeLimit(.minutes(20))) struct RunTests {
   private static let catalog = ActionCatalog([InterviewPrepPlugin.self, StorePlugin.self, FilesPlugin.self])
 
   private static func recipe(_ text: String, _ name: String = "test.yaml") throws -> Recipe {

@@ -7,7 +7,7 @@ import Testing
 @testable import MailPlugin
 
 /// PyPI's aiosmtpd as the other side: a server that others wrote, with TLS and a login.
-@Suite(.timeLimit(.minutes(10))) struct PeerTests {
+@Suite(.timeLimit(.minutes(20))) struct PeerTests {
   /// A server that tells of each mail in one line of JSON.
   private final class Peer {
     let port: Int

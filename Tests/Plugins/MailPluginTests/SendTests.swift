@@ -33,7 +33,7 @@ private func input(to recipient: String, _ text: String = "All is well.") -> Val
   .object(["to": .list([.string(recipient)]), "subject": .string("Done"), "text": .string(text)])
 }
 
-@Suite(.timeLimit(.minutes(5))) struct SendTests {
+@Suite(.timeLimit(.minutes(20))) struct SendTests {
   @Test func `is well formed`() { expectWellFormed(MailPlugin.self) }
 
   @Test func `does in the sandbox what its examples say`() async { await expectExamplesRun(of: MailPlugin.self) }

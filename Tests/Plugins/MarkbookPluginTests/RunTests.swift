@@ -12,7 +12,7 @@ import Testing
 @testable import MarkbookPlugin
 
 /// Whole runs against the sandbox over real HTTP, whose days pass in milliseconds.
-@Suite(.timeLimit(.minutes(5))) struct RunTests {
+@Suite(.timeLimit(.minutes(20))) struct RunTests {
   private static let catalog = ActionCatalog([MarkbookPlugin.self])
 
   /// A run of these steps against a sandbox that the test can set.

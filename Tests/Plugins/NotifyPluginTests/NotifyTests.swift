@@ -38,7 +38,7 @@ private func withSandbox(_ body: (NotifySandbox) async throws -> Void) async thr
   await sandbox.stop()
 }
 
-@Suite(.timeLimit(.minutes(5))) struct NotifyTests {
+@Suite(.timeLimit(.minutes(20))) struct NotifyTests {
   @Test func `is well formed`() { expectWellFormed(NotifyPlugin.self) }
 
   @Test func `does in the sandbox what its examples say`() async { await expectExamplesRun(of: NotifyPlugin.self) }
@@ -232,7 +232,7 @@ private func withSandbox(_ body: (NotifySandbox) async throws -> Void) async thr
 }
 
 /// What goes wrong between client and server, over real HTTP.
-@Suite(.timeLimit(.minutes(5))) struct NotifyFaultTests {
+@Suite(.timeLimit(.minutes(20))) struct NotifyFaultTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var fault: ServiceFault
     var kind: ErrorKind

@@ -13,7 +13,7 @@ import Testing
 @testable import StationboardPlugin
 
 /// The recipes, whose mornings pass in milliseconds.
-@Suite(.timeLimit(.minutes(5))) struct RecipeTests {
+@Suite(.timeLimit(.minutes(20))) struct RecipeTests {
   private static let catalog = ActionCatalog([StationboardPlugin.self, NotifyPlugin.self])
 
   private static func recipe(_ name: String) throws -> Recipe {

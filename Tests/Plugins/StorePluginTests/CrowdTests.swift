@@ -45,7 +45,7 @@ private struct SlowDisk: FileSystem {
 }
 
 /// Many steps and runs change one value at once, on a state in files.
-@Suite(.timeLimit(.minutes(5))) struct CrowdTests {
+@Suite(.timeLimit(.minutes(20))) struct CrowdTests {
   private static let crowd = 20
 
   private static func run(_ text: String, _ number: Int, on store: FileStateStore) async throws -> RunRecord {

@@ -146,7 +146,7 @@ import Testing
     #expect(error.actionError.kind == .network)
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: [2, 3])
+  @Test(.timeLimit(.minutes(20)), arguments: [2, 3])
   func `asks again when GitHub has trouble, before what is installed serves`(_ failures: Int) async throws {
     let time = TestTime()
     let trouble = Array(repeating: Step.on("GET", "\(api)/releases/latest", status: 502, ""), count: failures)

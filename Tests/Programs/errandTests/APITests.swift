@@ -7,7 +7,7 @@ import Testing
 @testable import errand
 
 /// The API of `errand serve` over real HTTP: who may ask what, and what comes of it.
-@Suite(.timeLimit(.minutes(5))) struct APITests {
+@Suite(.timeLimit(.minutes(20))) struct APITests {
   static let ask = """
     inputs: { name: { type: string } }
     steps:
@@ -85,6 +85,48 @@ import Testing
       #expect(await agent.end() == 0)
       await program.remove()
     }
+  }
+
+  /// What the document forbids is refused, and what it allows isn't: each limit is that of what reads the request.
+  @Test func `the document's limits are those of the readers`() async throws {
+    let bench = try await Bench()
+    let all = try await bench.token("all", "--scope", "read", "--scope", "start", "--scope", "steer", "--scope", "data")
+    let document = try await bench.send("GET", "/openapi.json", all).json
+    let run = try await bench.send("POST", "/api/v1/recipes/sum/runs", all, "{}").json["run"]?.string ?? ""
+    func member(_ path: String, _ method: String) -> Value? { document["paths"]?["/api/v1\(path)"]?[method] }
+    for path in ["/runs", "/slots", "/approvals", "/upcoming", "/runs/{run}/logs"] {
+      for parameter in member(path, "get")?["parameters"]?.list ?? [] where parameter["in"]?.string == "query" {
+        let (name, schema) = (parameter["name"]?.string ?? "", parameter["schema"] ?? .null)
+        func status(_ text: String) async throws -> Int {
+          let path = path.replacingOccurrences(of: "{run}", with: run)
+          return try await bench.send("GET", "/api/v1\(path)?\(name)=\(text)", all).status
+        }
+        switch schema["type"]?.string {
+        case "integer":
+          let (least, most) = (try #require(schema["minimum"]?.int), try #require(schema["maximum"]?.int))
+          #expect(try await status("\(least)") == 200, "\(path) \(name)")
+          #expect(try await status("\(most)") == 200, "\(path) \(name)")
+          #expect(try await status("\(least - 1)") == 400, "\(path) \(name)")
+          #expect(try await status(most == .max ? "9223372036854775808" : "\(most + 1)") == 400, "\(path) \(name)")
+        case "string" where schema["format"] == nil && schema["enum"] == nil:
+          let isAllowed = schema["minLength"] == nil
+          #expect((try await status("") == 400) != isAllowed, "\(path) \(name)")
+        default: break
+        }
+      }
+    }
+    let retry = member("/runs/{run}/retry", "post")?["requestBody"]?["content"]?["application/json"]?["schema"]
+    #expect(retry?["dependentRequired"] == .object(["step": .list([.string("output")])]))
+    #expect(try await bench.send("POST", "/api/v1/runs/\(run)/retry", all, #"{"step":"a"}"#).status == 400)
+    let event = member("/events", "post")?["requestBody"]?["content"]?["application/json"]?["schema"]?["properties"]
+    #expect(event?["name"]?["minLength"]?.int == 1 && event?["id"]?["maxLength"]?.int == 256, "\(event ?? .null)")
+    #expect(try await bench.send("POST", "/api/v1/events", all, #"{"name":""}"#).status == 400)
+    let ids = [(1, 202), (256, 202), (0, 400), (257, 400)]
+    for (length, status) in ids {
+      let id = String(repeating: "i", count: length)
+      #expect(try await bench.send("POST", "/api/v1/events", all, #"{"name":"a","id":"\#(id)"}"#).status == status)
+    }
+    await bench.end()
   }
 
   @Test func `a run is started, followed, approved and shown`() async throws {
@@ -347,7 +389,7 @@ import Testing
       try await refusal("/api/v1/events", "{\"name\":\"\(secret)\"}") == "400 request: the name of an event \(rest)")
     #expect(
       try await refusal("/api/v1/recipes/sum/runs", "{\"\(secret)\":1}")
-        == "400 request: there is no member '•••'; there are inputs, texts, plan")
+        == "400 request: there is no member '•••'; there are inputs, texts, plan, assistant")
     // Without a token nothing is masked, by which guesses could be told from secrets.
     let unknown = try await bench.send("GET", "/api/v1/\(secret)", nil)
     #expect(unknown.json["detail"]?.string?.contains(secret) == true, "\(unknown.json)")
@@ -375,9 +417,12 @@ import Testing
     #expect(try await bench.send("GET", "/api/v1/runs?cursor=\(cursor)", narrow).json["items"] == .list([]))
     let next = try await bench.send("GET", "/api/v1/runs?limit=1&cursor=\(cursor)", token)
     #expect(next.json["items"]?.list?.map { $0["id"]?.string } == [runs[1]], "\(next.json)")
-    let wrong = try await bench.send("GET", "/api/v1/runs?cursor=\(runs[0])", token)
-    #expect(
-      wrong.status == 400 && wrong.json["detail"]?.string == "the cursor isn't one that a page of runs named")
+    for query in ["cursor=\(runs[0])", "cursor=", "cursor=&needsPerson=true", "cursor=x&status=running"] {
+      let wrong = try await bench.send("GET", "/api/v1/runs?\(query)", token)
+      #expect(
+        wrong.status == 400 && wrong.json["detail"]?.string == "the cursor isn't one that a page of runs named",
+        "\(query)")
+    }
     await bench.end()
   }
 

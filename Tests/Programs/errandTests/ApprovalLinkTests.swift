@@ -4,7 +4,7 @@ import HTTPClient
 import Testing
 
 /// `approve: { link: true }` and `run.url`.
-@Suite(.timeLimit(.minutes(3))) struct ApprovalLinkTests {
+@Suite(.timeLimit(.minutes(20))) struct ApprovalLinkTests {
   private static let ask = """
     steps:
       - let: { before: "${{ run.?url.orValue('none') }}" }

@@ -7,7 +7,7 @@ import Testing
 @testable import errand
 
 /// Recipes as tools of assistants: who may use them over HTTP, and what a process on standard streams answers.
-@Suite(.timeLimit(.minutes(5))) struct AssistantTests {
+@Suite(.timeLimit(.minutes(20))) struct AssistantTests {
   private static let recipes = [
     "double": """
     mcp: true
@@ -43,6 +43,14 @@ import Testing
       - parallel:
           one: [{ let: { a: 1 } }]
           other: [{ wait: "${{ inputs.span }}" }]
+    """,
+    "fails": """
+    steps: [{ fail: "no" }]
+    """,
+    "large": """
+    mcp: true
+    steps: [{ let: { l: "${{ lists.range(20000).map(i, 'item ' + string(i)) }}" } }]
+    outputs: { l: "${{ l }}" }
     """,
     "hidden": """
     steps: [{ let: { a: 1 } }]
@@ -127,7 +135,7 @@ import Testing
         == "the token lacks the scope 'data', which the results of runs need")
     // What needs 'data' to be seen isn't.
     #expect(
-      try await Self.call(bench, reader, "errand.why", #"{"run":"last"}"#).json["result"]?["content"]?.list?.first?[
+      try await Self.call(bench, reader, "errand_why", #"{"run":"last"}"#).json["result"]?["content"]?.list?.first?[
         "text"]?.string == "the token lacks the scope 'data', which this needs")
     #expect(
       try await Self.call(bench, limited, "double", #"{"n":21}"#).json["result"]?["structuredContent"]?["outputs"]
@@ -136,7 +144,7 @@ import Testing
     let list = try await bench.send(
       "POST", "/mcp", limited, Self.body("tools/list"), headers: Self.fields("tools/list"))
     let names = list.json["result"]?["tools"]?.list?.compactMap { $0["name"]?.string } ?? []
-    #expect(names.filter { !$0.hasPrefix("errand.") } == ["double"])
+    #expect(names.filter { !$0.hasPrefix("errand_") } == ["double"])
     await bench.end()
   }
 
@@ -177,16 +185,16 @@ import Testing
         == .object(["m": .int(3), "many": .list([.int(1), .int(2)]), "word": .string("@secret:TOK")]))
     #expect(try await text("typed", #"{"n":3.5}"#) == "'inputs.n' must be an int, but found a double")
     #expect(try await text("typed", "{}") == "input 'n' (int) is missing")
-    #expect(try await text("errand.run", "{}") == "the arguments of errand.run aren't valid: 'run' is missing")
+    #expect(try await text("errand_run", "{}") == "the arguments of errand_run aren't valid: 'run' is missing")
     #expect(
-      try await text("errand.runs", #"{"status":"zz"}"#)
-        == "the arguments of errand.runs aren't valid: in 'status': expected a list, not a string")
+      try await text("errand_runs", #"{"status":"zz"}"#)
+        == "the arguments of errand_runs aren't valid: in 'status': expected a list, not a string")
     #expect(
-      try await text("errand.actions", #"{"action":"store.putt"}"#)
+      try await text("errand_actions", #"{"action":"store.putt"}"#)
         == "no action is named 'store.putt'; did you mean 'store.put'?")
     #expect(
-      try await text("errand.actions", #"{"action":"nothing.alike"}"#)
-        == "no action is named 'nothing.alike'; errand.actions without 'action' lists them")
+      try await text("errand_actions", #"{"action":"nothing.alike"}"#)
+        == "no action is named 'nothing.alike'; errand_actions without 'action' lists them")
     // A text alike is one over the API as well, where no secret is wanted.
     let started = try await bench.send(
       "POST", "/api/v1/recipes/typed/runs", token, #"{"inputs":{"n":1,"word":"@secret:TOK"}}"#)
@@ -203,11 +211,11 @@ import Testing
     ] as [(String, String?)] {
       let file = file.map { #","file":"\#($0)""# } ?? ""
       let arguments = #"{"text":"steps: [{ call: \#(path), with: { n: 1 } }]"\#(file)}"#
-      let found = try await Self.call(bench, token, "errand.check", arguments).json["result"]?["structuredContent"]
+      let found = try await Self.call(bench, token, "errand_check", arguments).json["result"]?["structuredContent"]
       #expect(found?["items"]?.list?.isEmpty == true, "\(arguments): \(found ?? .null)")
     }
     let missing = try await Self.call(
-      bench, token, "errand.check", #"{"text":"steps: [{ call: dubble.yaml, with: { n: 1 } }]"}"#)
+      bench, token, "errand_check", #"{"text":"steps: [{ call: dubble.yaml, with: { n: 1 } }]"}"#)
     #expect(
       missing.json["result"]?["structuredContent"]?["items"]?.list?.first?["message"]?.string
         == "cannot read 'dubble.yaml': no such file or folder (ENOENT)")
@@ -256,7 +264,7 @@ import Testing
 
   @Test func `calls at once are all answered while another process holds the state`() async throws {
     let bench = try await APITests.Bench(Self.recipes)
-    let calls = (1...6).map { ("double", #"{"n":\#($0)}"#) } + [("errand.runs", "{}"), ("errand.actions", "{}")]
+    let calls = (1...6).map { ("double", #"{"n":\#($0)}"#) } + [("errand_runs", "{}"), ("errand_actions", "{}")]
     let answers = try await Self.answers(of: bench.program, to: calls)
     #expect(answers.count == 8)
     for number in 0..<6 {
@@ -285,10 +293,10 @@ import Testing
     let list = try await program.call("runs", "list", "--recipe", "hidden", "--json")
     let id = try #require(JSON.parse(list.out)["finished"]?.list?.first?["id"]?.string)
     let calls = [
-      ("errand.runs", "{}"), ("errand.runs", #"{"recipe":"hidden"}"#), ("errand.run", #"{"run":"last"}"#),
-      ("errand.why", #"{"run":"last:typed"}"#), ("errand.run", #"{"run":"typed"}"#),
-      ("errand.run", #"{"run":"hidden"}"#), ("errand.why", #"{"run":"last:hidden"}"#),
-      ("errand.run", #"{"run":"\#(id)"}"#), ("errand.run", #"{"run":"nothing"}"#),
+      ("errand_runs", "{}"), ("errand_runs", #"{"recipe":"hidden"}"#), ("errand_run", #"{"run":"last"}"#),
+      ("errand_why", #"{"run":"last:typed"}"#), ("errand_run", #"{"run":"typed"}"#),
+      ("errand_run", #"{"run":"hidden"}"#), ("errand_why", #"{"run":"last:hidden"}"#),
+      ("errand_run", #"{"run":"\#(id)"}"#), ("errand_run", #"{"run":"nothing"}"#),
     ]
     let answers = try await Self.answers(of: program, to: calls)
     func recipes(_ number: Int) -> [String] {
@@ -300,7 +308,7 @@ import Testing
     for (number, name) in [(5, "hidden"), (6, "last:hidden"), (7, id), (8, "nothing")] {
       #expect(
         answers[number]?["content"]?.list?.first?["text"]?.string
-          == "'\(name)' doesn't name one run of a tool; errand.runs lists the runs of tools")
+          == "'\(name)' doesn't name one run of a tool; errand_runs lists the runs of tools")
     }
     if let bench { await bench.end() } else { await program.remove() }
   }
@@ -329,13 +337,16 @@ import Testing
     for (name, text) in Self.recipes { try program.write(text, to: "recipes/\(name).yaml") }
     try program.write(Self.body("tools/list") + "\n", to: "request")
     let outcome = try await program.shell("'\(Program.binary.path)' mcp < request")
-    #expect(outcome.code == 0 && outcome.error.isEmpty, "\(outcome.error)")
+    #expect(outcome.code == 0)
+    #expect(
+      outcome.error
+        == "the recipe 'secretive' is no tool: its input 'pass' is a secret, which an assistant can't give\n")
     let tools = try JSON.parse(outcome.out)["result"]?["tools"]?.list ?? []
     let told = tools.compactMap { $0["name"]?.string }
     #expect(
       told == [
-        "errand.runs", "errand.run", "errand.why", "errand.check", "errand.actions", "called", "double", "keep",
-        "typed", "waits",
+        "errand_runs", "errand_run", "errand_why", "errand_check", "errand_actions", "called", "double", "keep",
+        "large", "typed", "waits",
       ])
     #expect(told.allSatisfy(Tool.isName))
     func hints(_ name: String) -> String {
@@ -357,10 +368,138 @@ import Testing
     let schemas = tools[6..<8].map { JSON.shown($0["inputSchema"] ?? .null) }
     #expect(
       schemas == [
-        #"{"type":"object","properties":{"n":{"type":"integer","description":""}},"required":["n"],"additionalProperties":false}"#,
-        #"{"type":"object","properties":{"word":{"type":"string","description":""}},"required":["word"],"additionalProperties":false}"#,
+        #"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}"#,
+        #"{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}"#,
       ])
     await program.remove()
+  }
+
+  @Test func `who asked for a run is told wherever its cause is`() async throws {
+    let bench = try await APITests.Bench(Self.recipes)
+    let scopes = ["--scope", "read", "--scope", "start", "--scope", "steer", "--scope", "data"]
+    let token = try await bench.token("ci", scopes)
+    func started(_ path: String, _ body: String) async throws -> String {
+      let answer = try await bench.send("POST", path, token, body)
+      #expect(answer.status < 300, "\(path): \(answer)")
+      return answer.json["run"]?.string ?? answer.json["items"]?.list?.first?["run"]?.string ?? ""
+    }
+    let failing = try await started("/api/v1/recipes/fails/runs", "{}")
+    _ = try await bench.program.call("runs", "follow", failing)
+    let call = Self.body("tools/call", #""name":"double","arguments":{"n":1},"#).replacing(
+      #""_meta":{"#, with: #""_meta":{"io.modelcontextprotocol/clientInfo":{"name":"scribe \u001b[2J","version":"1"},"#)
+    let called = try await bench.send("POST", "/mcp", token, call, headers: Self.fields("tools/call", "double"))
+    let unnamed = try await Self.call(bench, token, "double", #"{"n":2}"#)
+    func run(_ answer: Value) -> String { answer["result"]?["structuredContent"]?["run"]?.string ?? "" }
+    let local = try await Self.answers(of: bench.program, to: [("double", #"{"n":3}"#)])
+    let person = try await bench.program.call("runs", "start", "double", "-i", "n=4")
+    let cases = [
+      (failing, "Started by the token 'ci' on ", #"{"kind":"manual","by":"ci","isToken":true}"#),
+      (
+        try await started("/api/v1/schedules/sum/trigger", "{}"),
+        "Started by the token 'ci' on ", #""by":"ci","isToken":true}"#
+      ),
+      (
+        try await started("/api/v1/runs/\(failing)/retry", "{}"), "Started by the token 'ci' on ",
+        #""by":"ci","isToken":true}"#
+      ),
+      (
+        run(called.json), "Started by the assistant 'scribe ␛[2J' with the token 'ci' on ",
+        #"{"kind":"manual","by":"ci","isToken":true,"assistant":"scribe ␛[2J"}"#
+      ),
+      (
+        run(unnamed.json), "Started by an assistant with the token 'ci' on ",
+        #"{"kind":"manual","by":"ci","isToken":true,"assistant":"assistant"}"#
+      ),
+      (
+        local[0]?["structuredContent"]?["run"]?.string ?? "", "Started by an assistant for ",
+        #""assistant":"assistant"}"#
+      ),
+      (person.out.trimmingCharacters(in: .newlines), "Started by hand on ", #"{"kind":"manual"}"#),
+    ]
+    for (run, words, cause) in cases {
+      let why = try await bench.program.call("why", run)
+      #expect(why.out.contains(words), "\(why)")
+      let shown = try await bench.program.call("runs", "show", run, "--json")
+      #expect(JSON.shown(shown.json["cause"] ?? .null).hasSuffix(cause), "\(shown.json["cause"] ?? .null)")
+      let told = try await bench.send("GET", "/api/v1/runs/\(run)", token)
+      #expect(JSON.shown(told.json["cause"] ?? .null).hasSuffix(cause), "\(told.json["cause"] ?? .null)")
+    }
+    await bench.end()
+  }
+
+  @Test func `a recipe with faults that is to be a tool is named at the start, and told to its callers`() async throws {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    for (file, text) in [
+      ("good", "mcp: true\nsteps: [{ let: { a: 1 } }]\n"),
+      ("typo", "mcp: true\nsteps: [{ uses: file.wirte }]\n"),
+      ("caller", "mcp: true\nsteps: [{ call: typo.yaml }]\n"),
+      ("named", "recipe: other\nmcp: true\nsteps: []\n"),
+      ("json", #"{"recipe": "flow", "mcp": true, "steps": [{"uses": "no.thing"}]}"#),
+      ("broken", "mcp: true  # yes\nsteps: [\n"), ("tabs", "\tmcp: true\nsteps: [\n"),
+      ("yes", "mcp: yes\nsteps: []\n"), ("key", "recipe: keyed\nmpc: true\nsteps: []\n"),
+      ("second", "recipe: good\nmcp: true\nsteps: [{ let: { a: 1 } }]\n"),
+      ("long", "{\"mcp\": true, \"summary\": \"\(String(repeating: "l", count: 300_000))\", \"steps\": []}\n"),
+      ("hidden", "steps: [{ uses: file.wirte }]\n"), ("false", "mcp: false\nsteps: [{ uses: file.wirte }]\n"),
+    ] { try program.write(text, to: "recipes/\(file).yaml") }
+    try FileManager.default.createSymbolicLink(
+      atPath: program.folder.appending(path: "recipes/gone.yaml").path, withDestinationPath: "nowhere")
+    try program.write("", to: "requests")
+    let start = try await program.shell("'\(Program.binary.path)' mcp < requests")
+    let named = start.error.split(separator: "\n").filter { $0.hasPrefix("the recipe '") }.map {
+      $0.dropFirst(12).prefix { $0 != "'" }
+    }
+    #expect(
+      named.sorted() == [
+        "broken", "caller", "flow", "gone", "keyed", "long", "other", "second", "tabs", "typo", "yes",
+      ], "\(start.error)")
+    #expect(
+      start.error.contains(
+        "the recipe 'typo' is no tool: recipes/typo.yaml:2:17: no action or plugin is named 'file.wirte'")
+        || start.error.contains("the recipe 'typo' is no tool: "), "\(start.error)")
+    let answers = try await Self.answers(
+      of: program,
+      to: [
+        ("typo", "{}"), ("flow", "{}"), ("broken", "{}"), ("hidden", "{}"), ("good", "{}"), ("yes", "{}"),
+        ("keyed", "{}"), ("second", "{}"), ("gone", "{}"), ("long", "{}"), ("tabs", "{}"),
+      ])
+    func text(_ number: Int) -> String { answers[number]?["content"]?.list?.first?["text"]?.string ?? "" }
+    for (number, name, place) in [
+      (0, "typo", "recipes/typo.yaml:2:"), (1, "flow", "recipes/json.yaml:1:"), (2, "broken", "recipes/broken.yaml:"),
+      (5, "yes", "recipes/yes.yaml:1:6: 'mcp' takes a bool"), (6, "keyed", "recipes/key.yaml:2:1: a recipe has no key"),
+      (7, "second", "recipes/second.yaml:1:"), (8, "gone", "recipes/gone.yaml"), (9, "long", "recipes/long.yaml:1:"),
+      (10, "tabs", "recipes/tabs.yaml:"),
+    ] {
+      #expect(text(number).hasPrefix("the recipe '\(name)' has errors, so it can't be run:\n"), "\(answers)")
+      #expect(text(number).contains(place) && answers[number]?["isError"] == .bool(true), "\(answers)")
+    }
+    #expect(answers[3]?["message"]?.string?.hasPrefix("there is no tool 'hidden'") == true, "\(answers)")
+    #expect(answers[4]?["structuredContent"]?["status"]?.string == "succeeded", "\(answers)")
+    await program.remove()
+  }
+
+  @Test func `an answer of megabytes is cut, and a run tells the rest`() async throws {
+    let bench = try await APITests.Bench(Self.recipes)
+    let token = try await bench.token("one", "--scope", "read", "--scope", "start", "--scope", "data")
+    let answer = try await Self.call(bench, token, "large", "{}").json["result"]
+    #expect(JSON.shown(answer ?? .null).utf8.count < 200_000)
+    let run = answer?["structuredContent"]?["run"]?.string ?? ""
+    let text = answer?["content"]?.list?.first?["text"]?.string ?? ""
+    #expect(text.contains("Call errand_run with \"run\": \"\(run)\" for all of it."), "\(text.suffix(300))")
+    var (whole, from) = ("", 0)
+    for _ in 0..<100 {
+      let part = try await Self.call(bench, token, "errand_run", #"{"run":"\#(run)","from":\#(from)}"#).json["result"]
+      let text = part?["content"]?.list?.first?["text"]?.string ?? ""
+      guard let cut = text.range(of: "\n\n… cut here: ") else {
+        whole += text
+        break
+      }
+      whole += text[..<cut.lowerBound]
+      from += text[..<cut.lowerBound].utf8.count
+    }
+    #expect(try JSON.parse(whole)["outputs"]?["l"]?.list?.count == 20_000)
+    await bench.end()
   }
 
   @Test func `a recipe with a secret input says that it is no tool`() async throws {

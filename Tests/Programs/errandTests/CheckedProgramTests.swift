@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Faults that a check finds before a run, and values that JSON cannot hold.
-@Suite(.timeLimit(.minutes(10))) struct CheckedProgramTests {
+@Suite(.timeLimit(.minutes(20))) struct CheckedProgramTests {
   @Test func `NaN and infinities are shown, and hide nothing else`() async throws {
     let program = try await Program()
     try program.write(

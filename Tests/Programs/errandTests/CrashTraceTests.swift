@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// The backtrace and mark of the real binary when it crashes.
-@Suite(.timeLimit(.minutes(5))) struct CrashTraceTests {
+@Suite(.timeLimit(.minutes(20))) struct CrashTraceTests {
   @Test func `a crashing program prints its backtrace, and its symbols name the functions`() async throws {
     let program = try await ServeTests.program()
     let serve = try program.serve("serve")

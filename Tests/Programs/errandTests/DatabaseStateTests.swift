@@ -6,7 +6,7 @@ import RunState
 import Testing
 
 /// A state in PostgreSQL, with the real binary.
-@Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"), .timeLimit(.minutes(10)))
+@Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"), .timeLimit(.minutes(20)))
 struct DatabaseStateTests {
   /// A folder whose errand.yaml names a new database, and its URL.
   private static func program(_ more: String = "") async throws -> (program: Program, url: String) {

@@ -7,7 +7,7 @@ import Testing
 @testable import errand
 
 /// Runs and plans with a plugin from an OpenAPI document, at a service that answers over HTTP.
-@Suite(.timeLimit(.minutes(5))) struct DocumentPluginTests {
+@Suite(.timeLimit(.minutes(20))) struct DocumentPluginTests {
   private static let document = """
     {"openapi": "3.1.0", "info": {"title": "Notes", "version": "1"},
      "paths": {

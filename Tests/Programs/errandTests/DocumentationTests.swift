@@ -98,6 +98,16 @@ import Testing
     #expect(DocumentationTests.variants(of: line) == words)
   }
 
+  @Test func `every recipe to start from is a template, and every template is named`() {
+    let rows = Page("docs/recipes.md").text.split(separator: "\n").drop { !$0.hasPrefix("| To | Start from |") }
+      .dropFirst(2).prefix { $0.hasPrefix("|") }
+    let named = rows.flatMap { row in
+      row.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+        .filter { !$0.offset.isMultiple(of: 2) }.map { String($0.element) }
+    }
+    #expect(named.sorted() == RecipeTemplates.all.map(\.name).sorted())
+  }
+
   @Test func `every command of the program is named`() {
     let lines = Page("docs/commands.md").commands("errand")
     let named = Set(lines.flatMap(DocumentationTests.variants).map { $0.dropFirst().prefix(2).joined(separator: " ") })

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Which files `errand lsp` looks into for a name.
-@Suite(.timeLimit(.minutes(1))) struct EditorFilesTests {
+@Suite(.timeLimit(.minutes(20))) struct EditorFilesTests {
   @Test func `renames beside the file that declares a name and beside open files`() async throws {
     let program = try await Program()
     for folder in ["recipes/sub", "shared/tests"] {

@@ -5,7 +5,7 @@ import Testing
 @testable import errand
 
 /// The recipe that `onFailure` of errand.yaml names, in a real binary.
-@Suite(.timeLimit(.minutes(5))) struct FailureRunTests {
+@Suite(.timeLimit(.minutes(20))) struct FailureRunTests {
   private static let teller = """
     recipe: teller
     inputs:
@@ -64,6 +64,24 @@ import Testing
     #expect(try await program.call("run", "broken.yaml", "-i", "zero=1").code == 0)
     #expect(try await program.call("run", "broken.yaml", "--sandbox").code == 1)
     #expect(try await Self.runs(program).filter { $0.recipe == "teller" }.count == 1)
+    await program.remove()
+  }
+
+  @Test func `what a command wrote to its standard error is told`() async throws {
+    let program = try await Self.program(
+      """
+      recipe: teller
+      inputs: { message: string, detail: string }
+      steps: [{ uses: file.write, with: { path: told.txt, text: "${{ inputs.message }}|${{ inputs.detail }}" } }]
+      """)
+    try program.write(
+      "steps: [{ uses: shell.run, with: { effect: pure, script: 'echo no disk >&2; exit 3' }, retry: { maxAttempts: 1 } }]\n",
+      to: "command.yaml")
+    #expect(try await program.call("run", "command.yaml").code == 1)
+    let told = try program.read("told.txt")
+    #expect(told.contains("|no disk"), "\(told)")
+    #expect(try await program.call("run", "broken.yaml").code == 1)
+    #expect(try program.read("told.txt").hasPrefix("1 cannot be divided by zero|"))
     await program.remove()
   }
 

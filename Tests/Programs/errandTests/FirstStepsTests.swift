@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// The mistakes of a beginner's first hour, and the messages about them.
-@Suite(.timeLimit(.minutes(3))) struct FirstStepsTests {
+@Suite(.timeLimit(.minutes(20))) struct FirstStepsTests {
   /// Calls of the program in a folder with some files, which is removed afterwards.
   private static func with(_ files: [String: String], _ body: (Program) async throws -> Void) async throws {
     let program = try await Program()

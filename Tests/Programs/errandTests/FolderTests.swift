@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// What recipes may do with files, and which owners' folders are trusted.
-@Suite(.timeLimit(.minutes(4))) struct FolderTests {
+@Suite(.timeLimit(.minutes(20))) struct FolderTests {
   /// A program whose folder holds files of its own, some of them without their usual names.
   private static func program(_ extra: String = "") async throws -> Program {
     let program = try await Program()
@@ -85,6 +85,40 @@ import Testing
     #expect(outcome.json["error"]?["message"]?.string?.contains("errand's own") == true)
     #expect(FileManager.default.fileExists(atPath: program.folder.appending(path: "secrets.yaml").path))
     #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "recipes/new.yaml").path))
+    await program.remove()
+  }
+
+  /// What is made for an action may be what is out of bounds.
+  @Test(arguments: [
+    ("uses: file.write\n    with: { path: auto/n.yaml, text: x }", "auto"),
+    ("uses: file.write\n    with: { path: auto/deep/n.yml.bak, text: x }", "auto"),
+    ("uses: file.write\n    with: { path: one/job.recipe, text: x }", "one"),
+    ("uses: file.append\n    with: { path: plugins/a.lock.json, text: x }", "plugins"),
+    ("uses: file.write\n    connection: locks\n    with: { path: a.lock.json, text: x }", "plugins"),
+    ("uses: file.write\n    connection: locks\n    with: { path: sub/a.lock.json, text: x }", "plugins"),
+    ("uses: file.write\n    with: { path: lib/alert.yaml, text: x }", "lib"),
+    ("uses: file.write\n    with: { path: certificates/ca.pem, text: x }", "certificates"),
+    ("uses: file.write\n    with: { path: bin/report, text: x }", "bin"),
+    ("uses: file.write\n    with: { path: my tools/get.sh, text: x }", "my tools"),
+  ])
+  func `what errand.yaml names is out of bounds before it is there`(_ step: String, _ folder: String) async throws {
+    let program = try await Self.program(
+      """
+        locks: { plugin: file, folder: plugins }
+        shell: { path: "bin:/usr/bin" }
+        http: { certificateAuthorities: certificates/ca.pem }
+      """)
+    var text = try String(contentsOf: program.folder.appending(path: "errand.yaml"), encoding: .utf8)
+    text = text.replacing("GIVEN: [sub/give.sh, x]", with: "GIVEN: [sh, -c, \"'./my tools/get.sh' x\"]")
+    try program.write("recipes: [recipes, auto, one/job.recipe]\nonFailure: lib/alert.yaml\n\(text)", to: "errand.yaml")
+    let computed = step.replacing(/path: ([^,}]+)/) { "path: \"${{ inputs.at + '\($0.1)' }}\"" }
+    for step in [step, computed] {
+      let outcome = try await Self.outcome(step, in: program)
+      #expect(outcome.code != 0)
+      #expect((outcome.out + outcome.error).contains("errand's own"), "\(outcome.out)\(outcome.error)")
+    }
+    let made = try? FileManager.default.subpathsOfDirectory(atPath: program.folder.appending(path: folder).path)
+    #expect(made?.contains { URL(filePath: $0).pathExtension != "" || $0 == "report" } != true)
     await program.remove()
   }
 

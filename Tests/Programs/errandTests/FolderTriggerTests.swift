@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// `errand serve` as a process that watches a folder.
-@Suite(.timeLimit(.minutes(5))) struct FolderTriggerTests {
+@Suite(.timeLimit(.minutes(20))) struct FolderTriggerTests {
   @Test func `files that are dropped start one run each, over kills and restarts`() async throws {
     let text = """
       inputs: { path: string }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import errand
 
-@Suite(.timeLimit(.minutes(5))) struct GraphTests {
+@Suite(.timeLimit(.minutes(20))) struct GraphTests {
   private static func drawing(_ text: String, files: [String: String] = [:]) throws -> GraphDrawing {
     let environment = RecipeEnvironment(catalog: ActionCatalog(everyPlugin), zone: "UTC") { path throws(FileError) in
       guard let text = files[path] else { throw FileError(.read, path, .system(2)) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import errand
 
-@Suite(.timeLimit(.minutes(10))) struct HelpTopicsTests {
+@Suite(.timeLimit(.minutes(20))) struct HelpTopicsTests {
   private static let parts = KeyReference.all(ActionCatalog(everyPlugin))
 
   @Test func `a key is shown with its sentence, its values and an example`() {
@@ -61,7 +61,9 @@ import Testing
     #expect(run.out == (try await program.call("run", "--help").out))
     let test = try await program.call("help", "test")
     #expect(test.out.hasPrefix("Tests recipes: "))
-    #expect(test.out.contains("\nKeys of a test file:\n  recipe     The recipe that is tested"), "\(test.out)")
+    #expect(
+      test.out.contains("\nKeys of a test file:\n  recipe ") && test.out.contains("  The recipe that is tested"),
+      "\(test.out)")
     let file = try await program.call("help", "errand.yaml")
     #expect(file.out.hasPrefix("Keys of 'errand.yaml':\n  state "), "\(file.out)")
     let list = try await program.call("help")

@@ -8,7 +8,7 @@ import Testing
 
 // Every step gets exactly what a service sends; and no file of the state holds a secret, however it is spelled there.
 
-@Suite(.timeLimit(.minutes(5))) struct KeptSecretsTests {
+@Suite(.timeLimit(.minutes(20))) struct KeptSecretsTests {
   private static func state(of program: Program) -> [(path: String, data: Data)] {
     let state = program.folder.appending(path: ".errand").path
     return (FileManager.default.enumerator(atPath: state)?.compactMap { $0 as? String } ?? []).compactMap { path in

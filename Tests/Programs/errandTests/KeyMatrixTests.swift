@@ -6,7 +6,7 @@ import Testing
 
 /// Each key inside each other one, with the real binary: what a run gives, its replay and its test give too, and every
 /// command that shows the recipe or the run has an answer.
-@Suite(.timeLimit(.minutes(5))) struct KeyMatrixTests {
+@Suite(.timeLimit(.minutes(20))) struct KeyMatrixTests {
   private static func write(_ id: String, _ place: String, _ number: String) -> String {
     "{ id: \(id), uses: http.put, with: { url: \"/\(place)/${{ \(number) }}\", json: { v: \"${{ \(number) }}\" } } }"
   }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Shows a run of thousands of items while an agent has it.
-@Suite(.timeLimit(.minutes(5))) struct LargeRunTests {
+@Suite(.timeLimit(.minutes(20))) struct LargeRunTests {
   private static let recipe = """
     recipe: large
     steps:

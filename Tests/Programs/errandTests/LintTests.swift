@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct LintTests {
+@Suite(.timeLimit(.minutes(20))) struct LintTests {
   private static let doubtful = """
     recipe: doubtful
     summary: Waits.
@@ -41,6 +41,39 @@ import Testing
     #expect(faulty.code == 3)
     #expect(faulty.error.contains("faulty.yaml:2:15: error: "))
     #expect(try await program.call("lint", "missing.yaml").code == 66)
+    await program.remove()
+  }
+
+  /// A command, and whether a hint says that its time-out is only the default.
+  @Test(arguments: [
+    ("on: [{ cron: '0 2 * * *', zone: UTC }]\nsteps: [{ uses: shell.run, with: { effect: write, script: x } }]", true),
+    ("on: [{ every: 6h }]\nsteps: [{ steps: [{ uses: shell.run, with: { effect: write, script: x } }] }]", true),
+    (
+      "on: [{ event: go }]\nfinally: [{ uses: shell.run, with: { effect: write, script: x } }]\nsteps: [{ wait: 1s }]",
+      true
+    ),
+    ("on: [{ every: 6h }]\nsteps: [{ call: called.yaml }]", true),
+    ("on: [{ every: 6h }]\nsteps: [{ uses: shell.run, timeout: 5m, with: { effect: write, script: x } }]", false),
+    (
+      "on: [{ every: 6h }]\nsteps: [{ uses: shell.run, timeout: { attempt: 1h }, with: { effect: write, script: x } }]",
+      false
+    ),
+    (
+      "on: [{ every: 6h }]\ndefaults: { timeout: 1h }\nsteps: [{ uses: shell.run, with: { effect: write, script: x } }]",
+      false
+    ),
+    ("steps: [{ uses: shell.run, with: { effect: write, script: x } }]", false),
+    ("steps: [{ call: called.yaml }]", false),
+    ("on: [{ every: 6h }]\nsteps: [{ uses: store.put, with: { name: a, value: 1 } }]", false),
+  ])
+  func `a scheduled command without a time-out gets a hint`(_ text: String, _ isHinted: Bool) async throws {
+    let program = try await Program()
+    try program.write("summary: Works.\n\(text)\n", to: "try.yaml")
+    try program.write(
+      "summary: Works.\nsteps: [{ uses: shell.run, with: { effect: write, script: x } }]\n", to: "called.yaml")
+    let lint = try await program.call("lint", "try.yaml")
+    #expect(lint.code == 0, "\(lint.error)")
+    #expect(lint.error.contains(" is ended after 5m, the default") == isHinted, "\(lint.error)")
     await program.remove()
   }
 

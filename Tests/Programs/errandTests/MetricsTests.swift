@@ -6,7 +6,7 @@ import RunState
 import Testing
 
 /// What Prometheus reads: which events count as what, how many series there are, and who may read them.
-@Suite(.timeLimit(.minutes(5))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(20))) struct MetricsTests {
   static let now = Timestamp("2026-11-20T09:00:00Z") ?? .earliest
 
   static func created(_ run: String, _ cause: RunCause) -> StateEvent {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// The real binary, whose wall clock libfaketime sets, through a night in which it is killed.
-@Suite(.timeLimit(.minutes(5))) struct MovedClockTests {
+@Suite(.timeLimit(.minutes(20))) struct MovedClockTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var testDescription: String
     /// The program's clock when the agent starts, on Sunday.
@@ -121,7 +121,8 @@ extension MovedClockTests {
 
 /// A wall clock for programs, which a test sets when they start, and which runs from there.
 struct MovableClock {
-  private let libraries: String
+  /// What is to be loaded before a program's own libraries (`LD_PRELOAD`).
+  let libraries: String
 
   /// A library to load before libfaketime, which takes every absolute timer, and the end of every wait for a condition, for
   /// one of the wall clock.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import errand
 
-@Suite(.timeLimit(.minutes(3))) struct NewFolderTests {
+@Suite(.timeLimit(.minutes(20))) struct NewFolderTests {
   @Test func `a new folder has a recipe that checks, runs and has a test that passes`() async throws {
     let program = try await Program()
     let made = try await program.call("new", "folder", "own", environment: ["TZ": "Europe/Berlin"])

@@ -6,7 +6,7 @@ import MCPPlugins
 import PluginLocks
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct NewPythonPluginTests {
+@Suite(.timeLimit(.minutes(20))) struct NewPythonPluginTests {
   static let sdk = [PythonPackage("mcp", "2.3.0")]
 
   /// Writes the lock of a server as `errand plugin add` does.

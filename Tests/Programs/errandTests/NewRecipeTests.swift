@@ -7,7 +7,7 @@ import Testing
 @testable import Recipes
 @testable import errand
 
-@Suite(.timeLimit(.minutes(3))) struct NewRecipeTests {
+@Suite(.timeLimit(.minutes(20))) struct NewRecipeTests {
   /// The faults and hints of a recipe.
   private static func said(of text: String) -> String {
     let environment = RecipeEnvironment(catalog: ActionCatalog(everyPlugin)) { path throws(FileError) in
@@ -27,11 +27,54 @@ import Testing
     #expect(Files.exists(Program.root.appending(path: "recipes/tests/\(name).test.yaml").path))
   }
 
+  @Test func `every template and every action gives a file in a fresh folder`() async throws {
+    let program = try await Program()
+    try program.write("zone: UTC\n", to: "errand.yaml")
+    var sources = RecipeTemplates.all.map { ["--from", $0.name] }
+    let actions = ActionCatalog(everyPlugin).plugins.flatMap(\.actions)
+    sources += actions.map { ["--uses", $0.id] }
+    var connections = ""
+    for (index, source) in sources.enumerated() {
+      let outcome = try await program.call(["new", "recipe", "r\(index)"] + source)
+      #expect(outcome.code == 0, "\(source): \(outcome.error)")
+      #expect(Files.exists(program.folder.appending(path: "recipes/r\(index).yaml").path), "\(source)")
+      // What is printed to paste.
+      let parts = outcome.error.components(separatedBy: "\nconnections:\n")
+      #expect(parts.count == 2 || !outcome.error.contains("note: "), "\(outcome.error)")
+      if parts.count == 2 { connections += parts[1].components(separatedBy: "\n\n")[0] + "\n" }
+    }
+    // Each connection once, with all the settings that any recipe needs of it; a template names its own secrets.
+    var settings: [String: [String]] = [:]
+    var name = ""
+    for line in connections.split(separator: "\n").map(String.init) {
+      if line.hasPrefix("    ") {
+        let key = line.prefix { $0 != ":" } + ":"
+        if settings[name]?.contains(where: { $0.hasPrefix(key) }) == false { settings[name]?.append(line) }
+      } else {
+        name = line
+        settings[name] = settings[name] ?? []
+      }
+    }
+    let pasted = settings.sorted { $0.key < $1.key }.flatMap { [$0.key] + $0.value }.joined(separator: "\n")
+    try program.write("zone: UTC\nconnections:\n\(pasted)\n", to: "errand.yaml")
+    let checked = try await program.call("check")
+    #expect(checked.code == 0, "\(pasted)\n\(checked.error)")
+    await program.remove()
+  }
+
   @Test func `there are templates for what most begin with, and few recipes beside them`() throws {
     #expect(RecipeTemplates.all.count >= 10)
     let recipes = try FileManager.default.contentsOfDirectory(atPath: Program.root.appending(path: "recipes").path)
       .filter { $0.hasSuffix(".yaml") }
     #expect(recipes.count <= 30)
+  }
+
+  @Test(arguments: RecipeTemplates.all.map(\.name)) func `a template takes every name`(_ name: String) throws {
+    let template = try #require(RecipeTemplates.all.first { $0.name == name })
+    for name in ["true", "NULL", "12", "1e3", "0x1F", "off", "-", "--", "2026-11-20"] {
+      let text = StarterRecipe(template: template, name: name).text
+      #expect(NewRecipeTests.said(of: text) == "", "\(name)")
+    }
   }
 
   /// What a template says after its inputs were given.
@@ -59,8 +102,8 @@ import Testing
   @Test func `a starter recipe for any action checks, without a hint`() {
     let actions = ActionCatalog(everyPlugin).plugins.flatMap(\.actions)
     #expect(actions.count > 60)
-    #expect(actions.filter { !NewRecipeCommand.canBegin(with: $0) }.map(\.id) == ["timetable.saveCopy"])
-    for action in actions where NewRecipeCommand.canBegin(with: action) {
+    for action in actions {
+      #expect(NewRecipeCommand.canBegin(with: action), "\(action.id)")
       for cron in [nil, "30 17 * * FRI"] {
         let beginning = NewRecipeCommand.beginning(action, cron: cron, zone: "Europe/Bucharest")
         let text = beginning.text(beginning.name)
@@ -152,6 +195,12 @@ import Testing
     #expect(
       made.error == """
         note: errand.yaml has no connection 'notify', which needs 'topic' here; add it under 'connections'
+        put this into errand.yaml, with your own values:
+
+        connections:
+          notify:
+            topic: ${{ secrets.NTFY_TOPIC }}
+
         next: errand run recipes/mine.yaml --sandbox
               errand new test recipes/mine.yaml
               errand check recipes/mine.yaml
@@ -159,6 +208,54 @@ import Testing
         """)
     let run = try await program.call("run", "recipes/mine.yaml", "--sandbox")
     #expect(run.code == 0, "\(run.error)")
+    await program.remove()
+  }
+
+  /// What errand.yaml has, and what is printed to be pasted where.
+  @Test(arguments: [
+    (
+      "zone: UTC\n", "put this into errand.yaml, with your own values:",
+      "connections:\n  notify:\n    topic: ${{ secrets.NTFY_TOPIC }}", "zone: UTC\n%\n"
+    ),
+    (
+      "connections:\n  http: { baseURL: https://a.example }\n",
+      "put this into errand.yaml under 'connections', with your own values:",
+      "  notify:\n    topic: ${{ secrets.NTFY_TOPIC }}", "connections:\n  http: { baseURL: https://a.example }\n%\n"
+    ),
+    (
+      "connections:\n  notify:\n    ntfyURL: https://a.example\n",
+      "put this into errand.yaml under 'connections.notify', with your own values:",
+      "    topic: ${{ secrets.NTFY_TOPIC }}", "connections:\n  notify:\n    ntfyURL: https://a.example\n%\n"
+    ),
+  ])
+  func `what is printed can be pasted where it says`(
+    _ configuration: String, _ place: String, _ lines: String, _ pasted: String
+  ) async throws {
+    let program = try await Program()
+    try program.write(configuration, to: "errand.yaml")
+    let made = try await program.call("new", "recipe", "--from", "nightly-backup")
+    #expect(made.code == 0, "\(made.error)")
+    #expect(made.error.contains("\n\(place)\n\n\(lines)\n\nnext: "), "\(made.error)")
+    try program.write(pasted.replacing("%", with: lines), to: "errand.yaml")
+    let checked = try await program.call("check", environment: ["NTFY_TOPIC": "a-topic-of-ours"])
+    #expect(checked.code == 0, "\(checked.error)")
+    await program.remove()
+  }
+
+  @Test func `a secret has the name that errand.yaml proposes`() async throws {
+    let program = try await Program()
+    try program.write(
+      "# connections:\n#   notify:\n#     topic: ${{ secrets.OUR_TOPIC }}\n\nzone: UTC\n", to: "errand.yaml")
+    let made = try await program.call("new", "recipe", "--uses", "notify.ntfy")
+    #expect(made.error.contains("\n    topic: ${{ secrets.OUR_TOPIC }}\n"), "\(made.error)")
+    await program.remove()
+  }
+
+  @Test func `a recipe that waits for a file is to be given one`() async throws {
+    let program = try await Program()
+    try program.write("zone: UTC\n", to: "errand.yaml")
+    let made = try await program.call("new", "recipe", "--from", "inbox-import")
+    #expect(made.error.contains("      errand run recipes/inbox-import.yaml --sandbox -i path=…\n"), "\(made.error)")
     await program.remove()
   }
 
@@ -180,11 +277,6 @@ import Testing
       (["two words"], 64, "'two words' isn't a recipe name: use letters, digits, - and _, as in weekly-report"),
       (["--from", "streak", "--uses", "store.get"], 64, "--from and --uses exclude each other; give one of them"),
       (["--from", "streak", "--cron", "0 7 * * *"], 64, "--cron needs --uses"),
-      (
-        ["--uses", "timetable.saveCopy"], 3,
-        "'timetable.saveCopy' takes what an earlier step gives, so it cannot be the first one; 'errand actions "
-          + "timetable.saveCopy' shows an example"
-      ),
       (
         ["mine", "--from-crontab", "-"], 64,
         "--from-crontab names each recipe after its command; leave the name out"

@@ -4,7 +4,7 @@ import Testing
 
 @testable import errand
 
-@Suite(.timeLimit(.minutes(3))) struct NewShapeTests {
+@Suite(.timeLimit(.minutes(20))) struct NewShapeTests {
   /// The type of samples, in YAML.
   private static func shape(_ samples: [String]) throws -> String {
     let types = try samples.map { SampledType(try JSON.parse(Array($0.utf8))) }

@@ -45,6 +45,19 @@ import Testing
       "'$HOME' is sent as it is written; variables of a shell aren't expanded here"
     ),
     ("{ uses: shell.run, with: { effect: read, script: 'ls $HOME $now' } }", ""),
+    ("{ uses: shell.run, with: { effect: read, script: 'sh -c \"$1\"', arguments: ['echo $PATH ${HOME}'] } }", ""),
+    (
+      "{ uses: shell.run, with: { effect: read, script: 'sh -c \"$1\"', arguments: ['echo $PATH', '${{ run.id }} $HOME'] } }",
+      ""
+    ),
+    (
+      "{ uses: shell.run, with: { effect: read, program: echo, arguments: [$PATH] } }",
+      "'$PATH' is sent as it is written; variables of a shell aren't expanded here"
+    ),
+    (
+      "{ uses: shell.run, with: { effect: read, script: 'cat', arguments: [a], input: $PATH } }",
+      "'$PATH' is sent as it is written; variables of a shell aren't expanded here"
+    ),
     ("{ uses: store.put, with: { name: token, value: abcdefgh } }", ""),
   ])
   func `what stands in an action's input is told with the fix`(_ step: String, _ message: String) {

@@ -7,7 +7,7 @@ import PluginList
 import Testing
 
 /// Recipes against servers of other projects: Python's and OpenSSL's.
-@Suite(.timeLimit(.minutes(3))) struct OutsideServersTests {
+@Suite(.timeLimit(.minutes(20))) struct OutsideServersTests {
   private static func with(_ body: (Program) async throws -> Void) async throws {
     let program = try await Program()
     do { try await body(program) } catch {

@@ -6,7 +6,7 @@ import Testing
 @testable import errand
 
 /// The pages of `errand serve`, as a browser without scripts uses them.
-@Suite(.timeLimit(.minutes(5))) struct PagesTests {
+@Suite(.timeLimit(.minutes(20))) struct PagesTests {
   /// A browser: it keeps its cookie, and says which page a form is of.
   private struct Browser {
     let bench: APITests.Bench
@@ -59,6 +59,21 @@ import Testing
           method, bench.url + path, headers: headers, body: body.map { Array($0.utf8) }, redirects: .none))
       return (answer.status, String(decoding: answer.body, as: UTF8.self), answer.headers)
     }
+  }
+
+  @Test func `the page of an uncertain run says why it is uncertain`() async throws {
+    let bench = try await APITests.Bench()
+    let browser = try await Browser(bench)
+    _ = try await browser.recipe(
+      "lost", "steps: [{ id: send, uses: shell.run, with: { effect: write, script: 'kill -9 $$' } }]\n")
+    let started = try await browser.post("/recipes/lost/start", ["key": "form-1"])
+    let path = try #require(started.headers["Location"])
+    var page = try await browser.get(path).text
+    while !page.contains("What happened to send?") { page = try await browser.get(path).text }
+    #expect(
+      page.contains("was ended by signal 9. Look at the service, and say what you find.</p>"), "\(page)")
+    #expect(!page.contains("The program stopped"))
+    await bench.end()
   }
 
   @Test func `a person starts, approves and understands a run with forms alone`() async throws {

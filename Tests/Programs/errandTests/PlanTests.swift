@@ -7,7 +7,46 @@ import Testing
 /// The averages' recipe, which the repository ships.
 private let averages = Program.root.appending(path: "recipes/markbook-averages.yaml").path
 
-@Suite(.timeLimit(.minutes(10))) struct PlanTests {
+@Suite(.timeLimit(.minutes(20))) struct PlanTests {
+  /// Steps that each do something twice, and the lines of their plan.
+  @Test(arguments: [
+    (
+      ["uses: shell.run, with: { effect: idempotentWrite, program: mkdir, arguments: [NAME] }"],
+      ["This machine: would run mkdir NAME"]
+    ),
+    (["uses: shell.run, with: { effect: write, script: echo NAME }"], ["This machine: would run sh -c 'echo NAME' sh"]),
+    (
+      ["uses: mail.send, with: { to: [ana@example.org], subject: NAME, text: x }"], ["A mail to ana@example.org: NAME"]
+    ),
+    (["uses: notify.ntfy, with: { message: NAME }"], ["A topic of 127.0.0.1: NAME"]),
+    (["uses: http.post, with: { url: /items, json: NAME }"], ["POST http://127.0.0.1:9/items: NAME"]),
+    (["uses: http.patch, with: { url: /items, json: NAME }"], ["PATCH http://127.0.0.1:9/items: NAME"]),
+  ])
+  func `what is done has nothing before it, and a line of its own`(_ steps: [String], _ lines: [String]) async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      connections:
+        http: { baseURL: "http://127.0.0.1:9" }
+        mail: { host: 127.0.0.1, from: a@example.org, security: none }
+        notify: { ntfyURL: "http://127.0.0.1:9", topic: a-topic-of-tests }
+      """, to: "errand.yaml")
+    let all = ["one", "two"].flatMap { name in steps.map { $0.replacingOccurrences(of: "NAME", with: name) } }
+    try program.write("steps:\n" + all.map { "  - { \($0) }\n" }.joined(), to: "try.yaml")
+    let plan = try await program.call("plan", "try.yaml")
+    #expect(plan.code == 0, "\(plan.error)")
+    for name in ["one", "two"] {
+      for line in lines.map({ $0.replacingOccurrences(of: "NAME", with: name) }) {
+        #expect(plan.out.contains("\n  \(line)\n"), "\(plan.out)")
+      }
+    }
+    #expect(!plan.out.contains("before"), "\(plan.out)")
+    #expect(plan.out.hasSuffix("\nplan of try: 2 to do. Nothing was written.\n"), "\(plan.out)")
+    let document = try await program.call("plan", "try.yaml", "--json").json
+    #expect(document["writes"]?.list?.map { $0["isDone"]?.bool } == [true, true], "\(document)")
+    await program.remove()
+  }
+
   /// A markbook with a class and students, each of which needs the result of the write before.
   private static let newMarkbook = """
     recipe: new-markbook

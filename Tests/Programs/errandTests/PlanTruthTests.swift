@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// A plan shows everything that the run then writes, with the real binary.
-@Suite(.timeLimit(.minutes(3))) struct PlanTruthTests {
+@Suite(.timeLimit(.minutes(20))) struct PlanTruthTests {
   /// A service with a list, which can grow with each request, and a record of what it was sent.
   private final class Desk: Sendable {
     private let content = Mutex((asked: 0, writes: [String](), grows: false, refuses: ""))

@@ -121,7 +121,7 @@ private final class Ear: Sendable {
   var heard: [(what: String, text: Data)] { words.withLock { $0 } }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct PlantedSecretsTests {
+@Suite(.timeLimit(.minutes(20))) struct PlantedSecretsTests {
   private static let recipe = """
     recipe: planted
     inputs:

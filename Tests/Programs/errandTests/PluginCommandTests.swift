@@ -6,7 +6,7 @@ import Testing
 @testable import errand
 
 /// `errand plugin`, as people use it and misuse it.
-@Suite(.timeLimit(.minutes(5))) struct PluginCommandTests {
+@Suite(.timeLimit(.minutes(20))) struct PluginCommandTests {
   private static func document(_ limit: String = "integer", server: String = "https://shop.example/api") -> String {
     """
     {"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "servers": [{"url": "\(server)"}],
@@ -128,6 +128,10 @@ import Testing
       "'test.username' must not be given beside 'token'"
     ),
     ("http: { username: '${{ secrets.T }}' }", "'http' needs 'username' and 'password' or neither"),
+    (
+      "http: { baseURL: 'https://a.example', secretHeaders: { X-K: '${{ secrets.T }}', x-k: '${{ secrets.P }}' } }",
+      "'http.secretHeaders' has 'x-k' twice, because the case of a header's name says nothing"
+    ),
     (
       "test: { plugin: shop }",
       "warning: errand.yaml has no connection 'shop', so 'shop.listOrders' is called without settings; write "
@@ -467,7 +471,8 @@ import Testing
     try program.write(text, to: "plugins/shop.lock.json")
     let dead = "plugins/shop.lock.json.4194305-1.new"
     try program.write("half", to: dead)
-    if fault != "layout" {
+    // A byte order mark and other line ends change nothing of what a lock says.
+    if fault != "layout", fault != "mark" {
       let refused = try await program.call("plugin", "remove", "shop")
       #expect(
         refused.code == 3 && refused.error.contains("; 'errand plugin update shop' makes it anew;"), "\(refused.error)")
@@ -536,7 +541,7 @@ import Testing
       "'ftp://a.example/x' can't be read; an address begins with https:// or http://"
     ),
     (["mcp", "clock", "--only", "x", "--", "true"], "--only is for openapi"),
-    (["mcp", "clock", "--dates", "text", "--", "true"], "--dates is for openapi"),
+    (["mcp", "clock", "--dates", "soon", "--", "true"], "'--dates' must be text or typed, but is 'soon'"),
     (
       ["mcp", "clock", "ftp://a.example"], "'ftp://a.example' can't be read; an address begins with https:// or http://"
     ),

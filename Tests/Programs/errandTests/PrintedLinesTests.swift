@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// What commands print: live, in the log, and after a crash.
-@Suite(.timeLimit(.minutes(4))) struct PrintedLinesTests {
+@Suite(.timeLimit(.minutes(20))) struct PrintedLinesTests {
   /// A program with a recipe `try.yaml` whose one step runs a script.
   private static func program(
     _ script: String, effect: String = "write", more: String = ""

@@ -29,7 +29,8 @@ final class Program: Sendable {
 
   /// - Parameter other: Another program whose sandbox it uses too.
   init(beside other: Program? = nil) async throws {
-    folder = FileManager.default.temporaryDirectory.appending(path: "errand-\(UUID().uuidString)")
+    // Folders of people have letters that are several bytes.
+    folder = FileManager.default.temporaryDirectory.appending(path: "errand-ö-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     if let other {
       sandbox = other.sandbox

@@ -29,7 +29,10 @@ import Testing
       let sydney = try TimeZoneDatabase.system.rules(named: "Australia/Sydney")
       display = ProgressDisplay(
         console, format: .text, time: clock, zone: LocalZone { sydney }, width: { width },
-        draw: { text in paper.texts.withLock { $0.append(text) } })
+        draw: { text, lines in
+          let start = lines > 0 ? "\u{1B}[\(lines)A\u{1B}[J" : ""
+          paper.texts.withLock { $0.append(start + text) }
+        })
       self.paper = paper
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Recipes that run for days, under an agent that serves them; 16:00 in Sydney is 05:00 UTC in summer and 06:00 in
 /// winter.
-@Suite(.timeLimit(.minutes(5))) struct BackupDaysTests {
+@Suite(.timeLimit(.minutes(20))) struct BackupDaysTests {
   /// A Friday evening in Sydney.
   static let friday = "2026-11-20T09:30:00Z"
 
@@ -128,7 +128,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct ReportDaysTests {
+@Suite(.timeLimit(.minutes(20))) struct ReportDaysTests {
   @Test func `a report each Monday at seven, on both sides of a clock change, and once for what was missed`()
     async throws
   {
@@ -180,7 +180,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct ApprovalDaysTests {
+@Suite(.timeLimit(.minutes(20))) struct ApprovalDaysTests {
   /// The Friday afternoon of the approval: 15:00 in Sydney.
   private static func asked() async throws -> (Days, RunRecord) {
     let days = try await Days("approve-averages", at: "2026-11-18T22:00:00Z")

@@ -5,7 +5,7 @@ import Testing
 import TimetablePlugin
 
 /// Recipes of services, as run right after cloning the repository.
-@Suite(.timeLimit(.minutes(10))) struct RecipesInSandboxTests {
+@Suite(.timeLimit(.minutes(20))) struct RecipesInSandboxTests {
   private static func recipe(_ name: String) -> String { Program.root.appending(path: "recipes/\(name).yaml").path }
 
   /// The outputs of a recipe that keeps its files, against a sandbox of timetables.

@@ -5,9 +5,12 @@ import Testing
 /// The state of each released version, read and finished by the current program.
 ///
 /// `Fixtures/states/make-state.sh` makes one; its opening comment describes the content.
-@Suite(.timeLimit(.minutes(5))) struct ReleasedStateTests {
+@Suite(.timeLimit(.minutes(20))) struct ReleasedStateTests {
   static let states = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/states")
-  static let versions = ["0.1.0", "0.2.0"]
+  static let versions = ["0.1.0", "0.2.0", "0.3.0", "0.4.0"]
+
+  /// Whether a version knew webhooks, batches, tokens and plugins with locks.
+  private static func isReaching(_ version: String) -> Bool { !["0.1.0", "0.2.0"].contains(version) }
 
   /// A copy of the project with the state of a version, as that version's user would have it.
   private static func program(_ version: String) async throws -> (Program, ids: [String: String]) {
@@ -15,6 +18,14 @@ import Testing
     let files = FileManager.default
     try files.removeItem(at: program.folder)
     try files.copyItem(at: states.appending(path: "project"), to: program.folder)
+    if isReaching(version) {
+      let project = states.appending(path: "project-0.3")
+      for path in try files.subpathsOfDirectory(atPath: project.path) where path.contains(".") {
+        let target = program.folder.appending(path: path)
+        if files.fileExists(atPath: target.path) { try files.removeItem(at: target) }
+        try files.copyItem(at: project.appending(path: path), to: target)
+      }
+    }
     var ids: [String: String] = [:]
     let left = states.appending(path: version)
     for name in try files.contentsOfDirectory(atPath: left.path) {
@@ -28,6 +39,30 @@ import Testing
     // A repository does not keep these modes.
     try #require(await run("/bin/chmod", "-R", "go-rwx", program.folder.appending(path: ".errand").path) == 0)
     return (program, ids)
+  }
+
+  /// No agent has served for longer than events are kept: what was answered with 202 is started all the same.
+  @Test(arguments: versions.filter(isReaching))
+  func `deliveries that were received and not decided are started weeks later`(_ version: String) async throws {
+    let (program, _) = try await ReleasedStateTests.program(version)
+    guard let clock = try await MovableClock(in: program.folder) else { return await program.remove() }
+    let later = clock.showing(try #require(Timestamp("2026-12-19T10:00:30Z")))
+    func lines(_ name: String) -> Set<Substring> {
+      let text = (try? String(contentsOf: program.folder.appending(path: name), encoding: .utf8)) ?? ""
+      return Set(text.split(separator: "\n"))
+    }
+    // What is in flight may end.
+    try program.write("", to: "gate")
+    // A command in between decides nothing, and forgets nothing.
+    let listed = try await program.start(["runs", "list"], environment: later).outcome()
+    #expect(listed.code == 0, "\(listed.error)")
+    let serve = try program.serve("serve", environment: later)
+    #expect(await serve.line(with: " serves ") != nil, "\(serve.before)")
+    while !lines("hooks.txt").isSuperset(of: lines("accepted.txt")), await serve.line(with: "hook ") != nil {}
+    #expect(lines("hooks.txt").isSuperset(of: lines("accepted.txt")))
+    serve.signal(SIGTERM)
+    _ = await serve.end()
+    await program.remove()
   }
 
   @Test(arguments: versions)
@@ -48,19 +83,22 @@ import Testing
     let doctor = try await call("doctor", environment: saturday)
     #expect(doctor.out.hasSuffix("no faults\n"), "\(doctor.out)")
     let open = try await call("runs", "list", environment: saturday).out.split(separator: "\n\n").first ?? ""
+    let isReaching = ReleasedStateTests.isReaching(version)
     #expect(
-      open.split(separator: "\n").dropFirst().map { $0.split(separator: " ")[1...2].joined(separator: " ") }.sorted()
+      open.split(separator: "\n").dropFirst().map { $0.split(separator: " ")[1...2].joined(separator: " ") }
+        .filter { !$0.hasPrefix("hook ") }.sorted()
         == [
           "approving waiting", "event waiting", "failing failed", "hourly succeeded", "hourly waiting",
           "hourly waiting", "large waiting", "looping running",
           "nested waiting", "retrying waiting", "skipping waiting", "uncertain running", "waiting waiting",
-        ])
+        ].inserting(isReaching ? "locked waiting" : nil))
     #expect(try lines("items.txt") == ["part left", "10", "20", "30"])
     try program.write("", to: "gate")
 
     var serve = try program.serve("serve", environment: saturday)
     // They end in any order.
     var rest: Set = ["waiting", "retrying", "looping"]
+    if isReaching { rest.insert("locked") }
     while !rest.isEmpty, let line = await serve.line(with: " succeeded") {
       rest = rest.filter { !line.contains(" \($0) \(ids[$0] ?? "") ") }
     }
@@ -97,10 +135,18 @@ import Testing
     #expect(try lines("items.txt") == ["part left", "10", "20", "30", "40", "50"])
     #expect(try lines("sent.txt") == ["sent"])
     #expect(
-      try lines("done.txt").sorted() == [
-        "approving 1", "event 12", "failing", "large 36000 12000", "looping 20,40,60,80,100", "nested left true",
-        "retrying finally", "retrying refused", "uncertain", "waiting",
-      ])
+      try lines("done.txt").sorted()
+        == [
+          "approving 1", "event 12", "failing", "large 36000 12000", "looping 20,40,60,80,100", "nested left true",
+          "retrying finally", "retrying refused", "uncertain", "waiting",
+        ].inserting(isReaching ? "gathering 1,2" : nil).inserting(isReaching ? "locked false" : nil))
+    if isReaching {
+      // What was answered with 202 has run once, also what was received and not decided when the program was killed.
+      let hooks = try lines("hooks.txt")
+      #expect(Set(hooks).isSuperset(of: try lines("accepted.txt")))
+      #expect(Set(hooks).count == hooks.count)
+      #expect(try await call("token", "list", environment: sunday).out.contains("reader"))
+    }
     let values = try await call("run", "recipes/values.yaml", "--json", environment: sunday).json["outputs"]
     #expect(values?["counts"] == .list([.int(1), .int(1), .int(1), .int(1)]))
     #expect(values?["largest"] == .int(84_895))
@@ -111,4 +157,9 @@ import Testing
     #expect(try await call("doctor", environment: sunday).out.hasSuffix("no faults\n"))
     await program.remove()
   }
+}
+
+extension [String] {
+  /// The sorted texts with one more, if there is one.
+  fileprivate func inserting(_ text: String?) -> [String] { (self + [text].compactMap(\.self)).sorted() }
 }

@@ -5,7 +5,7 @@ import HTTPServer
 import Testing
 
 /// `errand --remote`: the commands of runs and schedules against a real agent elsewhere, over HTTP with a token.
-@Suite(.timeLimit(.minutes(5))) struct RemoteTests {
+@Suite(.timeLimit(.minutes(20))) struct RemoteTests {
   /// A folder that has no recipe, no errand.yaml and no state, with a token for an agent elsewhere.
   struct Client {
     let bench: APITests.Bench

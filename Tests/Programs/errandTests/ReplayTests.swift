@@ -7,7 +7,7 @@ import MailPlugin
 import Testing
 
 /// `--record` and `--replay`, tests with a recording, and `--watch`, with the real binary.
-@Suite(.timeLimit(.minutes(3))) struct ReplayTests {
+@Suite(.timeLimit(.minutes(20))) struct ReplayTests {
   /// Every request holds the time, to the nanosecond.
   private static let recipe = """
     recipe: timed

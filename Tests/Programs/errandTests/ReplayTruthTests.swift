@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Replays, `why` and `runs logs` report the truth, with the real binary.
-@Suite(.timeLimit(.minutes(3))) struct ReplayTruthTests {
+@Suite(.timeLimit(.minutes(20))) struct ReplayTruthTests {
   private static func withService(
     _ answer: @escaping @Sendable (HTTPServerRequest) async -> HTTPServerResponse = { _ in
       .text("{}", type: "application/json")

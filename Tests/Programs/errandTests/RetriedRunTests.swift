@@ -8,7 +8,7 @@ import Testing
 ///
 /// Each recipe has a step that fails in the first run and not in the second, nested to some depth; every write around
 /// it must reach the service exactly once.
-@Suite(.timeLimit(.minutes(10))) struct RetriedRunTests {
+@Suite(.timeLimit(.minutes(20))) struct RetriedRunTests {
   // MARK: The service
 
   /// Counts its writes; a path with `bad` in it is refused until the service is repaired.

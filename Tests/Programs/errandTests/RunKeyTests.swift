@@ -5,7 +5,7 @@ import Testing
 @testable import errand
 
 /// `--key` with a real binary: with an agent that serves, and without one.
-@Suite(.timeLimit(.minutes(5))) struct RunKeyTests {
+@Suite(.timeLimit(.minutes(20))) struct RunKeyTests {
   private static let recipe = """
     recipe: invoices
     inputs: { month: string, fails: { type: bool, default: false } }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Recipes of a few lines whose values hold the same part more often than can be counted, and runs that compute without a break.
-@Suite(.timeLimit(.minutes(5))) struct RunawayTests {
+@Suite(.timeLimit(.minutes(20))) struct RunawayTests {
   /// `v0` to `v40`, each twice the one before.
   private static func doubled(_ expression: (String) -> String, then rest: String) -> String {
     "steps:\n  - let:\n      v0: [1]\n"

@@ -6,7 +6,7 @@ import PluginList
 import Testing
 
 /// The output of `errand sandbox`, pasted into errand.yaml.
-@Suite(.timeLimit(.minutes(5))) struct SandboxBlockTests {
+@Suite(.timeLimit(.minutes(20))) struct SandboxBlockTests {
   private static let plugins = everyPlugin.map { $0.name }
 
   @Test(arguments: plugins) func `the block that a sandbox prints checks without a message`(_ plugin: String)
@@ -25,7 +25,11 @@ import Testing
     try program.write("recipe: none\nsteps:\n  - let: { a: 1 }\noutputs: { a: \"${{ a }}\" }\n", to: "none.yaml")
     let checked = try await program.call("check", "none.yaml")
     #expect(checked.code == 0)
-    #expect(checked.out + checked.error == "1 recipe checked, no faults\n")
+    let said = checked.out + checked.error
+    // Who knows a topic can read there, wherever its server is.
+    if plugin == "notify" { #expect(said.contains("warning: 'notify.topic' is a secret in plain text"), "\(said)") }
+    #expect(
+      plugin == "notify" ? said.hasSuffix("1 recipe checked, no faults\n") : said == "1 recipe checked, no faults\n")
     let text = try String(contentsOf: program.folder.appending(path: "errand.yaml"), encoding: .utf8)
     #expect(text.hasPrefix("# sandbox of \(plugin) at ") && text.contains("\nconnections:\n  \(plugin):"))
     sandbox.signal(SIGINT)

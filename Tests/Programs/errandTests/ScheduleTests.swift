@@ -4,7 +4,7 @@ import Testing
 
 @testable import errand
 
-@Suite(.timeLimit(.minutes(5))) struct ScheduleTests {
+@Suite(.timeLimit(.minutes(20))) struct ScheduleTests {
   @Test func `a schedule whose inputs are computed is listed, predicted, planned and explained`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(

@@ -8,7 +8,7 @@ import Testing
 @testable import Recipes
 
 /// The committed schemas, against what the readers accept and against PyPI's check-jsonschema.
-@Suite(.timeLimit(.minutes(10))) struct SchemaTests {
+@Suite(.timeLimit(.minutes(20))) struct SchemaTests {
   private static let catalog = ActionCatalog(everyPlugin)
   private static let folder = Program.root.appending(path: "recipes")
 

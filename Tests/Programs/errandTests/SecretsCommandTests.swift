@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// `errand secrets check`: needed secrets, their sources, missing ones, and never their values.
-@Suite(.timeLimit(.minutes(2))) struct SecretsCommandTests {
+@Suite(.timeLimit(.minutes(20))) struct SecretsCommandTests {
   private static func program() async throws -> Program {
     let program = try await Program()
     for folder in ["recipes", "private"] {

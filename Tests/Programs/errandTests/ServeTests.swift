@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// `errand serve` as a process: its log, and how it handles signals, kills and edits.
-@Suite(.timeLimit(.minutes(5))) struct ServeTests {
+@Suite(.timeLimit(.minutes(20))) struct ServeTests {
   static let done = "steps: [{ let: { x: 1 } }]\n"
 
   static func program(_ recipes: [String: String] = [:]) async throws -> Program {
@@ -43,6 +43,36 @@ import Testing
     let serve = try program.serve("serve")
     #expect(await serve.line(with: "done \(id) succeeded") != nil)
     serve.signal(SIGINT)
+    #expect(await serve.end() == 0)
+    await program.remove()
+  }
+
+  @Test func `clients that take every place over HTTP leave commands theirs, also with few files`() async throws {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    try program.write("server: { listen: 127.0.0.1:0 }\n", to: "errand.yaml")
+    let words = "ulimit -n 64; exec '\(Program.binary.path)' --no-color serve"
+    let serve = try program.serve(of: URL(filePath: "/bin/sh"), "-c", words)
+    let address = await serve.line(with: "listens on http://127.0.0.1:")
+    let port = try #require(address?.split(separator: ":").last.flatMap { UInt16($0) }, "\(serve.before)")
+    #expect(await serve.line(with: "at most 64 files and connections may be open at once") != nil)
+    var place = sockaddr_in()
+    place.sin_family = sa_family_t(AF_INET)
+    (place.sin_port, place.sin_addr.s_addr) = (port.bigEndian, UInt32(0x7F00_0001).bigEndian)
+    let clients = (0..<80).map { _ in
+      let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      withUnsafePointer(to: place) { place in
+        place.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          #expect(connect(client, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0)
+        }
+      }
+      return client
+    }
+    let listed = try await program.call("runs", "list")
+    #expect(listed.code == 0, "\(listed.error)")
+    let run = try await program.call("run", "recipes/done.yaml")
+    #expect(run.code == 0, "\(run.error)")
+    for client in clients { close(client) }
+    serve.signal(SIGTERM)
     #expect(await serve.end() == 0)
     await program.remove()
   }
@@ -343,11 +373,49 @@ import Testing
     #expect(
       lines.contains(
         "ReadWritePaths=-\(folder) -\(folder)/.errand -\(folder)/out -\"/srv/more files\" -\"/srv/100%%\" -/srv/site"))
+    #expect(
+      lines.contains("ReadOnlyPaths=-\(folder)/errand.yaml -\(folder)/plugins -\(folder)/recipes"), "\(outcome.out)")
     #expect(!lines.contains { $0.hasPrefix("MemoryDenyWriteExecute") })
     for word in ["systemctl edit errand", "ReadWritePaths=/srv/more", "sudo", "PrivateTmp=no", "PrivateDevices=no"] {
       #expect(lines.contains { $0.hasPrefix("#") && $0.contains(word) }, "\(word)")
     }
     #expect(try await Self.verified(outcome.out, in: program, isUsers: false) == "")
+    await program.remove()
+  }
+
+  /// What errand.yaml says, and the paths in the folder that the unit keeps from being written.
+  @Test(arguments: [
+    ("recipes: [., more]", ["errand.yaml", "plugins", "more"]),
+    ("secrets: { files: [own.env] }", ["errand.yaml", "plugins", "recipes", "own.env"]),
+    ("connections: { file: { allowRecipes: true } }", ["errand.yaml", "plugins"]),
+    ("state: recipes/state", ["errand.yaml", "plugins"]),
+  ])
+  func `a unit keeps what says what errand does from being written`(_ text: String, _ paths: [String]) async throws {
+    let program = try await Program()
+    try program.write(text + "\n", to: "errand.yaml")
+    let folder = try #require(realpath(program.folder.path, nil).map { String(cString: $0) })
+    let outcome = try await program.call("serve", "--systemd-unit")
+    let line = "ReadOnlyPaths=" + paths.map { "-\(folder)/\($0)" }.joined(separator: " ")
+    #expect(outcome.out.split(separator: "\n").contains { $0 == line }, "\(outcome.out)\(outcome.error)")
+    await program.remove()
+  }
+
+  @Test func `the package's units limit what this program's unit limits`() async throws {
+    let program = try await Program()
+    let own = try await program.call("serve", "--systemd-unit").out.split(separator: "\n").map(String.init)
+    let folder = Program.root.appending(path: "Sources/Programs/errand/Packaging")
+    let system = try String(contentsOf: folder.appending(path: "errand@.service"), encoding: .utf8)
+    let users = try String(contentsOf: folder.appending(path: "errand.service"), encoding: .utf8)
+    let limits = own.drop { $0 != "ProtectSystem=strict" }.filter { line in
+      line.contains("=") && !line.hasPrefix("#") && !line.hasPrefix("ReadW") && !line.hasPrefix("ReadO")
+        && !line.hasPrefix("Wanted")
+    }
+    #expect(limits.count > 15)
+    for line in limits { #expect(system.contains("\n\(line)\n"), "\(line)") }
+    #expect(
+      system.contains("\nReadOnlyPaths=-/srv/errand/%i/errand.yaml -/srv/errand/%i/recipes -/srv/errand/%i/plugins\n"))
+    let codes = try #require(own.first { $0.hasPrefix("RestartPreventExitStatus=") })
+    #expect(system.contains("\n\(codes)\n") && users.contains("\n\(codes)\n"))
     await program.remove()
   }
 
@@ -358,6 +426,7 @@ import Testing
     let lines = outcome.out.split(separator: "\n").map(String.init)
     #expect(lines.contains("WantedBy=default.target"))
     #expect(lines.contains("EnvironmentFile=-%h/.config/errand/secrets.env"))
+    #expect(lines.contains("RestartPreventExitStatus=64 66 73 75 78"))
     #expect(!lines.contains { $0.hasPrefix("User=") || $0.hasPrefix("Protect") || $0.hasPrefix("Private") })
     #expect(try await Self.verified(outcome.out, in: program, isUsers: true) == "")
     #expect(try await program.call("serve", "--user").code == 64)

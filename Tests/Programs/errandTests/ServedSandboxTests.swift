@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// `errand serve --sandbox`: everything that is served runs against made-up services.
-@Suite(.timeLimit(.minutes(3))) struct ServedSandboxTests {
+@Suite(.timeLimit(.minutes(20))) struct ServedSandboxTests {
   private static let read = """
     inputs: { markbook: { type: int, default: 1207731 } }
     on: [{ cron: "0 5 * * *", zone: UTC }]
@@ -66,6 +66,26 @@ import Testing
       #expect(!FileManager.default.fileExists(atPath: state))
       #expect(!FileManager.default.fileExists(atPath: URL(filePath: state).deletingLastPathComponent().path))
     }
+  }
+
+  @Test func `a folder's own command opens its sandbox`() async throws {
+    let program = try await ServeTests.program(["read.yaml": ServedSandboxTests.read])
+    let none = try await program.call("open", "--print")
+    #expect(none.code == 69)
+    let served = try await Served(program)
+    let opened = try await program.call("open", "--print")
+    #expect(opened.code == 0, "\(opened.error)")
+    #expect(
+      opened.error.contains(
+        "this folder is served in a sandbox; other commands reach it with --state \(served.state)\n"), "\(opened.error)"
+    )
+    #expect(opened.out.hasPrefix("\(served.base)/login?link="), "\(opened.out)")
+    // Another folder's isn't this one's.
+    let other = try await Program(beside: program)
+    #expect(try await other.call("open", "--print").code == 69)
+    await other.remove()
+    await served.end()
+    await program.remove()
   }
 
   @Test func `no service is asked, all runs are trials, and nothing is left`() async throws {

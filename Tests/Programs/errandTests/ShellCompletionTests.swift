@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// What bash, zsh and fish put on a line on the Tab key, with the real binary, at a terminal that `script` gives them.
-@Suite(.timeLimit(.minutes(3))) struct ShellCompletionTests {
+@Suite(.timeLimit(.minutes(20))) struct ShellCompletionTests {
   /// Names that would do something if a shell evaluated them.
   private static let hostile = "it's $(touch pwned) `touch pwned`;a:b!"
 

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// `errand doctor` and `errand state` with the real binary.
-@Suite(.timeLimit(.minutes(10))) struct StateCommandTests {
+@Suite(.timeLimit(.minutes(20))) struct StateCommandTests {
   @Test func `a state is examined, moved, damaged and repaired`() async throws {
     let program = try await Program()
     let averages = Program.root.appending(path: "recipes/markbook-averages.yaml").path

@@ -34,7 +34,7 @@ extension Program {
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct SteeringTests {
+@Suite(.timeLimit(.minutes(20))) struct SteeringTests {
   @Test func `a run is shown, decided on and woken, by an agent that serves`() async throws {
     let program = try await Program()
     try program.write(letters, to: "letters.yaml")
@@ -221,6 +221,43 @@ extension Program {
     let outcome = await (try program.start(mistake.arguments)).outcome()
     #expect(outcome.code == mistake.code)
     #expect(outcome.error.contains(mistake.says), "\(outcome.error)")
+    await program.remove()
+  }
+
+  @Test func `the list names the steps of an uncertain run, and the commands to type`() async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      recipe: lost
+      steps:
+        - id: send
+          forEach: "[1, 2, 3, 4, 5]"
+          as: i
+          maxParallel: 5
+          onItemError: continue
+          steps: [{ id: one, uses: shell.run, with: { effect: write, script: 'kill -9 $$' } }]
+      """, to: "lost.yaml")
+    let run = try await program.call("run", "lost.yaml")
+    #expect(run.code == 4, "\(run.error)")
+    let id = try await program.openRun("uncertain")
+    let output = #"{"exitCode":"0…","output":"…","errors":"…","isRun":"true|false"}"#
+    for words in [["runs"], ["runs", "list"]] {
+      let list = try await program.call(words).out
+      let first = try #require(list.firstMatch(of: /check '(send\[[0-4]\]\/one)'/)?.1)
+      #expect(
+        list.contains(
+          """
+
+          ? lost needs a person to check '\(first)': shell.run may or may not have been done: 'sh' was ended by signal 9
+              errand runs resolve \(id.suffix(6)) '\(first)' --done --output '\(output)'
+              errand runs resolve \(id.suffix(6)) '\(first)' --retry
+              errand runs resolve \(id.suffix(6)) '\(first)' --fail
+
+          """), "\(list)")
+      #expect(list.contains("\n  2 more steps of it are uncertain: errand why \(id.suffix(6))\n"), "\(list)")
+    }
+    _ = try await program.call("runs", "resolve", String(id.suffix(6)), "send[*]/one", "--fail")
+    #expect(!(try await program.call("runs").out.contains("needs a person")))
     await program.remove()
   }
 

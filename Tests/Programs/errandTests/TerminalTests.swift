@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// What the program prints on a terminal, which `script` gives it, and elsewhere.
-@Suite(.timeLimit(.minutes(2))) struct TerminalTests {
+@Suite(.timeLimit(.minutes(20))) struct TerminalTests {
   private static let recipe = #"""
     steps:
       - let:

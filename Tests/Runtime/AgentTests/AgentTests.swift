@@ -23,7 +23,7 @@ final class TemporaryFolder: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: root) }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct AgentTests {
+@Suite(.timeLimit(.minutes(20))) struct AgentTests {
   static let identity = AgentIdentity(program: "errand 0.1", configuration: "/school/errand.yaml")
 
   /// Answers requests; a certain request waits to be cancelled.

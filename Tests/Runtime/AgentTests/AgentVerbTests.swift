@@ -8,7 +8,7 @@ import Testing
 @testable import Agent
 
 /// Each verb is declared once, and its requests match the declaration.
-@Suite(.timeLimit(.minutes(5))) struct AgentVerbTests {
+@Suite(.timeLimit(.minutes(20))) struct AgentVerbTests {
   private static let instant = Timestamp("2026-11-20T09:30:00Z") ?? .earliest
 
   /// A request of each verb, with all parameters.
@@ -17,7 +17,8 @@ import Testing
       RunCreated(
         run: "r1", at: instant, recipe: "r", file: "r.yaml", texts: .inline(.object(["r.yaml": .string("steps: []")])),
         inputs: .object([:]), program: "test"), secrets: ["TOKEN"], isDetached: true, isAgain: true, key: "k"),
-    .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k", plan: "00"),
+    .start(
+      recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], key: "k", plan: "00", assistant: "scribe"),
     .plan(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"], plan: "00"), .showPlan(digest: "00"),
     .resume(run: "r1", isDetached: true), .follow(run: "r1", withSnapshot: true),
     .watch, .pause(run: "r1", reason: "later"), .cancel(run: "r1", reason: "no", key: "k"), .retry(run: "r1"),

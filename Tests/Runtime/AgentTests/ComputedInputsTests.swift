@@ -8,7 +8,7 @@ import Testing
 @testable import Agent
 
 /// The inputs of entries that hold expressions are computed when a run starts; the clock shows Friday 2026-11-20, 09:30 UTC.
-@Suite(.timeLimit(.minutes(5))) struct ComputedInputsTests {
+@Suite(.timeLimit(.minutes(20))) struct ComputedInputsTests {
   static let done = "steps: [{ let: { x: 1 } }]\n"
 
   /// The inputs that the run of the newest slot was created with, as JSON.

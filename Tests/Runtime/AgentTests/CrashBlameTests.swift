@@ -9,7 +9,7 @@ import Testing
 @testable import Agent
 
 /// Only a run that crashes the agent repeatedly is paused.
-@Suite(.timeLimit(.minutes(5))) struct CrashBlameTests {
+@Suite(.timeLimit(.minutes(20))) struct CrashBlameTests {
   private static let recipe = "steps: [{ id: a, wait: 9h }, { id: b, wait: 9h }]"
 
   /// An agent that finds runs at certain steps, as a crashed or a killed agent left them.

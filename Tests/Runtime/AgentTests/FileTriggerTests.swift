@@ -9,7 +9,7 @@ import Testing
 @testable import Agent
 
 /// Files that start runs, in a folder on disk.
-@Suite(.timeLimit(.minutes(5))) struct FileTriggerTests {
+@Suite(.timeLimit(.minutes(20))) struct FileTriggerTests {
   /// A recipe that watches a pattern, and a folder for its files.
   private struct Inbox {
     private let folder: TemporaryFolder
@@ -145,6 +145,28 @@ import Testing
     #expect(
       rows.first?.reason
         == "the path 'in/•••.csv' holds a known secret, and paths are kept as they are; rename the file")
+    await bench.schedules.stop()
+    await bench.host.stop()
+  }
+
+  @Test func `a file that no path can name is refused once, with the readable part of its name`() async throws {
+    let inbox = try Inbox("in/*.csv")
+    let store = MemoryStateStore()
+    let bench = await inbox.bench(store)
+    await bench.serve()
+    for _ in 0..<2 {
+      let folder = open(inbox.root.appending(path: "in").path, O_RDONLY | O_DIRECTORY)
+      defer { close(folder) }
+      let name: [CChar] = [0x4D, CChar(bitPattern: 0xFC)] + Array(".csv".utf8CString)
+      close(openat(folder, name, O_WRONLY | O_CREAT, 0o600))
+      await bench.schedules.lookForFiles()
+    }
+    await bench.slots(until: "hear 09:30:00 refused")
+    let rows = try await store.slots(SlotQuery())
+    #expect(rows.map(\.cause.path) == ["in/M\u{FFFD}.csv"])
+    #expect(
+      rows.first?.reason
+        == "the name 'in/M\u{FFFD}.csv' isn't valid UTF-8, so that no path can name the file; rename it")
     await bench.schedules.stop()
     await bench.host.stop()
   }

@@ -124,6 +124,7 @@ final class HostBench: Sendable {
     case .ended(let run): "\(run.id) \(run.status.rawValue)"
     case .event(let id): "event \(id)"
     case .untold(let run, let reason): "\(run.id) untold: \(reason)"
+    case .refused(let run, let reason): "\(run) refused: \(reason)"
     case .shared(let news): "\(news)"
     case .failed(let error): error.message
     }

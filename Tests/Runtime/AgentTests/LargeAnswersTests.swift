@@ -9,7 +9,7 @@ import Testing
 @testable import Agent
 
 /// Answers about large runs come in lines of limited size, and no faster than they are read.
-@Suite(.timeLimit(.minutes(5))) struct LargeAnswersTests {
+@Suite(.timeLimit(.minutes(20))) struct LargeAnswersTests {
   private static let id = "0199c0de-0000-7000-8000-000000000001"
   private static let count = 6000
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Agent
 
 /// An agent keeps nothing in memory of a run that it isn't running, or of a client that was answered.
-@Suite(.timeLimit(.minutes(5))) struct LifetimeTests {
+@Suite(.timeLimit(.minutes(20))) struct LifetimeTests {
   static let event = "steps: [{ wait: { event: e } }, { wait: 1h }]"
 
   /// Requests about a waiting run, and how the run ends.

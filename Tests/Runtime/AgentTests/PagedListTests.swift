@@ -5,7 +5,7 @@ import Testing
 @testable import Agent
 
 /// Lists that come in pages: each page ends where the next begins.
-@Suite(.timeLimit(.minutes(5))) struct PagedListTests {
+@Suite(.timeLimit(.minutes(20))) struct PagedListTests {
   /// The ids on each page of the runs.
   private static func pages(_ bench: HostBench, _ ask: String, limit: Int) async throws -> [String] {
     var pages: [String] = []

@@ -7,7 +7,7 @@ import Testing
 @testable import Agent
 
 /// What followers of a run are told, and how much is held for them.
-@Suite(.timeLimit(.minutes(1))) struct RunFollowersTests {
+@Suite(.timeLimit(.minutes(20))) struct RunFollowersTests {
   @Test func `a follower that reads slowly holds a bounded number of updates, and is told what it missed`() async throws
   {
     let followers = RunFollowers()

@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// The same request, sent twice with one key, starts one run.
-@Suite(.timeLimit(.minutes(5))) struct RunKeyTests {
+@Suite(.timeLimit(.minutes(20))) struct RunKeyTests {
   private static let recipe = "recipe: invoices\nsteps: [{ wait: 1h }]"
 
   private static func submit(

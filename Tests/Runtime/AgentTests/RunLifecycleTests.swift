@@ -12,6 +12,9 @@ import Testing
   enum Event: Sendable {
     case goOn(RunStatus, isOverPause: Bool = false, isCancelled: Bool = false)
     case began(String)
+    case still(RunStatus, isCancelled: Bool = false)
+    case notBegun(isStopping: Bool = false)
+    case asked(RunStatus)
     case resume
     case changed(RunStatus)
     case cancelled(RunStatus)
@@ -32,6 +35,10 @@ import Testing
       case .goOn(let status, let isOverPause, let isCancelled):
         return life.goOn(run(status, isCancelled), isOverPause: isOverPause)
       case .began(let walk): life.began(walk)
+      case .still(let status, let isCancelled):
+        return life.stillGoesOn(run(status, isCancelled), isOverPause: false)
+      case .notBegun(let isStopping): return life.beginningEnded(isStopping: isStopping)
+      case .asked(let status): return life.goOn(run(status), isOverPause: true, isAsked: true)
       case .resume: life.resume()
       case .changed(let status): return life.changed(run(status))
       case .cancelled(let status): return life.cancelled(run(status, true))
@@ -77,11 +84,42 @@ import Testing
         ["walk", "", "", ""], "walked w"
       ),
       ("a paused run is not walked", [.goOn(.paused)], ["stand"], "away"),
-      ("a person has a paused run go on", [.goOn(.paused, isOverPause: true)], ["walk"], "away"),
-      ("a paused run that is cancelled goes on to its end", [.goOn(.paused, isCancelled: true)], ["walk"], "away"),
+      ("a person has a paused run go on", [.goOn(.paused, isOverPause: true)], ["walk"], "beginning"),
+      ("a paused run that is cancelled goes on to its end", [.goOn(.paused, isCancelled: true)], ["walk"], "beginning"),
       (
-        "a run that is paused while it is prepared stays paused", [.goOn(.waiting), .goOn(.paused)], ["walk", "stand"],
-        "away"
+        "a run that is paused while it is prepared stays paused",
+        [.goOn(.waiting), .still(.paused), .notBegun()], ["walk", "stand", ""], "away"
+      ),
+      (
+        "a run that is to be skipped isn't begun by another that finds a place for it",
+        [.goOn(.queued), .goOn(.queued), .notBegun()], ["walk", "", "carryOn"], "away"
+      ),
+      (
+        "a run that is queued while a place becomes free is looked at once more",
+        [.goOn(.queued), .changed(.queued), .goOn(.queued), .notBegun(), .goOn(.queued), .still(.queued), .began("w")],
+        ["walk", "carryOn", "", "carryOn", "walk", "walk", ""], "walked w"
+      ),
+      (
+        "a run that a person resumes while it can't be prepared is tried once more",
+        [.goOn(.waiting), .asked(.paused), .notBegun()], ["walk", "", "carryOn asked"], "away"
+      ),
+      (
+        "a run that begins needs no second look", [.goOn(.queued), .goOn(.queued), .began("w"), .notBegun()],
+        ["walk", "", "", ""], "walked w"
+      ),
+      (
+        "a run that is paused while it is prepared doesn't begin, and the pause is kept",
+        [.goOn(.waiting), .pause, .still(.waiting), .notBegun(), .pauseKept(.paused), .settled(.paused)],
+        ["walk", "", "", "", "settle", "stand"], "away"
+      ),
+      (
+        "a resolution that comes while a run is prepared is kept before the run begins",
+        [.goOn(.queued), .resolving, .still(.queued), .notBegun(), .resolutionEnded, .resolved],
+        ["walk", "", "", "", "", "carryOn"], "away"
+      ),
+      (
+        "a program that ends begins nothing", [.goOn(.queued), .goOn(.queued), .notBegun(isStopping: true)],
+        ["walk", "", ""], "away"
       ),
       (
         "a program that ends leaves a run as it is",
@@ -293,6 +331,7 @@ import Testing
   private static func words(_ phase: Life.Phase) -> String {
     switch phase {
     case .away: "away"
+    case .beginning: "beginning"
     case .walked(let walk): "walked \(walk)"
     case .pausing(let walk, _): "pausing \(walk)"
     case .keepingPause: "keepingPause"

@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// The plans that an agent makes and keeps: how many, how long, and for whom.
-@Suite(.timeLimit(.minutes(5))) struct RunPlansTests {
+@Suite(.timeLimit(.minutes(20))) struct RunPlansTests {
   private func plan(_ text: String, at instant: Timestamp) throws -> PlanRecord {
     try PlanRecord(
       PlanRecord.MadeForRun(text: text, wouldFail: false),

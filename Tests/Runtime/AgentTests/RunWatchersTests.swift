@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// Watchers of all runs.
-@Suite(.timeLimit(.minutes(5))) struct RunWatchersTests {
+@Suite(.timeLimit(.minutes(20))) struct RunWatchersTests {
   @Test func `a watcher is told that runs begin, wait and end, until the agent ends`() async throws {
     let bench = await HostBench()
     let notices = bench.host.keeper.watchers.watch()

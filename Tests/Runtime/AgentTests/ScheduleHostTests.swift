@@ -6,7 +6,7 @@ import Testing
 @testable import Agent
 
 /// Runs schedules; the clock starts at Friday 2026-11-20, 09:30 UTC, and the recipes are in a folder.
-@Suite(.timeLimit(.minutes(5))) struct ScheduleHostTests {
+@Suite(.timeLimit(.minutes(20))) struct ScheduleHostTests {
   static let hour = TimeSpan.seconds(3600)
   static let done = "steps: [{ let: { x: 1 } }]\n"
 

@@ -11,7 +11,7 @@ import Testing
 @testable import Agent
 
 /// How agents host the runs of a state that they share; the clock is that of all, and of the database.
-@Suite(.timeLimit(.minutes(5))) struct SharedHostTests {
+@Suite(.timeLimit(.minutes(20))) struct SharedHostTests {
   private let time = TestTime()
   private let database: SimulatedDatabase
 

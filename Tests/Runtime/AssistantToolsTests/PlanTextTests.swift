@@ -85,5 +85,7 @@ import Testing
     let many = PlanText.of(
       .object(["recipe": .string("order"), "writes": .list([Value](repeating: write, count: 300))]))
     #expect(many.hasSuffix("\n  … and 400 lines more, not shown here"))
+    // Each of the others is there, though shorter, and all together aren't more than is read.
+    #expect(many.split(separator: "\n").count == 202 && many.utf8.count < AnswerLimit.most)
   }
 }

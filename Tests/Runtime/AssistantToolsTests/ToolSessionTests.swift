@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 
 /// An assistant on standard streams, line by line.
-@Suite(.timeLimit(.minutes(5))) struct ToolSessionTests {
+@Suite(.timeLimit(.minutes(20))) struct ToolSessionTests {
   /// The names of the requests to an agent.
   private final class Asked: Sendable {
     let verbs = Mutex<[String]>([])
@@ -106,7 +106,7 @@ import Testing
     (stateless(1, "prompts/list"), -32601, "there is no method 'prompts/list' here"),
     (stateless(1, "initialize"), -32601, "there is no method 'initialize' here"),
     (stateless(1, "ping"), -32601, "there is no method 'ping' here"),
-    (stateless(1, "tools/list", #""cursor":"x","#), -32602, "the list of tools has one page; leave out 'cursor'"),
+    (stateless(1, "tools/list", #""cursor":"x","#), -32603, "nothing is here"),
     (stateless(1, "tools/call"), -32602, "'name' must be the name of a tool"),
     (stateless(1, "tools/call", #""name":"x","arguments":[],"#), -32602, "'arguments' must be an object"),
     (stateless(1, "tools/call", #""name":"errand.approve","#), -32602, "nothing is here"),
@@ -138,7 +138,7 @@ import Testing
 
   @Test func `a text that is a secret comes back masked`() async {
     let bench = Bench { _ throws(RequestRefusedError) in throw RequestRefusedError(.request, "there is no s3cret") }
-    bench.send(Self.stateless(1, "tools/call", #""name":"errand.run","arguments":{"run":"s3cret"},"#))
+    bench.send(Self.stateless(1, "tools/call", #""name":"errand_run","arguments":{"run":"s3cret"},"#))
     #expect(await bench.lines(1).first?.contains(#""text":"there is no •••""#) == true)
     bench.send(Self.stateless(2, "s3cret"))
     #expect(await bench.lines(1).first?.contains("there is no method '•••' here") == true)
@@ -156,7 +156,7 @@ import Testing
       }
       throw RequestRefusedError(.notFound, "nothing is here")
     }
-    bench.send(Self.stateless(1, "tools/call", #""name":"errand.run","arguments":{"run":"r"},"#))
+    bench.send(Self.stateless(1, "tools/call", #""name":"errand_run","arguments":{"run":"r"},"#))
     for await _ in entered { break }
     bench.send(
       Self.stateless(1, "tools/list"),
@@ -263,7 +263,7 @@ import Testing
       return .tools([])
     }
     let name = String(repeating: "x", count: 57) + "s3cret"
-    for (tool, arguments) in [(name, "{}"), ("errand.run", #"{"run":"\#(name)"}"#), ("errand.run", #"{"\#(name)":1}"#)]
+    for (tool, arguments) in [(name, "{}"), ("errand_run", #"{"run":"\#(name)"}"#), ("errand_run", #"{"\#(name)":1}"#)]
     {
       bench.send(Self.stateless(1, "tools/call", #""name":"\#(tool)","arguments":\#(arguments),"#))
       let line = await bench.lines(1).first ?? ""
@@ -302,6 +302,101 @@ import Testing
       ])
   }
 
+  @Test func `a recipe with faults is remarked, and a call of it tells them`() async {
+    let (remarks, remark) = AsyncStream.makeStream(of: String.self)
+    let bench = Bench(remarks: remark) { request throws(RequestRefusedError) in
+      guard case .tools = request, case .tools(let good) = Self.tool("{}") else {
+        throw RequestRefusedError(.request, "not this")
+      }
+      let broken = Value.object([
+        "name": .string("typo"), "inputs": .map(ValueMap()), "outputs": .map(ValueMap()),
+        "faults": .list([.string("recipes/typo.yaml:3:19: no action is named 'file.wirte'"), .string("and another")]),
+      ])
+      return .tools(good + [try? ToolRecord(reading: broken)].compactMap(\.self))
+    }
+    bench.send(Self.stateless(1, "tools/list"), Self.stateless(2, "tools/call", #""name":"typo","#))
+    let lines = await bench.lines(2).sorted { $0.utf8.count > $1.utf8.count }
+    #expect(lines.first?.contains(#""name":"order""#) == true && lines.first?.contains("typo") == false)
+    #expect(
+      lines.last?.contains(
+        #""text":"the recipe 'typo' has errors, so it can't be run:\nrecipes/typo.yaml:3:19: no action is named 'file.wirte'\nand another""#
+      ) == true, "\(lines)")
+    await bench.end()
+    remark.finish()
+    #expect(
+      await remarks.reduce(into: []) { $0.append($1) } == [
+        "the recipe 'typo' is no tool: recipes/typo.yaml:3:19: no action is named 'file.wirte', and 1 more error"
+      ])
+  }
+
+  @Test func `many tools come in pages, and an error isn't longer than is read`() async throws {
+    let bench = Bench { request throws(RequestRefusedError) in
+      if case .find = request { throw RequestRefusedError(.state, String(repeating: "long ", count: 10_000)) }
+      guard case .tools = request else { throw RequestRefusedError(.state, String(repeating: "long ", count: 100_000)) }
+      return .tools(
+        (0..<300).compactMap { number in
+          try? ToolRecord(
+            reading: .object([
+              "name": .string("recipe-\(number)"), "summary": .string(String(repeating: "word ", count: 2000)),
+              "inputs": .object([
+                "type": .string("object"),
+                "properties": .object([
+                  "x": .object([
+                    "type": .string("string"), "enum": .list((0..<500).map { .string("choice\($0)") }),
+                  ])
+                ]),
+              ]), "outputs": .map(ValueMap()),
+            ]))
+        })
+    }
+    var (names, cursor, pages) = ([String](), "", 0)
+    repeat {
+      bench.send(Self.stateless(1, "tools/list", cursor.isEmpty ? "" : #""cursor":"\#(cursor)","#))
+      let line = try #require(await bench.lines(1).first)
+      #expect(line.utf8.count < 600_000)
+      let result = try JSON.parse(line)["result"]
+      names += (result?["tools"]?.list ?? []).compactMap { $0["name"]?.string }
+      cursor = result?["nextCursor"]?.string ?? ""
+      pages += 1
+    } while !cursor.isEmpty && pages < 100
+    #expect(pages > 1 && names.count == 305 && Set(names).count == 305)
+    bench.send(Self.stateless(1, "tools/list", #""cursor":"nothing","#))
+    #expect(
+      await bench.lines(1).first?.contains("'cursor' isn't one that a list of tools gave; leave it out") == true)
+    bench.send(Self.stateless(1, "tools/call", #""name":"errand_check","arguments":{"text":"x"},"#))
+    #expect(await bench.lines(1).first?.utf8.count ?? .max < 70_000)
+    await bench.end()
+  }
+
+  @Test func `the actions of one plugin are listed alone`() async throws {
+    let bench = Bench { _ throws(RequestRefusedError) in
+      .value(
+        .list(
+          ["http.get", "http.post", "httpx.get", "store.put"].map {
+            .object(["id": .string($0), "summary": .string("Does it."), "input": .map(ValueMap())])
+          }))
+    }
+    for (arguments, text) in [
+      (#"{"plugin":"http"}"#, "http.get http.post"), (#"{"plugin":"store","action":null}"#, "store.put"),
+      (#"{"plugin":"http","action":"http.get"}"#, "http.get"),
+      (#"{"plugin":"htp"}"#, "no plugin is named 'htp'; did you mean 'http'?"),
+      (
+        #"{"plugin":"weather"}"#,
+        "no plugin is named 'weather'; errand_actions without 'plugin' lists the actions of all"
+      ),
+      (#"{"plugin":7}"#, "'plugin' must be a string, not an int"),
+      (#"{"from":-1}"#, "'from' takes the number of a byte, from 0 on"),
+    ] {
+      bench.send(Self.stateless(1, "tools/call", #""name":"errand_actions","arguments":\#(arguments),"#))
+      let result = try JSON.parse(try #require(await bench.lines(1).first))["result"]
+      let names = (result?["structuredContent"]?["items"]?.list ?? []).compactMap { $0["id"]?.string }
+      #expect(
+        names.isEmpty ? result?["content"]?.list?.first?["text"]?.string == text : names.joined(separator: " ") == text,
+        "\(arguments): \(result ?? .null)")
+    }
+    await bench.end()
+  }
+
   @Test func `with tokens the plan names one, which is an argument that confirms it`() async throws {
     var settings = ToolSettings()
     settings.confirmation = .token
@@ -327,7 +422,8 @@ import Testing
     switch request {
     case .tools: return tool("{}")
     case .plan: return .plan(try plan())
-    case .start(_, _, _, _, let plan): throw RequestRefusedError(.moved, "it would start \(plan ?? "without a plan")")
+    case .start(_, _, _, _, let plan, _):
+      throw RequestRefusedError(.moved, "it would start \(plan ?? "without a plan")")
     default: throw RequestRefusedError(.request, "not this")
     }
   }

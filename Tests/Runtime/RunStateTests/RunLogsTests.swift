@@ -7,7 +7,7 @@ import Testing
 @testable import RunState
 
 /// The logs of runs in their folder.
-@Suite(.timeLimit(.minutes(3))) struct RunLogsTests {
+@Suite(.timeLimit(.minutes(20))) struct RunLogsTests {
   private static let run = "019aa110-8d00-7abc-8def-0123456789ab"
   private static let file = "/state/logs/2025-11/\(run).jsonl"
 

@@ -204,12 +204,9 @@ import Testing
     #expect(finder.redact("two blanks and nothing") == "two blanks and nothing")
   }
 
-  @Test(arguments: [
-    String(repeating: "\\", count: 300_000), String(repeating: " \n", count: 150_000),
-    "%" + String(repeating: "25", count: 5_000),
-    String(repeating: "\\u005c", count: 10_000),
-  ])
-  func `long runs of escapes are searched quickly`(_ text: String) async throws {
+  @Test(arguments: [("", "\\", 300_000), ("", " \n", 150_000), ("%", "25", 5_000), ("", "\\u005c", 10_000)])
+  func `long runs of escapes are searched quickly`(_ start: String, _ unit: String, _ count: Int) async throws {
+    let text = start + String(repeating: unit, count: count)
     let book = SecretBook()
     book.learn([("A", "\\\\server\\share"), ("B", " two  blanks"), ("C", "%25 of it"), ("D", "\"quoted\"")])
     let begin = ContinuousClock.now

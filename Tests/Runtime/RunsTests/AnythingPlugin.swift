@@ -250,6 +250,7 @@ extension FieldType {
     switch self {
     case .bool: return one(of: [.bool(true), .bool(false)])
     case .int: return one(of: [.int(0), .int(1), .int(-2), .int(7)])
+    case .uint: return one(of: [.uint(0), .uint(1), .uint(.max)])
     case .double: return one(of: [.double(0), .double(1.5), .double(-2)])
     case .date: return one(of: [.string("2026-11-22"), .string("2024-02-29")])
     case .string: return one(of: [.string(""), .string("12"), .string("a, b"), .string("é")])

@@ -8,7 +8,7 @@ import Testing
 @testable import Runs
 
 /// A connection's limits, on a clock that the test moves.
-@Suite(.timeLimit(.minutes(5))) struct ConnectionLimiterTests {
+@Suite(.timeLimit(.minutes(20))) struct ConnectionLimiterTests {
   /// A service with limits, and when it was sent something.
   private final class Shop: Sendable {
     let time = TestTime()

@@ -8,7 +8,7 @@ import Testing
 
 /// Each key inside each other one: the plan names the writes that the run makes, and a run that was killed at any write
 /// of the state, or retried after a failure, gives what an undisturbed one gives, without writing anything once more.
-@Suite(.timeLimit(.minutes(5))) struct KeyMatrixTests {
+@Suite(.timeLimit(.minutes(20))) struct KeyMatrixTests {
   /// A step with a key.
   struct Key: Sendable {
     var name: String

@@ -6,7 +6,7 @@ import Testing
 @testable import Runs
 
 /// Nothing outlives the carrying on of a run: no engine, no context, no recipe, no record.
-@Suite(.timeLimit(.minutes(5))) struct LifetimeTests {
+@Suite(.timeLimit(.minutes(20))) struct LifetimeTests {
   struct Example: Sendable, CustomTestStringConvertible {
     var name: String
     var recipe: String

@@ -8,7 +8,7 @@ import Testing
 ///
 /// Of recipes whose values are all known beforehand, the writes that a plan
 /// shows without a condition are those that the run then makes, in their order and with what they write.
-@Suite(.timeLimit(.minutes(5))) struct PlanPropertyTests {
+@Suite(.timeLimit(.minutes(20))) struct PlanPropertyTests {
   /// Makes a recipe of every kind of step with every modifier.
   ///
   /// Whatever a condition, a list or a write depends on is

@@ -8,7 +8,7 @@ import Testing
 
 /// Holds the scheduler against a model that looks at one slot after another and knows no rows, queue, or restart.
 @Suite struct ModelTests {
-  @Test(.timeLimit(.minutes(5)), arguments: 0..<60)
+  @Test(.timeLimit(.minutes(20)), arguments: 0..<60)
   func `agrees with a model that looks at every slot`(_ seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed))
     let overlap = Trigger.Overlap.allCases.randomElement(using: &random) ?? .skip

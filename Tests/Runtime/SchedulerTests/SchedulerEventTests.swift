@@ -172,6 +172,28 @@ import Testing
     #expect(bench.ledger.last == "09:00:32 started r5 (afterRecipe)")
   }
 
+  @Test(arguments: [false, true]) func `an end waits until there is a place for its start`(_ restarts: Bool) throws {
+    let report = ScheduleEntry.of(.afterRecipe(name: "backup", status: ["succeeded"]), recipe: "report")
+    var bench = try Bench([.every { $0.overlap = .allowAll }, report])
+    for number in 1...1100 {
+      try bench.ask { $0.trigger("backup", at: Bench.at(1)) }
+      try bench.end("r\(number == 1 ? 1 : number + 1)", at: Bench.at(1))
+    }
+    #expect(bench.state.schedules["report"]?.buffered.count == 1000)
+    #expect(bench.state.schedules["report"]?.endsToFollow.count == 99)
+    if restarts {
+      try bench.restart(at: Bench.at(2))
+      try bench.tick(Bench.at(2))
+    }
+    let open = try #require(bench.state.schedules["report"]?.openRuns.first)
+    try bench.end(open, at: Bench.at(3))
+    #expect(bench.state.schedules["report"]?.buffered.count == 1000)
+    #expect(bench.state.schedules["report"]?.endsToFollow.count == 98)
+    // What is removed with its schedule is named, too.
+    try bench.set([], at: Bench.at(4))
+    #expect(bench.ledger.filter { $0.contains("dropped (afterRecipe)") }.count == 1098)
+  }
+
   @Test func `follows an end that came just before a crash`() throws {
     let report = ScheduleEntry.of(.afterRecipe(name: "backup", status: ["succeeded"]), recipe: "report")
     var bench = try Bench([.every(), report])
@@ -204,6 +226,24 @@ import Testing
         == nil)
     let sent = EventRecord(id: "e3", name: "ready", run: "r1", receivedAt: Bench.at(4))
     #expect(scheduler.eventReceived(sent, with: .success(.null), at: Bench.at(4)) == nil)
+  }
+
+  /// What was answered with 202 can't be refused afterwards; how much is taken in is limited before that.
+  @Test(arguments: [1, 2]) func `what came from outside waits, however much waits already`(_ batch: Int) throws {
+    let entry = ScheduleEntry.of(.event(name: "ready", match: nil)) {
+      if batch > 1 { $0.batch = Trigger.Batch(span: .seconds(60), max: batch) }
+    }
+    var bench = try Bench([entry])
+    for number in 0..<1200 * batch {
+      let event = EventRecord(id: "e\(number)", name: "ready", receivedAt: Bench.at(1))
+      try bench.state.apply(.eventReceived(event))
+      try bench.ask { $0.eventReceived(event, with: .success(.null), at: Bench.at(1)).map { [$0] } }
+    }
+    #expect(bench.state.schedules["backup"]?.buffered.count == 1199)
+    #expect(!bench.ledger.contains { $0.contains("dropped") })
+    // A start out of turn can be refused, and is.
+    try bench.ask { $0.trigger("backup", at: Bench.at(2)) }
+    #expect(bench.ledger.last == "09:00:02 dropped r1 (trigger)")
   }
 
   @Test(arguments: [false, true])

@@ -41,7 +41,7 @@ private struct Sources {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct `Where secrets come from` {
+@Suite(.timeLimit(.minutes(20))) struct `Where secrets come from` {
   @Test func `the first source that has a secret counts`() async throws {
     var sources = try Sources()
     defer { sources.remove() }

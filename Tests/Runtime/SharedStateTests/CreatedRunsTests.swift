@@ -7,7 +7,7 @@ import SharedState
 import Testing
 
 /// Who holds a run that was just created.
-@Suite(.timeLimit(.minutes(5))) struct CreatedRunsTests {
+@Suite(.timeLimit(.minutes(20))) struct CreatedRunsTests {
   private static func id(_ number: Int) -> String { "0199a3f2-4c00-7abc-8def-\(String(number + 200_000_000_000))" }
 
   private static func created(

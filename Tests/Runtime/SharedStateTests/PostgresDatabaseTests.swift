@@ -36,7 +36,7 @@ import Testing
       try await group.waitForAll()
     }
     let database = try await PostgresDatabase.open([settings])
-    #expect(try await database.itemCount(.value) == 0)
+    #expect(try await database.itemCount(ItemQuery(.value)) == 0)
     await database.close()
   }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import SharedState
 
 /// What is found out about servers, and about the state in them.
-@Suite(.timeLimit(.minutes(5))) struct PostgresDoctorTests {
+@Suite(.timeLimit(.minutes(20))) struct PostgresDoctorTests {
   private static func server(
     _ name: String = "db1:5432", isStandby: Bool = false, timeline: Int = 1, standbys: Int = 0,
     ahead: TimeSpan = .zero, settings: [String: String] = [:]

@@ -6,7 +6,7 @@ import SharedState
 import Testing
 
 /// What people ask of workers, on the simulated database and on PostgreSQL.
-@Suite(.timeLimit(.minutes(5))) struct SteeredWorkerTests {
+@Suite(.timeLimit(.minutes(20))) struct SteeredWorkerTests {
   /// A database with two connections.
   struct Pair: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -51,7 +51,7 @@ import Testing
     let gone = try await database.register(WorkerTerms(name: "cellar"), lease: .zero - .seconds(1))
     let now = SystemTime().now()
     #expect(
-      try await database.lead(worker, lease: lease, clock: now, isWilling: true) != nil)
+      try await database.lead(worker, lease: lease, clock: SystemTime().now(), isWilling: true) != nil)
     let writer = SharedStateStore(database, holder: worker.id)
     try await writer.append([Self.created(Self.id(1), at: now)])
     let listed = try await other.workers()
@@ -77,15 +77,15 @@ import Testing
   @Test(arguments: Pair.all)
   func `a worker that drains takes nothing up, leads no more, and counts for no run`(_ pair: Pair) async throws {
     let (database, other) = try await pair.open()
-    let lease = TimeSpan.seconds(15)
+    let lease = TimeSpan.seconds(900)
     let now = SystemTime().now()
     let terms = WorkerTerms(name: "lab")
     let worker = try await database.register(terms, lease: lease)
     #expect(try await database.renew(worker, lease: lease) == .renewed(isDraining: false))
-    #expect(try await database.lead(worker, lease: lease, clock: now, isWilling: true) != nil)
+    #expect(try await database.lead(worker, lease: lease, clock: SystemTime().now(), isWilling: true) != nil)
     #expect(try await other.setDraining(true, worker))
     #expect(try await database.renew(worker, lease: lease) == .renewed(isDraining: true))
-    #expect(try await database.lead(worker, lease: lease, clock: now, isWilling: true) == nil)
+    #expect(try await database.lead(worker, lease: lease, clock: SystemTime().now(), isWilling: true) == nil)
     let client = SharedStateStore(other)
     let run = Self.id(1)
     try await client.append([Self.created(run, at: now)])
@@ -96,7 +96,7 @@ import Testing
     #expect(try await other.setDraining(false, worker))
     #expect(try await database.renew(worker, lease: lease) == .renewed(isDraining: false))
     #expect(try await database.places(of: [run], onlyParked: false)[run]?.hasWorker == true)
-    #expect(try await database.lead(worker, lease: lease, clock: now, isWilling: true) != nil)
+    #expect(try await database.lead(worker, lease: lease, clock: SystemTime().now(), isWilling: true) != nil)
     #expect(Self.claimed(try await database.claim(run, worker, terms, at: now)))
     #expect(try await other.setDraining(true, WorkerIdentity(id: 1_000_000)) == false)
     try await client.close()
@@ -106,11 +106,11 @@ import Testing
   @Test(arguments: Pair.all)
   func `a worker that is evicted leaves its runs and the lead to others at once`(_ pair: Pair) async throws {
     let (database, other) = try await pair.open()
-    let lease = TimeSpan.seconds(15)
+    let lease = TimeSpan.seconds(900)
     let now = SystemTime().now()
     let terms = WorkerTerms(name: "lab")
     let worker = try await database.register(terms, lease: lease)
-    #expect(try await database.lead(worker, lease: lease, clock: now, isWilling: true) != nil)
+    #expect(try await database.lead(worker, lease: lease, clock: SystemTime().now(), isWilling: true) != nil)
     let writer = SharedStateStore(database, holder: worker.id)
     let run = Self.id(1)
     try await writer.append([Self.created(run, at: now)])
@@ -119,10 +119,10 @@ import Testing
     let steering = SharedStateStore(other)
     try await steering.evict(worker: worker.id)
     #expect(try await other.workers().map(\.name) == ["desk"])
-    #expect(try await other.lead(second, lease: lease, clock: now, isWilling: true) != nil)
+    #expect(try await other.lead(second, lease: lease, clock: SystemTime().now(), isWilling: true) != nil)
     #expect(try await other.claim(second, WorkerTerms(name: "desk"), most: 5, at: now).map(\.log.record.id) == [run])
     #expect(try await database.renew(worker, lease: lease) == .over)
-    #expect(try await database.lead(worker, lease: lease, clock: now, isWilling: true) == nil)
+    #expect(try await database.lead(worker, lease: lease, clock: SystemTime().now(), isWilling: true) == nil)
     #expect(try await database.claim(worker, terms, most: 5, at: now) == [])
     let status = StateEvent.runStatusChanged(RunStatusChanged(run: run, at: now, status: .running))
     await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
@@ -135,7 +135,7 @@ import Testing
   @Test(arguments: Pair.all)
   func `a worker that lost its lease drains if it was asked to, and a new program doesn't`(_ pair: Pair) async throws {
     let (database, other) = try await pair.open()
-    let lease = TimeSpan.seconds(15)
+    let lease = TimeSpan.seconds(900)
     let terms = WorkerTerms(name: "lab", home: "lab:/srv")
     func registered(isAgain: Bool) async throws -> (WorkerIdentity, isDraining: Bool) {
       let worker = try await database.register(terms, lease: lease, isAgain: isAgain)

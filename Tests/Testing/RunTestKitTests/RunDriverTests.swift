@@ -11,7 +11,7 @@ import Testing
 @testable import RunTestKit
 
 /// Whole runs against a sandbox over real HTTP, on a clock that moves only when nothing is left to do.
-@Suite(.timeLimit(.minutes(5))) struct RunDriverTests {
+@Suite(.timeLimit(.minutes(20))) struct RunDriverTests {
   static func recipe(_ text: String) throws -> Recipe {
     let environment = RecipeEnvironment(catalog: ActionCatalog([MarkbookPlugin.self])) { path throws(FileError) in
       throw FileError(.read, path, .system(2))

@@ -12,6 +12,7 @@
   F(get_connection_info) \
   F(get_connection_values_n) \
   F(get_daemon_info) \
+  F(get_reason_phrase_for) \
   F(queue_response) \
   F(resume_connection) \
   F(start_daemon) \
@@ -25,6 +26,12 @@ struct CMicroHTTPD {
 #undef F
 };
 extern struct CMicroHTTPD cmicrohttpd __attribute__((swift_attr("nonisolated(unsafe)")));
+
+/// What answers in the place of the library's own refusals: gives a connection that it refuses, with the status.
+typedef void (*CMicroHTTPDRefusal)(struct MHD_Connection *_Nonnull connection, unsigned status);
+
+/// Sets what answers what the library refuses by itself, before it is loaded.
+void cmicrohttpd_setRefusal(CMicroHTTPDRefusal _Nonnull refusal);
 
 /// Loads libmicrohttpd once; NULL if it is there, else a sentence saying what to install.
 const char *_Nullable cmicrohttpd_load(void);
@@ -46,6 +53,9 @@ struct CMicroHTTPDOptions {
 
 /// The socket of a connection, or -1; Swift cannot call the variadic function.
 int cmicrohttpd_socket(struct MHD_Connection *_Nonnull connection);
+
+/// What `connected` has put into the third argument for a connection; NULL if nothing.
+void *_Nullable cmicrohttpd_context(struct MHD_Connection *_Nonnull connection);
 
 /// Starts a daemon with one thread on epoll, or gives NULL.
 struct MHD_Daemon *_Nullable cmicrohttpd_start(const struct CMicroHTTPDOptions *_Nonnull options);

@@ -16,6 +16,9 @@ int cprocess_pipe(int ends[_Nonnull 2]);
 /// Keeps other processes of the same user from reading this one's environment and memory.
 void cprocess_hide(void);
 
+/// Lets this process have as many files open as the system allows it, at most 65,536; commands get the limit of before.
+void cprocess_raise_files(void);
+
 /// What is to be started.
 struct CProcessCommand {
   const char *_Nonnull path;

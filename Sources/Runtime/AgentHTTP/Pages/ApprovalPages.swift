@@ -21,7 +21,9 @@ extension Pages {
           "span", ["class": "grow"], Part.link(run.recipe, to: pagePath("runs", run.id)),
           .element("span", ["class": "quiet"], Markup(prompt?.firstLine.shortened(to: 200) ?? "Step \(step.path)"))),
         .element("span", ["class": "end"], "asked ", Part.ago(step.startedAt, request.clock), until),
-        .element("a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)], "Decide"),
+        .element(
+          "a", ["class": "button main", "href": pagePath("approvals", run.id, step.path)],
+          objection(to: request, deciding: step) == nil ? "Decide" : "Show"),
       ])
     }
     return request.frame(
@@ -59,13 +61,25 @@ extension Pages {
         ("Asked", people.isEmpty ? "anyone who may approve" : Markup(people.joined(separator: ", "))),
         ("Until", step.wait?.wakeAt.map { Part.timeAndAgo($0, request.clock) }),
       ]))
-    content.append(
-      request.may(.approve)
-        ? decision(step, run) : Part.notice(.element("p", [:], "Deciding needs a token with the scope 'approve'.")))
+    let objection = objection(to: request, deciding: step)
+    content.append(objection.map { Part.notice(.element("p", [:], Markup($0))) } ?? decision(step, run))
     if request.seesData {
       if let inputs = Part.value(run.origin.inputs) { content.append(Part.heading("Inputs of the run") + inputs) }
     }
     return request.frame("Decide", "/approvals", live: .init(seconds: 5, said: title), Markup(content))
+  }
+
+  /// Why a visitor is offered no decision: it may not decide, or doesn't see what it would decide; nil if it is.
+  private static func objection(to request: PageRequest, deciding step: StepRecord) -> String? {
+    let people = step.wait?.by ?? []
+    if !step.asks(request.caller.caller.name) {
+      return "This asks \(joined(people, by: "or")) and not '\(request.caller.caller.name)'."
+    }
+    if !request.may(.approve) { return "Deciding needs a token with the scope 'approve'." }
+    if !request.seesData {
+      return "Deciding needs the question, and the question needs a token with the scope 'data'."
+    }
+    return nil
   }
 
   /// Says that a decision isn't asked for, or who has made it.

@@ -31,7 +31,7 @@ extension Pages {
     (.queued, "It has not begun: others of its group run, or the agent is about to begin."),
     (.running, "A step is being done."), (.waiting, "It waits for a time, an event or a person."),
     (.paused, "A person or a rule stopped it; it continues when it is resumed."),
-    (.uncertain, "The program ended during a write. A person has to check whether it was done."),
+    (.uncertain, "The program or the connection ended during a write. A person has to check whether it was done."),
     (.succeeded, "Every step was done."), (.failed, "A step failed; the run can be retried."),
     (.timedOut, "It took longer than its time limit."), (.cancelled, "A person or another run cancelled it."),
     (.rejected, "A person rejected it."), (.skipped, "It didn't begin, because its group was full."),

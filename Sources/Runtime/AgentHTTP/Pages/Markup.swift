@@ -6,10 +6,12 @@ import HTTPServer
 struct Markup: ExpressibleByStringInterpolation, Sendable {
   private(set) var text: String
 
-  /// Escaped text.
-  init(_ content: String) { text = Markup.escaped(content) }
+  /// Escaped text, as a terminal would leave it.
+  init(_ content: String) { text = Markup.escaped(content.linesAsPrinted) }
   init(stringLiteral value: String) { text = Markup.escaped(value) }
-  init(stringInterpolation: Interpolation) { text = Markup.escaped(stringInterpolation.text) }
+  init(stringInterpolation: Interpolation) { text = Markup.escaped(stringInterpolation.text.linesAsPrinted) }
+  /// What a field holds, which comes back as it is when the form is sent.
+  init(field content: String) { text = Markup.escaped(content) }
   init(_ parts: [Markup]) { text = parts.map(\.text).joined() }
 
   private init(trusted: String) { text = trusted }
@@ -59,8 +61,10 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
       case ">": escaped += "&gt;"
       case "\"": escaped += "&quot;"
       case "'": escaped += "&#39;"
-      // Control characters other than white space are not allowed in HTML.
-      case "\u{0}"..."\u{8}", "\u{B}"..."\u{1F}", "\u{7F}": escaped += "\u{FFFD}"
+      // As it is, a browser would make a line end of it.
+      case "\r": escaped += "&#13;"
+      // A browser would make that of it; other control characters it leaves as they are.
+      case "\u{0}": escaped += "\u{FFFD}"
       default: escaped.unicodeScalars.append(scalar)
       }
     }

@@ -7,12 +7,21 @@ import RunState
 
 extension Gate {
   /// The name of the cookie by which a browser is known.
-  static let cookie = "errand_session"
+  ///
+  /// A browser sends the cookies of a host to all of its ports, so that each agent of a machine has its own name.
+  static func cookie(for request: HTTPServerRequest) -> String {
+    let host = request.headers["Host"] ?? ""
+    let port = host.utf8.lastIndex(of: ASCII.colon).map { host.utf8[host.utf8.index(after: $0)...] }
+    guard let port, !port.isEmpty, port.allSatisfy(ASCII.digits.contains) else { return "errand_session" }
+    return "errand_session_\(Substring(port))"
+  }
 
   /// The caller of a page, by the browser's cookie or as programs are known; nil without a login.
   func visitor(of request: HTTPServerRequest, _ sessions: SessionBook) async throws(Problem) -> APICaller? {
     if request.account != nil || request.headers["Authorization"] != nil { return try await caller(of: request) }
-    guard let session = request.cookie(Gate.cookie), let visitor = sessions.visitor(of: session, at: time.now()) else {
+    guard let session = request.cookie(Gate.cookie(for: request)),
+      let visitor = sessions.visitor(of: session, at: time.now())
+    else {
       return nil
     }
     if request.method != "GET", request.method != "HEAD" { try checkIsOfPage(request) }
@@ -32,10 +41,10 @@ extension Gate {
   }
 
   /// The cookie of a session.
-  func cookieHeader(_ session: String, lasting span: TimeSpan) -> String {
+  func cookieHeader(_ session: String, lasting span: TimeSpan, for request: HTTPServerRequest) -> String {
     let isSecure = settings.publicURL?.hasPrefix("https://") ?? false
     return
-      "\(Gate.cookie)=\(session); Path=/; Max-Age=\(Int(span.inSeconds)); HttpOnly; SameSite=Strict\(isSecure ? "; Secure" : "")"
+      "\(Gate.cookie(for: request))=\(session); Path=/; Max-Age=\(Int(span.inSeconds)); HttpOnly; SameSite=Strict\(isSecure ? "; Secure" : "")"
   }
 }
 
@@ -77,9 +86,9 @@ struct LoginPage {
     let kept = LoginPage.kept(in: request)
     switch (request.rawPath, request.method) {
     case ("/logout", "POST"):
-      if let session = request.cookie(Gate.cookie) { sessions.end(session) }
+      if let session = request.cookie(Gate.cookie(for: request)) { sessions.end(session) }
       var response = Pages.redirect("/login")
-      response.headers["Set-Cookie"] = gate.cookieHeader("", lasting: .zero)
+      response.headers["Set-Cookie"] = gate.cookieHeader("", lasting: .zero, for: request)
       return response
     case ("/login", "POST"):
       let text = (request.form["token"] ?? "").trimmed
@@ -89,13 +98,14 @@ struct LoginPage {
       guard token.scopes.contains(.read) else {
         return form(target, fault: "This token lacks the scope 'read', which the pages need.", keeping: kept)
       }
-      return enter(sessions.begin(for: .token(sha256: digest), at: now), target, keeping: kept)
+      return enter(sessions.begin(for: .token(sha256: digest), at: now), target, keeping: kept, request)
     case ("/login", _):
-      guard let link = request.query["link"] else { return form(target, fault: nil) }
+      // What only looks at an address asks by HEAD, and must not use the link up.
+      guard request.method == "GET", let link = request.query["link"] else { return form(target, fault: nil) }
       guard let session = sessions.open(link: link, at: now) else {
         return form(target, fault: "This link has been used, or a minute has passed. 'errand open' makes a new one.")
       }
-      return enter(session, target)
+      return enter(session, target, request)
     default:
       throw Problem(.method, "this path takes POST", headers: ["Allow": "POST"])
     }
@@ -103,7 +113,10 @@ struct LoginPage {
 
   /// The answer to a form that is sent without a login: what was typed is kept until there is one.
   func answer(toForm request: HTTPServerRequest) -> HTTPServerResponse {
-    form(
+    if let fault = request.formFault {
+      return form(request.pageOfForm, fault: "Your login has ended, and the form can't be kept: \(fault).")
+    }
+    return form(
       request.pageOfForm,
       fault: "Your login has ended. The form was not sent; log in, and you can send it as it is.",
       keeping: HTTPQuery([.init(LoginPage.path, request.rawPath)] + request.form.items))
@@ -151,9 +164,11 @@ struct LoginPage {
     PageFrame(title: title, section: "", visitor: nil, isSandbox: isSandbox, content: content).response(status: status)
   }
 
-  private func enter(_ session: String, _ target: String, keeping kept: HTTPQuery = HTTPQuery()) -> HTTPServerResponse {
+  private func enter(
+    _ session: String, _ target: String, keeping kept: HTTPQuery = HTTPQuery(), _ request: HTTPServerRequest
+  ) -> HTTPServerResponse {
     var response = kept.items.isEmpty ? Pages.redirect(target) : offer(kept, target)
-    response.headers["Set-Cookie"] = gate.cookieHeader(session, lasting: SessionBook.sessionLifetime)
+    response.headers["Set-Cookie"] = gate.cookieHeader(session, lasting: SessionBook.sessionLifetime, for: request)
     return response
   }
 

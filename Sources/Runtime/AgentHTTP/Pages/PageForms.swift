@@ -7,6 +7,7 @@ import Runs
 
 extension Pages {
   static func act(_ request: PageRequest) async throws(Problem) -> HTTPServerResponse? {
+    if let fault = request.http.formFault { throw Problem(.refusal(.request), fault) }
     let form = request.http.form
     let (kind, name, verb) = (request.parts[0], request.parts[1], request.parts[2])
     func text(_ field: String) -> String? { form[field].flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed } }

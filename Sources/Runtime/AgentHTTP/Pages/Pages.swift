@@ -7,6 +7,7 @@ import Agent
 import Basics
 import HTTPServer
 import RunState
+import Runs
 
 /// One request for a page, of somebody who is logged in.
 struct PageRequest: Sendable {
@@ -15,6 +16,8 @@ struct PageRequest: Sendable {
   /// The parts of the path, decoded.
   let parts: [String]
   let ask: @Sendable (AgentRequest) async throws(Problem) -> AgentReply
+  /// The input of a step of a run that the visitor sees; nil where it can't be computed again.
+  let input: @Sendable (RunRecord, StepPath) async throws(Problem) -> StepReplay.Input?
   let clock: WallClock
   let isSandbox: Bool
 

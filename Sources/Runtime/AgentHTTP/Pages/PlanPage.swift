@@ -154,8 +154,11 @@ private struct PlanPage {
   private var summary: String {
     let tally = document["tally"]
     var parts: [String] = []
+    let deeds = groups.reduce(0) { $0 + $1.deeds.count }
+    if deeds > 0 { parts.append("\(deeds) to do") }
     for kind in ["added", "changed", "removed"] {
-      if let count = tally?[kind]?.int, count > 0 { parts.append("\(count) \(kind)") }
+      let count = (tally?[kind]?.int ?? 0) - (kind == "added" ? deeds : 0)
+      if count > 0 { parts.append("\(count) \(kind)") }
     }
     if let count = tally?["opaque"]?.int, count > 0 { parts.append("\(counted(count, "write")) shown by input") }
     var text = parts.isEmpty ? "No changes" : parts.joined(separator: ", ")
@@ -172,6 +175,8 @@ private struct PlanPage {
     var action: String
     var conditions: String
     var changes: [(what: String, before: String?, after: String?)] = []
+    /// What would be done, such as commands, which have nothing before them.
+    var deeds: [String] = []
     var reasons: [String] = []
     /// The inputs of writes whose changes are unknown.
     var inputs: [Value] = []
@@ -195,6 +200,10 @@ private struct PlanPage {
       guard let index else { continue }
       groups[index].writes += 1
       for change in write["changes"]?.list ?? [] {
+        if write["isDone"]?.bool == true {
+          groups[index].deeds.append("\(change["subject"]?.string ?? ""): \(change["after"]?.string ?? "")")
+          continue
+        }
         groups[index].changes.append(
           (change["subject"]?.string ?? "", change["before"]?.string, change["after"]?.string))
       }
@@ -219,6 +228,7 @@ private struct PlanPage {
       count("added") { $0 == nil && $1 != nil }, count("changed") { $0 != nil && $1 != nil && $0 != $1 },
       count("removed") { $0 != nil && $1 == nil }, count("unchanged") { $0 == $1 },
     ].compactMap { $0 }
+    if !group.deeds.isEmpty { counts.insert("\(group.deeds.count) to do", at: 0) }
     if !group.inputs.isEmpty { counts.append("\(counted(group.inputs.count, "write")) shown by input") }
     if group.leftOut > 0 { counts.append("\(group.leftOut) left out") }
     var parts: [Markup] = [
@@ -234,6 +244,7 @@ private struct PlanPage {
       ]
     }
     let name = "Changes of \(group.path)"
+    parts += group.deeds.map { .element("p", [:], Markup($0.shortened(to: PlanPage.longest))) }
     if !rows.isEmpty { parts.append(table(name, ["What", "Before", "After"], rows)) }
     for reason in group.reasons.prefix(5) { parts.append(.element("p", ["class": "quiet"], Markup(reason))) }
     if group.reasons.count > 5 {

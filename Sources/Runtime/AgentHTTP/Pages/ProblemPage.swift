@@ -7,10 +7,15 @@ enum ProblemPage {
   /// Where the types of problems lead, before the name of the kind.
   static let root = "/problems/"
 
-  /// The page of the kind with a name; nil if there is none.
-  static func response(ofKind name: String) -> HTTPServerResponse? {
-    guard let kind = Problem.Kind.all.first(where: { $0.name == name }) else { return nil }
-    return PageFrame(
+  /// The kind that a path explains; nil if there is none.
+  static func kind(at path: String) -> Problem.Kind? {
+    guard path.hasPrefix(root) else { return nil }
+    return Problem.Kind.all.first { $0.name == path.dropFirst(root.count) }
+  }
+
+  /// The page of a kind.
+  static func response(of kind: Problem.Kind) -> HTTPServerResponse {
+    PageFrame(
       title: kind.title, section: "", visitor: nil, isSandbox: false,
       content: .element("h1", [:], Markup(kind.title))
         + .element(

@@ -21,7 +21,7 @@ extension Pages {
     }
     if request.may(.steer) {
       content += run.stepsInOrder.filter { $0.status == .uncertain }.prefix(20).map {
-        resolution(of: $0, run, output: outputs[$0.path])
+        resolution(of: $0, run, output: outputs[$0.path], request)
       }
     }
     content.append(Part.actions(actions(run, request)))
@@ -71,6 +71,7 @@ extension Pages {
     var origin: [Markup] = [Markup(cause.words)]
     if let schedule = cause.schedule { origin.append(" " + Part.link(schedule, to: pagePath("schedules", schedule))) }
     if let slot = cause.slot { origin.append(", due " + Part.time(slot, request.clock)) }
+    if cause.kind != .manual, let asker = cause.asker { origin.append(Markup(", asked for by \(asker)")) }
     if let other = cause.run { origin.append(" " + Part.link("that run", to: pagePath("runs", other))) }
     let took = run.endedAt.flatMap { $0.span(since: run.createdAt) }.map { Markup($0.spoken) }
     return Part.facts([
@@ -132,7 +133,11 @@ extension Pages {
   }
 
   /// - Parameter output: The form of what the step gives, if a person has to say that.
-  private static func resolution(of step: StepRecord, _ run: RunRecord, output: String?) -> Markup {
+  private static func resolution(
+    of step: StepRecord, _ run: RunRecord, output: String?, _ request: PageRequest
+  ) -> Markup {
+    // Who may not see what services say isn't told why.
+    let reason = (request.seesData ? step.error?.message : nil) ?? "It isn't known whether this step was done."
     let command = "errand runs resolve \(run.id) \(step.path.shellQuoted)"
     func choice(_ value: String, _ label: String, _ kind: String? = nil) -> Markup {
       .element(
@@ -142,7 +147,8 @@ extension Pages {
       "form", ["class": "card", "method": "post", "action": pagePath("runs", run.id, "resolve")],
       .element("h2", [:], "What happened to \(step.path)?"),
       .element(
-        "p", [:], "The program stopped while this step was writing. Look at the service, and say what you find."),
+        "p", [:], Markup("\(reason.hasSuffix(".") ? reason : reason + ".") Look at the service, and say what you find.")
+      ),
       .element("input", ["type": "hidden", "name": "step", "value": step.path]),
       .element(
         "div", ["class": "actions"], choice("done", "It was done"), choice("retry", "It was not done: do it now"),
@@ -177,7 +183,7 @@ extension Pages {
   }
 
   static func lines(_ lines: [PrintedLine], _ request: PageRequest) -> Markup {
-    let text = lines.map { "\(request.clock.time($0.at))  \($0.step)  \($0.text)" }.joined(separator: "\n")
+    let text = lines.map { "\(request.clock.time($0.at))  \($0.step)  \($0.text.printed)" }.joined(separator: "\n")
     return .element("pre", ["tabindex": "0", "aria-label": "Printed"], Markup(text))
   }
 
@@ -227,7 +233,7 @@ extension RunCause {
   /// What started a run, in words.
   var words: String {
     switch kind {
-    case .manual: "by hand"
+    case .manual: "by \(asker ?? "hand")"
     case .slot: "by schedule"
     case .trigger: "out of turn, for schedule"
     case .backfill: "to make up for a slot of"

@@ -142,14 +142,18 @@ struct StartForm {
           "aria-describedby": described,
         ], Markup(none + options))
     }
-    if StartForm.isJSON(schema) {
+    // A field of one line loses the ends of lines.
+    let isText = kind == "string" && schema["format"] == nil && !StartForm.isSecret(schema)
+    if StartForm.isJSON(schema)
+      || isText && value?.unicodeScalars.contains(where: "\n\r".unicodeScalars.contains) == true
+    {
       return .element(
         "textarea",
         [
           "id": id, "name": "input.\(name)", "required": required, "spellcheck": "false",
           "aria-invalid": invalid,
           "aria-describedby": described,
-        ], Markup(value ?? ""))
+        ], Markup(field: value ?? ""))
     }
     let type =
       switch (kind, schema["format"]?.string) {
@@ -211,7 +215,7 @@ extension StartForm {
   /// The entries of a list that is written with one a line; nil if it is JSON.
   fileprivate static func lines(_ text: String) -> [String]? {
     if text.trimmed.hasPrefix("[") { return nil }
-    return text.split { $0.isNewline }.map { String($0).trimmed }.filter { !$0.isEmpty }
+    return text.split { $0 == "\n" || $0 == "\r\n" }.map { String($0).trimmed }.filter { !$0.isEmpty }
   }
 
   /// The text of an input's default, if it has one.

@@ -3,6 +3,7 @@ import Agent
 import Basics
 import HTTPServer
 import RunState
+import Runs
 
 extension Pages {
   static func step(_ request: PageRequest, _ name: String, _ path: String) async throws(Problem) -> HTTPServerResponse {
@@ -47,6 +48,9 @@ extension Pages {
             "p", [:],
             Part.link("The items of this loop", to: pagePath("runs", run.id, query: [("in", path)]) + "#steps")))
       }
+      if let input = try await request.input(run, path).flatMap({ inputMarkup($0, run) }) {
+        content.append(Part.heading("Input") + input)
+      }
       let given = step.output ?? step.lastAttempt?.answer
       if let value = try await kept(given, request) {
         let title: Markup = step.output == nil ? "Answer, which doesn't fit the step's shape" : "Output"
@@ -59,6 +63,22 @@ extension Pages {
         "details", ["class": "small"], .element("summary", [:], "The same on the command line"),
         .element("p", [:], Part.code("errand runs show \(run.id) \(path.shellQuoted)"))))
     return request.frame("\(path) of \(run.recipe)", "/runs", Markup(content))
+  }
+
+  /// The input of a step; nil for a step that has none.
+  private static func inputMarkup(_ input: StepReplay.Input, _ run: RunRecord) -> Markup? {
+    func said(_ text: Markup) -> Markup { .element("p", ["class": "none"], text) }
+    switch input {
+    case .none: return nil
+    case .value(let value): return Part.value(value) ?? said("Nothing.")
+    case .kept:
+      let other = run.origin.cause.run.map { Part.link("the run that this one retries", to: pagePath("runs", $0)) }
+      return said("Kept from " + (other ?? "the run that this one retries") + ".")
+    case .unknown where run.erasedAt != nil: return said("Erased.")
+    case .unknown:
+      return said(
+        "Unknown: a value that it was made from isn't kept or can't be read here, or the recipe no longer checks.")
+    }
   }
 
   private static func attempts(of step: StepRecord, _ request: PageRequest) -> Markup {

@@ -1,15 +1,14 @@
-import Basics
-
-/// The messages on standard streams: each is JSON on a line of its own, and nothing else is on them.
+/// Lines of bytes from the other side of a socket, a pipe or an HTTP answer.
 ///
 /// A line that is too long is told once and skipped to its end, so that a peer that sends one line without end takes no
-/// more memory than `longest`. A blank line is left out; a carriage return before the line end is JSON's blank.
-package struct MessageLines: Sendable {
-  /// The longest message that is read.
+/// more memory than the limit. A blank line is given as it is; a carriage return before the line end is part of the line,
+/// as JSON's blank.
+package struct LineReader: Sendable {
+  /// The longest line that is read from outside.
   package static let longest = 16 << 20
 
   package enum Line: Sendable, Equatable {
-    case message([UInt8])
+    case line([UInt8])
     case tooLong
   }
 
@@ -17,7 +16,7 @@ package struct MessageLines: Sendable {
   private var held: [UInt8] = []
   private var isSkipping = false
 
-  package init(limit: Int = MessageLines.longest) { self.limit = limit }
+  package init(limit: Int = LineReader.longest) { self.limit = limit }
 
   /// Takes what came, and gives the lines that are complete with it.
   package mutating func take(_ bytes: some Collection<UInt8>) -> [Line] {
@@ -26,9 +25,7 @@ package struct MessageLines: Sendable {
     while let end = rest.firstIndex(of: ASCII.newline) {
       hold(rest[..<end], &lines)
       rest = rest[rest.index(after: end)...]
-      if !isSkipping, held.contains(where: { $0 != ASCII.space && $0 != ASCII.tab && $0 != ASCII.carriageReturn }) {
-        lines.append(.message(held))
-      }
+      if !isSkipping { lines.append(.line(held)) }
       held.removeAll(keepingCapacity: held.count < 1 << 16)
       isSkipping = false
     }
@@ -45,9 +42,11 @@ package struct MessageLines: Sendable {
     }
     held += part
   }
+}
 
-  /// The error that a line too long is answered with.
-  package var tooLong: ModelContextError {
-    ModelContextError(.invalidRequest, "a message must not be longer than \(limit) bytes")
+extension [UInt8] {
+  /// Whether a line holds nothing but JSON's blanks.
+  package var isBlankLine: Bool {
+    allSatisfy { $0 == ASCII.space || $0 == ASCII.tab || $0 == ASCII.carriageReturn }
   }
 }

@@ -3,14 +3,29 @@
 // A date-time of a document is one of RFC 3339, with its zone, and an instant here. Some services leave out the zone. What
 // they mean can't be guessed, so a person may say that the texts are to be taken as they are.
 
-import ActionKit
+package import ActionKit
+package import Basics
 
 extension ObjectSchema {
-  var withDatesAsText: ObjectSchema { ObjectSchema(fields: fields.map(\.withDatesAsText)) }
+  package var withDatesAsText: ObjectSchema { ObjectSchema(fields: fields.map(\.withDatesAsText)) }
+}
+
+extension ObjectSchema {
+  /// Whether the field that an error names is right once dates and times are texts.
+  ///
+  /// - Parameter error: Why the value can't be taken as it is.
+  package func isLoosenedByText(_ error: ValueError, in value: Value) -> Bool {
+    do throws(ValueError) {
+      _ = try withDatesAsText.taking(value, as: "")
+      return true
+    } catch let other {
+      return other.description != error.description
+    }
+  }
 }
 
 extension FieldSchema {
-  var withDatesAsText: FieldSchema {
+  package var withDatesAsText: FieldSchema {
     var field = self
     field.type = type.withDatesAsText
     return field
@@ -18,7 +33,7 @@ extension FieldSchema {
 }
 
 extension FieldType {
-  var withDatesAsText: FieldType {
+  package var withDatesAsText: FieldType {
     switch self {
     case .timestamp, .date: .string
     case .list(let element): .list(element.withDatesAsText)
@@ -26,7 +41,7 @@ extension FieldType {
     case .optional(let wrapped): .optional(wrapped.withDatesAsText)
     case .secret(let wrapped): .secret(wrapped.withDatesAsText)
     case .object(let schema): .object(schema.withDatesAsText)
-    case .bool, .int, .double, .string, .bytes, .duration, .dyn, .choice: self
+    case .bool, .int, .uint, .double, .string, .bytes, .duration, .dyn, .choice: self
     }
   }
 }

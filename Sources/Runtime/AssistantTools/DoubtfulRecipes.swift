@@ -1,0 +1,88 @@
+import Agent
+import Basics
+import Recipes
+import RunState
+
+// Recipes with faults of which it can't be told that they aren't to be tools.
+//
+// The agent lists as tools what says `mcp: true`, faulty or not. With `mcp: yes`, `mpc: true`, a text that isn't YAML or a
+// file that can't be read, a recipe doesn't say that, though its author may well have meant it. So all files with faults are
+// looked at once more, as lines of text: a key that is `mcp`, or that is nearest to it, says what is meant unless its value
+// is one for no. A file whose text isn't known may be anything.
+
+extension ToolCaller {
+  /// The recipes with faults that may be meant as tools, besides the tools that the agent lists.
+  ///
+  /// One whose name another tool has is found by the name of its file.
+  func doubtfulRecipes(besides tools: [ToolRecord], _ settings: ToolSettings) async -> [ToolRecord] {
+    let recipes = try? await ask(.recipes) { if case .recipes(let recipes) = $0 { recipes } else { nil } }
+    var found: [ToolRecord] = []
+    for recipe in recipes ?? [] where recipe.isFaulty {
+      let faults = recipe.findings.filter { $0.severity == "error" }
+      let text = await text(of: recipe)
+      let known = BrokenRecipe(Source(name: recipe.file, text: text ?? ""), else: recipe.name)
+      let isMeant =
+        if let text {
+          settings.names(known.name) || text.mayAskForTool
+        } else {
+          // A fault in a file that it calls says that its own text was understood, by which the agent went.
+          faults.contains { $0.file == nil || $0.file == recipe.file }
+        }
+      let sentences = faults.map(\.sentence)
+      let namesake = tools.first { $0.name.hasSameScalars(as: known.name) }
+      guard isMeant, namesake?.faults != sentences else { continue }
+      let name = namesake == nil ? known.name : recipe.name
+      guard sees(name), let tool = ToolRecord(broken: name, sentences) else { continue }
+      found.append(tool)
+    }
+    return found
+  }
+
+  /// The text of a recipe's file; nil if it isn't known.
+  private func text(of recipe: RecipeRecord) async -> String? {
+    let shown = try? await ask(.recipe(name: recipe.name)) {
+      if case .recipe(let recipe) = $0 { recipe } else { nil }
+    }
+    guard let shown, shown.file == recipe.file, !shown.isInForce else { return nil }
+    return shown.text
+  }
+}
+
+extension String {
+  /// Whether a text has a key that asks for a tool, or that may be meant to.
+  var mayAskForTool: Bool {
+    split(whereSeparator: \.isNewline).contains { line in
+      // A line that isn't indented has keys of the recipe itself; one of JSON has all of them.
+      let isOutermost = line.first != " "
+      let parts = line.prefix { $0 != "#" }.split { "{,".contains($0) }
+      return parts.contains { part in
+        let sides = part.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map { side in
+          side.filter { !"\"' \t}]".contains($0) }.lowercased()
+        }
+        guard sides.count == 2 else { return false }
+        let isKey = sides[0] == "mcp" || isOutermost && sides[0].nearest(among: ["mcp"]) != nil
+        return isKey && !["false", "no", "off", "n"].contains(sides[1])
+      }
+    }
+  }
+}
+
+extension ToolRecord {
+  /// A recipe with faults.
+  fileprivate init?(broken name: String, _ faults: [String]) {
+    let record = Value.object([
+      "name": .string(name), "inputs": .map(ValueMap()), "outputs": .map(ValueMap()),
+      "faults": .list(faults.map { .string($0) }),
+    ])
+    guard let tool = try? ToolRecord(reading: record) else { return nil }
+    self = tool
+  }
+}
+
+extension FindingRecord {
+  /// The finding on one line, with its place.
+  fileprivate var sentence: String {
+    let place = file.map { "\($0):\(line ?? 1):\(column ?? 1): " } ?? ""
+    return (place + message).safe
+  }
+}

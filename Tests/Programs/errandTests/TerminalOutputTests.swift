@@ -1,0 +1,105 @@
+import Basics
+import Foundation
+import HTTPServer
+import Synchronization
+import Testing
+
+/// What comes from arguments, files and agents reaches a terminal without what it would obey.
+@Suite(.timeLimit(.minutes(20))) struct TerminalOutputTests {
+  private static let hostile =
+    "\u{1B}]0;T\u{07}\u{1B}[2J\u{1B}[31m\u{1B}]52;c;eA==\u{07}\r\u{9B}1m\u{202E}\u{2066}\u{7F}"
+
+  /// What of an output a terminal would obey.
+  private static func obeyed(_ outcome: Program.Outcome) -> [String] {
+    (outcome.out + outcome.error).unicodeScalars.filter { scalar in
+      switch scalar.value {
+      case 0x09, 0x0A: false
+      case 0..<0x20, 0x7F..<0xA0, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+      default: false
+      }
+    }.map { String($0.value, radix: 16) }
+  }
+
+  @Test func `arguments and names of files are shown safely by every command`() async throws {
+    let program = try await Program()
+    let x = Self.hostile + "gone"
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write("steps: [{ uses: no.thing }]\n", to: "recipes/\(Self.hostile.replacing("/", with: "")).yaml")
+    try program.write(
+      "summary: \"\u{202E}gone\"\nsteps: [{ let: { a: \"\u{9B}2J\" } }]\noutputs: { a: \"${{ a }}\" }\n", to: "odd.yaml"
+    )
+    let commands: [[String]] = [
+      [x], ["--\(x)"], ["run", x], ["run", "odd.yaml"], ["run", "odd.yaml", "--json"],
+      ["run", "odd.yaml", "-i", "\(x)=1"],
+      ["run", "odd.yaml", "--log-format", "json"], ["run", "odd.yaml", "--state", x + "/y"], ["plan", x],
+      ["check", x], ["check", "odd.yaml"], ["check", "odd.yaml", "--format", "json"], ["check", "--format", x],
+      ["lint", x],
+      ["check", "recipes"], ["check"], ["test", x], ["runs", x], ["runs", "list", "--recipe", x], ["runs", "show", x],
+      ["runs", "logs", x], ["runs", "approve", x], ["runs", "list", "--status", x], ["schedule", "next", x],
+      ["schedule", "pause", x], ["why", x], ["new", "recipe", x], ["new", "recipe", "a", "--uses", x],
+      ["new", "recipe", "a", "--from", x], ["new", "test", x], ["new", "shape", x], ["new", "folder", x + "/y/z"],
+      ["new", "plugin", x], ["help", x], ["graph", x], ["graph", "odd.yaml"], ["graph", "odd.yaml", "--format", "dot"],
+      ["actions", x], ["eval", x], ["eval", "'\(x.replacing("\r", with: ""))'"],
+      ["eval", "--json", "'\\u202e\\u009b'"], ["eval", "'\\u202e\\u009b'"],
+      ["schema", x], ["plugin", "add", "openapi", "a", x], ["plugin", "add", "mcp", "a", "--", x],
+      ["plugin", "remove", x], ["plugin", "add", "openapi", x, "a"], ["state", "import", x], ["token", "revoke", x],
+      ["token", "new", x], ["secrets", x], ["doctor", "--state", x], ["manual", x], ["completions", x],
+      ["completions", "bash", "errand", "run", x], ["completions", "bash", "errand", "check", ""],
+      ["runs", "list", "--config", x],
+      ["runs", "list", "--remote", "https://\(x)"],
+      ["runs", "list", "--remote", "http://127.0.0.1:1", "--token-file", x],
+      ["runs", "list", "--since", x], ["serve", "--config", x],
+    ]
+    for command in commands {
+      let outcome = try await program.call(command)
+      #expect(Self.obeyed(outcome).isEmpty, "\(command): \(outcome)")
+    }
+    let value = try await program.call("eval", "--json", "'\\u202e\\u009b'")
+    #expect(value.json.string == "\u{202E}\u{9B}" && value.out == "\"\\u202e\\u009b\"\n", "\(value)")
+    await program.remove()
+  }
+
+  @Test func `what an agent elsewhere answers is shown safely, and has a limit`() async throws {
+    let program = try await Program()
+    let text = JSON.shown(.string(Self.hostile + "gone"))
+    let lines: [(String, [String])] = [
+      (#"{"failed":{"kind":"notFound","message":\#(text)}}"#, ["runs", "list"]),
+      (#"{"refused":{"kind":"notFound","message":\#(text)}}"#, ["runs", "list"]),
+      (#"{"failed":{"kind":"notFound","message":\#(text)}}"#, ["why", "last"]),
+      (#"{"failed":{"kind":\#(text),"message":\#(text)}}"#, ["schedule", "list"]), (text, ["runs", "list"]),
+      (#"{\#(text):1}"#, ["runs", "show", "x"]), ("{\(Self.hostile)", ["runs", "list"]),
+    ]
+    let body = OneBody()
+    let server = try HTTPServer(host: "127.0.0.1", port: 0) { _ in body.response }
+    let environment = ["ERRAND_REMOTE": "http://127.0.0.1:\(server.port)", "ERRAND_TOKEN": "errand_0"]
+    for (line, command) in lines {
+      body.set(Array("\(line)\n".utf8))
+      let outcome = try await program.call(command, environment: environment)
+      #expect(Self.obeyed(outcome).isEmpty, "\(line): \(outcome)")
+    }
+    body.set([UInt8](repeating: 0x61, count: (16 << 20) + 1))
+    var outcome = try await program.call("runs", "list", environment: environment)
+    #expect(outcome.error.contains("a line of it is longer than 16 MiB, the most that is read"), "\(outcome)")
+    #expect(outcome.code == 69)
+    body.set([UInt8](repeating: 0x61, count: (1 << 20) + 1), status: 500)
+    outcome = try await program.call("runs", "list", environment: environment)
+    #expect(outcome.error.contains("it isn't of an agent, and is longer than 1 MiB"), "\(outcome)")
+    await server.stop()
+    await program.remove()
+  }
+
+  /// The answer that comes next.
+  private final class OneBody: Sendable {
+    private let content = Mutex<(bytes: [UInt8], status: Int)>(([], 200))
+
+    func set(_ bytes: [UInt8], status: Int = 200) { content.withLock { $0 = (bytes, status) } }
+
+    var response: HTTPServerResponse {
+      let (bytes, status) = content.withLock { $0 }
+      return HTTPServerResponse(
+        status: status, headers: ["Content-Type": "application/jsonl", "Errand-Program": "errand 0.0"],
+        body: .bytes(bytes))
+    }
+  }
+}
