@@ -5,7 +5,9 @@ python3 scripted.py ERA [OPTION]...
 ERA is modern (2026-07-28), handshake (2025-11-25), old (2024-11-05), new (a version of the future), silent (leaves what it
 doesn't know unanswered), deaf (answers nothing), strict (exits when it is asked anything before the handshake).
 Options: pages (lists its tools one by one), drift (offers something else), gone (lacks a tool), banner (prints a line before
-it serves), nameless (has a tool whose name is no string), starts=FILE (notes in a file that it was started), serves=FILE (has the tools in a file, each with the results of its calls as `answers`; notes its calls beside it).
+it serves), nameless (has tools without a name or a schema), starts=FILE (notes in a file that it was started), asked=FILE (notes the
+methods that it is asked), mark (begins each line with a byte order mark), ids=HOW (repeats ids as text or float, or gives
+other ones), serves=FILE (has the tools in a file, each with the results of its calls as `answers`; notes its calls beside it).
 """
 import json
 import os
@@ -54,7 +56,8 @@ TOOLS = [
     {"name": "strange", "inputSchema": schema()},
 ]
 if "nameless" in OPTIONS:
-    TOOLS.append({"name": 7, "inputSchema": schema()})
+    TOOLS += [{"name": 7, "inputSchema": schema()}, None, {"name": "", "inputSchema": schema()}]
+    TOOLS += [{"name": "bare"}, {"name": "open", "inputSchema": True}]
 if "gone" in OPTIONS:
     TOOLS = [tool for tool in TOOLS if tool["name"] != "crash"]
 
@@ -66,8 +69,15 @@ if FILE:
     ANSWERS = {tool["name"]: tool.pop("answers", []) for tool in TOOLS}
 
 
+ASKED = next((option.removeprefix("asked=") for option in OPTIONS if option.startswith("asked=")), None)
+IDS = next((option.removeprefix("ids=") for option in OPTIONS if option.startswith("ids=")), None)
+
+
 def send(message):
-    sys.stdout.write(json.dumps(dict(message, jsonrpc="2.0")) + "\n")
+    if IDS and "id" in message:
+        message["id"] = {"text": str(message["id"]), "float": float(message["id"]), "other": 4711}[IDS]
+    mark = "\ufeff" if "mark" in OPTIONS else ""
+    sys.stdout.buffer.write((mark + json.dumps(dict(message, jsonrpc="2.0")) + "\n").encode())
     sys.stdout.flush()
 
 
@@ -91,6 +101,13 @@ def text(id, words, **more):
 held = {}
 
 
+def tell(file, words):
+    """Writes the file as a whole: who looks at it meanwhile sees what it held before, and never a part."""
+    with open(file + ".new", "w") as new:
+        new.write(words)
+    os.replace(file + ".new", file)
+
+
 def call(id, name, given, meta):
     if FILE:
         with open(FILE + ".calls", "a") as calls:
@@ -112,13 +129,13 @@ def call(id, name, given, meta):
             while not os.path.exists(given["file"]):
                 time.sleep(0.05)
             text(id, "late")
-        open(given["file"] + ".began", "w").write("began")
+        tell(given["file"] + ".began", "began")
         threading.Thread(target=later, daemon=True).start()
     elif name == "wait":
-        open(given["file"], "w").write(str(os.getpid()))
+        tell(given["file"], str(os.getpid()))
         message = receive()
         assert message["method"] == "notifications/cancelled" and message["params"]["requestId"] == id, message
-        open(given["file"], "w").write("cancelled")
+        tell(given["file"], "cancelled")
         if given.get("answers"):
             text(id, "done all the same")
     elif name == "pair":
@@ -162,7 +179,7 @@ def call(id, name, given, meta):
 
 for option in OPTIONS:
     if option.startswith("starts="):
-        open(option.removeprefix("starts="), "w").write("started")
+        tell(option.removeprefix("starts="), "started")
 if "banner" in OPTIONS:
     print("Welcome to the server", flush=True)
 began = False
@@ -171,6 +188,9 @@ while True:
     if ERA == "deaf":
         continue
     method, id, params = message.get("method"), message.get("id"), message.get("params", {})
+    if ASKED:
+        with open(ASKED, "a") as asked:
+            asked.write(method + "\n")
     if method == "server/discover" and ERA == "modern":
         info = {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "1", "title": "A scripted server"}}
         answer(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "_meta": info})
