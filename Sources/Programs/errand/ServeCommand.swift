@@ -177,6 +177,8 @@ private struct Service {
     if current.value.sandboxes != nil { agent.host.setBase(agent.service.sessions.base) }
     let mayLead = !dispatch.parsed["no-schedules"].isGiven
     let left = await agent.serve(in: current.value.workspace.stateFolder, mayLead: mayLead) { tell($0) }
+    // Who reads that it serves may ask at once.
+    api.becomeReady()
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     if let url = current.value.workspace.database?.url { log.say("sharing", "its state is in \(url)") }
     await warnOfNamesake()
@@ -192,7 +194,6 @@ private struct Service {
         : "SIGTERM ends it cleanly; SIGHUP reads errand.yaml again")
     for run in left { log.say(.stands(run)) }
     tellFaults()
-    api.becomeReady()
     try take(handed, api)
     if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }
     notice.ready(await summary())

@@ -29,7 +29,7 @@ enum Clients {
   static let neovim = (program: "/usr/bin/nvim", options: ["--headless", "--clean", "-S"])
 
   /// How long a script may take, in minutes; `make soak` sets it, because full counts take longer.
-  static let minutes = ProcessInfo.processInfo.environment["ERRAND_CLIENT_MINUTES"].flatMap { Int($0) } ?? 12
+  static let minutes = ProcessInfo.processInfo.environment["ERRAND_CLIENT_MINUTES"].flatMap { Int($0) } ?? 25
 
   /// Runs a script of `Tests/Clients`, and gives its exit code and all that it printed.
   ///

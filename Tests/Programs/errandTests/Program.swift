@@ -23,6 +23,11 @@ final class Program: Sendable {
     var json: Value { (try? JSON.parse(out)) ?? .null }
   }
 
+  /// The day and the month of a cron expression that isn't due while tests run, whenever that is.
+  static let farDay = {
+    let day = Calendar(identifier: .gregorian).dateComponents([.day, .month], from: .now + 180 * 24 * 3600)
+    return "\(day.day ?? 1) \(day.month ?? 1)"
+  }()
   private static let credentials = [
     "apiKey": "MARKBOOK_API_KEY", "username": "MARKBOOK_USERNAME", "password": "MARKBOOK_PASSWORD",
   ]

@@ -28,7 +28,7 @@ private let enrol = """
         classKey: ${{ steps.book.classes[0].key }}
   """
 
-@Suite(.timeLimit(.minutes(ProcessInfo.processInfo.environment["ERRAND_KILLS"] == nil ? 10 : 600)))
+@Suite(.timeLimit(.minutes(ProcessInfo.processInfo.environment["ERRAND_KILLS"] == nil ? 20 : 600)))
 struct ProgramTests {
   @Test func `averages are computed, written and shown`() async throws {
     let program = try await Program()
