@@ -26,8 +26,8 @@ HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script></textarea><
 # A secret whose value may be seen nowhere.
 SECRET = "planted-s3cret-0f4e9d1c"
 
-# A day on which no trial runs, so that a schedule starts nothing while runs are counted.
-LATER = (datetime.date.today() + datetime.timedelta(days=180)).strftime("%-d %-m")
+# An hour in which no trial runs, in UTC as in Berlin, so that a schedule starts nothing while runs are counted.
+LATER = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=12)).hour
 
 RECIPES = {
     # Waits for a person.
@@ -44,7 +44,7 @@ RECIPES = {
     "sum": """
         summary: Adds one to a number.
         inputs: { n: { type: int, default: 1, min: 0, max: 1000, summary: The number. } }
-        on: [{ cron: "0 5 ${LATER} *" }]
+        on: [{ cron: "0 ${LATER} * * *" }]
         steps: [{ let: { m: "${{ inputs.n + 1 }}" } }]
         outputs: { m: "${{ m }}" }
         """,
@@ -92,7 +92,7 @@ RECIPES = {
     "hostile": """
         summary: ${HOSTILE}
         inputs: { words: { type: string, summary: ${HOSTILE} } }
-        on: [{ cron: "0 4 ${LATER} *", inputs: { words: ${HOSTILE} } }]
+        on: [{ cron: "0 ${LATER} * * *", inputs: { words: ${HOSTILE} } }]
         steps:
           - id: print
             uses: shell.run
@@ -188,7 +188,7 @@ class Agent:
             for file in (ROOT / "recipes").glob("*.yaml"):
                 shutil.copy(file, self.folder / "recipes")
         for name, text in (RECIPES if recipes is None else recipes).items():
-            text = text.replace("${HOSTILE}", json.dumps(HOSTILE)).replace("${LATER}", LATER)
+            text = text.replace("${HOSTILE}", json.dumps(HOSTILE)).replace("${LATER}", str(LATER))
             (self.folder / "recipes" / f"{name}.yaml").write_text(text)
         connections = ""
         for service in services:

@@ -21,8 +21,9 @@ package struct SecretFinder: Sendable {
   private(set) var hasNumbers = false
   /// Where finds can begin; nil if there are no secrets.
   private let beginnings: Beginnings?
-  /// How far before the end of a run of backslashes a find may begin that needs not begin with the run.
-  private let leastBackslashes: Int
+  /// How far before the end of a run of backslashes a find may begin that doesn't begin with the run or after another
+  /// find: with its last one, or with as many as can stand for those that a secret begins with.
+  private let beginningsInRuns: Set<Int>
 
   /// - Parameter secrets: By name; several names may have the same text, and one name an old text and a new one.
   package init(_ secrets: [(name: String, text: String)]) {
@@ -64,7 +65,7 @@ package struct SecretFinder: Sendable {
     }
     beginnings = pairs.isEmpty ? nil : Beginnings(pairs: pairs, starts: starts)
     let leading = needles.map { (needle: Needle) -> Int in needle.forms[0].scalars.prefix { $0.value == 0x5C }.count }
-    leastBackslashes = Needle.mostBackslashes * (leading.max() ?? 0) + 1
+    beginningsInRuns = Set(leading.map { max(1, Needle.mostBackslashes * $0) } + [1])
   }
 
   /// A finder of these secrets and more texts.
@@ -157,7 +158,7 @@ package struct SecretFinder: Sendable {
         if bytes[index] == 0x5C || manner.isShown && Needle.isBlank(bytes[index]) {
           if index >= runEnd {
             runEnd = Needle.endOfRun(in: bytes, at: index)
-          } else if bytes[index] != 0x5C || runEnd - index > leastBackslashes {
+          } else if bytes[index] != 0x5C || index != end && !beginningsInRuns.contains(runEnd - index) {
             continue
           }
         }
@@ -187,9 +188,14 @@ package struct SecretFinder: Sendable {
     // Where the second character begins, unless backslashes are before it.
     let isPercent = bytes[index] == ASCII.percent && Needle.percentByte(in: bytes, at: index) == first
     let next = index + (first == bytes[index] ? 1 : isPercent ? 3 : bytes.count)
+    // The second character, if it is percent-encoded; digits may go on after a line end.
+    var encoded =
+      next < bytes.count && bytes[next] == ASCII.percent ? Needle.nestedPercentByte(in: bytes, at: next) : nil
+    if encoded.map(Needle.isLineEnd) ?? false { encoded = nil }
     // Of each needle the first form that fits.
     var fitting = -1
     for start in starts[Int(first)] where start.needle != fitting {
+      if let second = start.second, let encoded, encoded != second, second != ASCII.percent { continue }
       if let second = start.second, next < bytes.count, bytes[next] != second, !Needle.mayBeEscape(bytes[next]),
         bytes[next] != ASCII.apostrophe || next + 1 >= bytes.count || bytes[next + 1] != ASCII.dollar
       {
@@ -537,6 +543,7 @@ struct Needle: Sendable, Hashable {
       {
         return bytes.count
       }
+      if scalar.value == 0x5C { next = skipBackslashes(&ends, in: bytes) }
       for index in ends where index < bytes.count {
         var ends = Needle.ends(of: scalar, in: bytes, at: index)
         if manner.isShown, scalar.isBlank, let end = run(in: bytes, at: index, where: isBlank) { ends.append(end) }
@@ -553,7 +560,8 @@ struct Needle: Sendable, Hashable {
             }
           }
         }
-        for end in ends where !next.contains(end) { next.append(end) }
+        // From the last ones on, because many follow each other in a run of backslashes.
+        for end in ends where next.lastIndex(of: end) == nil { next.append(end) }
       }
       if next.isEmpty { return nil }
       if manner.isShown, scalar.isBlank {
@@ -571,6 +579,19 @@ struct Needle: Sendable, Hashable {
     }
     guard isDump, manner.isShown, let end = ends.max() else { return ends.max() }
     return SecretDump.endOfCharacters(in: bytes, after: end)
+  }
+
+  /// Where a backslash ends that begins at one of many places in a run of them, of which only those stay that can see what
+  /// follows the run: one after another, they would be looked at sixteen times each.
+  private static func skipBackslashes(_ places: inout [Int], in bytes: UnsafeBufferPointer<UInt8>) -> [Int] {
+    guard places.count > mostBackslashes else { return [] }
+    let inRun = places.filter { $0 < bytes.count && bytes[$0] == 0x5C }
+    guard let first = inRun.min(), let last = inRun.max(), let end = backslashes(in: bytes, at: first), last < end
+    else {
+      return []
+    }
+    places.removeAll { first < $0 && $0 < end - mostBackslashes }
+    return Array(first + 1...min(end, last + mostBackslashes))
   }
 
   /// Where the backslashes, or the blanks, that begin at an index end.

@@ -10,6 +10,7 @@
 //     token: "…"                     the values of YAML and of lines KEY=VALUE, without their quotes (`SecretLines`)
 //     https://me:pass@host/?token=…  the passwords of addresses, as they are and decoded (`SecretPasswords`)
 //     Server=db;Password=pass        the password of a connection string
+//     bWU6cGFzc3dvcmQtMQ==           the text that base64 holds, what is in it, and the password of `user:password`
 //
 // Each is one more text to find, so that a secret has at most ten thousand, the first ones.
 
@@ -31,9 +32,10 @@ struct SecretParts {
       parts.candidates = []
       for (text, least) in candidates where parts.texts.count < most {
         parts.addKey(text)
-        guard let inner = SecretParts.quoted(text) else { continue }
+        guard let inner = SecretParts.quoted(text) ?? SecretParts.decoded(text) else { continue }
         parts.add(inner, least: least, isText: true)
         parts.read(inner, least: least)
+        parts.addPassword(ofLogin: inner)
       }
     }
     return parts.texts
@@ -50,10 +52,35 @@ struct SecretParts {
     }
   }
 
-  /// Notes a text that may be a string of JSON, or a key in one line.
+  /// Notes a text that may be a string of JSON, a key in one line, or base64.
   private mutating func note(_ text: String, least: Int) {
     let first = text.utf8.first { !Needle.isBlank($0) }
-    if first == ASCII.quote || first == ASCII.minus { candidates.append((text, least)) }
+    if first == ASCII.quote || first == ASCII.minus || SecretParts.decoded(text) != nil {
+      candidates.append((text, least))
+    }
+  }
+
+  /// The text of eight characters or more that base64 of either alphabet holds; nil if the text is none.
+  private static func decoded(_ text: String) -> String? {
+    let digits = text.trimmed
+    // Random digits hardly ever stand for a text.
+    guard digits.utf8.count >= 12, !digits.utf8.contains(where: Needle.isBlank),
+      let bytes = [UInt8](
+        base64: digits.replacing("-", with: "+").replacing("_", with: "/"), requiresPadding: false),
+      let text = String(validating: bytes, as: UTF8.self),
+      text.unicodeScalars.allSatisfy({ scalar in
+        scalar.value < 0x80
+          ? scalar.value >= 0x20 && scalar.value != 0x7F || "\t\n\r".unicodeScalars.contains(scalar)
+          : scalar.value >= 0xA0
+      })
+    else { return nil }
+    return text
+  }
+
+  /// Adds the password of a login as HTTP's Basic scheme writes it (RFC 7617).
+  private mutating func addPassword(ofLogin text: String) {
+    guard let colon = text.firstIndex(of: ":"), !text.contains(where: \.isWhitespace) else { return }
+    add(String(text[text.index(after: colon)...]), least: SecretParts.shortest, isText: true)
   }
 
   /// The text that a string of JSON holds; nil if the text isn't one.

@@ -304,7 +304,7 @@ import Testing
   @Test func `a start out of turn that was skipped answers its key as before, whatever happened since`() async throws {
     var bench = try await Bench()
     try bench.program.write(
-      "on: [{ cron: '0 5 \(Program.farDay) *', overlap: skip }]\nsteps: [{ id: ask, approve: { prompt: Go? } }]",
+      "on: [{ cron: '0 \(Program.farHour) * * *', overlap: skip }]\nsteps: [{ id: ask, approve: { prompt: Go? } }]",
       to: "recipes/slow.yaml")
     _ = await bench.agent.line(with: "slow")
     let token = try await bench.token(
@@ -604,11 +604,11 @@ import Testing
   }
 
   @Test func `a limited token lists the slots of all its recipes, and of no other`() async throws {
-    let bench = try await Bench(["sum": APITests.sum.replacing("5 * *", with: "5 \(Program.farDay)")])
+    let bench = try await Bench(["sum": APITests.sum.replacing("0 5", with: "0 \(Program.farHour)")])
     try bench.program.write(
-      "on: [{ id: early, cron: '0 4 \(Program.farDay) *' }]\nsteps: [{ let: { a: 1 } }]", to: "recipes/more.yaml")
+      "on: [{ id: early, cron: '0 \(Program.farHour) * * *' }]\nsteps: [{ let: { a: 1 } }]", to: "recipes/more.yaml")
     try bench.program.write(
-      "on: [{ cron: '0 3 \(Program.farDay) *' }]\nsteps: [{ let: { a: 1 } }]", to: "recipes/other.yaml")
+      "on: [{ cron: '0 \(Program.farHour) * * *' }]\nsteps: [{ let: { a: 1 } }]", to: "recipes/other.yaml")
     _ = await bench.agent.line(with: "other")
     let all = try await bench.token("ada", "--scope", "read", "--scope", "steer")
     let narrow = try await bench.token("narrow", "--scope", "read", "--recipe", "sum", "--recipe", "more")

@@ -116,7 +116,7 @@ import Testing
     let secret = "salaries-secret"
     let other = """
       inputs: { n: { type: int, default: 1 } }
-      on: [{ id: nightly, cron: "0 3 \(Program.farDay) *" }]
+      on: [{ id: nightly, cron: "0 \(Program.farHour) * * *" }]
       steps: [{ id: ask, approve: { prompt: "Pay?" } }]
       """
     let bench = try await APITests.Bench([secret: other, "mine": "steps: [{ let: { a: 1 } }]\n"])

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct ServedSandboxTests {
   private static let read = """
     inputs: { markbook: { type: int, default: 1207731 } }
-    on: [{ cron: "0 5 \(Program.farDay) *", zone: UTC }]
+    on: [{ cron: "0 \(Program.farHour) * * *", zone: UTC }]
     steps:
       - { id: book, uses: markbook.getMarkbook, with: { markbookKey: "${{ inputs.markbook }}" } }
       - { uses: file.append, with: { path: seen.txt, text: "x" } }

@@ -327,6 +327,21 @@ import Testing
     #expect(begin.duration(to: .now) < .seconds(15))
   }
 
+  /// A search of all readings of each place would take hours.
+  @Test(arguments: [16, 40]) func `backslashes are searched quickly for a secret of many`(_ count: Int) throws {
+    let secret = String(repeating: "\\", count: count)
+    let book = SecretBook()
+    book.learn([("A", secret), ("B", secret + "pw-1")])
+    let begin = ContinuousClock.now
+    for length in [count, 500, 5000] {
+      let text = String(repeating: "\\", count: length)
+      #expect(!book.finder.redact(text).contains(secret), "\(length)")
+      #expect(!book.finder.redact("x\(text)pw-1").contains("pw-1"), "\(length)")
+      #expect(!book.finder.redact("\(text)n\(text)pw-1").contains("pw-1"), "\(length)")
+    }
+    #expect(begin.duration(to: .now) < .seconds(60))
+  }
+
   @Test func `nothing but the secrets is hidden in ordinary logs`() {
     var random = SeededGenerator(seed: 7)
     let letters = Array("qzX7-k")

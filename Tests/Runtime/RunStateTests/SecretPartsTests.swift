@@ -50,6 +50,10 @@ import Testing
     (oneLine.replacing("\\n", with: "\\r\\n"), "MIIabcdefgh2="),
     ("KEY=\(oneLine)", "MIIabcdefgh1"),
     ("{\"key\":\"\(oneLine.replacing("\\", with: "\\\\"))\"}", "MIIabcdefgh1"),
+    ("cGx1bUtpdGUtOTMxNw==", "plumKite-9317"), ("cGx1bUtpdGUtOTMxNw", "plumKite-9317"),
+    (#"{"auths":{"h":{"auth":"Ym9iOmRvY2tlci1wYXNzLTE="}}}"#, "docker-pass-1"),
+    ("eyJwdyI6ImlubmVyLXBhc3MtMSJ9", "inner-pass-1"),
+    ("Y0d4MWJVdHBkR1V0T1RNeE53PT0=", "plumKite-9317"),
   ]
 
   private static let oneLine = #"-----BEGIN KEY-----\nMIIabcdefgh1\nMIIabcdefgh2=\n-----END KEY-----\n"#
@@ -63,7 +67,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "tok-xyzuvw-123", "https://host/path?mode=production", "enabled: true\nport: 5432\nid: 1234567890",
+    "tok-xyzuvw-123", "3q2+7wAAAAAAAAAA", "ghp_0123456789abcdefABCDEF",
+    "https://host/path?mode=production", "enabled: true\nport: 5432\nid: 1234567890",
     "# password: commented-1\nmode: fast", "[production]\nmode = fast", "password=true;", "a: null", "\"", "'", "{",
     "[",
     "- ", "a=", "\"\"", "\"abc\"", "5", "true",
