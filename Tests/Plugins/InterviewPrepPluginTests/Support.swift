@@ -28,8 +28,8 @@ func client(
 ) -> InterviewPrepClient {
   InterviewPrepClient(
     baseURL: baseURL, http: HTTPClient(configuration: HTTPClientConfiguration(proxy: .none)),
-    limits: HTTPLimits(attempt: attempt, maxBodyBytes: maxBodyBytes), time: time, paidCalls: paidCalls,
-    isOnline: { isOnline })
+    limits: HTTPLimits(attempt: attempt, maxBodyBytes: maxBodyBytes), healthTimeout: attempt, time: time,
+    paidCalls: paidCalls, isOnline: { isOnline })
 }
 
 /// A sandbox that ends with the test.
