@@ -11,7 +11,6 @@ import os
 import re
 import select
 import socket
-import subprocess
 import sys
 import time
 
@@ -21,24 +20,8 @@ from agent import RECIPES, SECRET, Agent, Failed, expect, main, until
 MOST_STREAMS, MOST_CONNECTIONS, LARGEST_BODY, LARGEST_HEAD = 200, 400, 4 << 20, 16 << 10
 # How long a request may take to arrive, and a client may be silent, in seconds.
 LONGEST_REQUEST, LONGEST_SILENCE = 15, 30
-# What a recipe is late beside all this, in seconds, on a machine that has nothing else to do; else longer by some beats of
-# another program, because the agent gets no larger share of the processor and the disk than others do.
-LATEST, BEATS = 2.0, 4
-
-# Works for 50 ms of processor time and writes to the disk, twice a second, until its input ends; then prints how long
-# that took at most, and when.
-BEAT = """
-import os, select, sys, time
-worst = (0, 0)
-file = os.open("beat", os.O_CREAT | os.O_WRONLY)
-while not select.select([sys.stdin], [], [], 0.4)[0]:
-    at, began, used = time.time(), time.monotonic(), time.process_time()
-    while time.process_time() - used < 0.05: pass
-    os.pwrite(file, b"x", 0)
-    os.fsync(file)
-    worst = max(worst, (time.monotonic() - began, at))
-print(*worst)
-"""
+# What a recipe is late beside all this; the machine runs other tests as well.
+LATEST = 2.0
 
 TICK = """
     summary: Is due each second.
@@ -386,9 +369,6 @@ def run():
     with Agent(sys.argv[1], recipes={**RECIPES, "tick": TICK, "busy": busy}) as agent:
         agent.start()
         token = agent.everything()
-        beat = subprocess.Popen(
-            [sys.executable, "-c", BEAT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd=agent.folder)
         waiting = agent.until_status(token, agent.begin(token, "patient"), "waiting")
         until(lambda: len(lateness(agent)) > 2, "the schedule doesn't begin")
         parts = [
@@ -409,13 +389,10 @@ def run():
             expect(agent.process.poll() is None, f"the agent ended: {''.join(agent.log[-10:])}")
         slots = lateness(agent)
         late = sorted(seconds for _, seconds in slots)
-        longest, at = map(float, beat.communicate()[0].split())
-        last = max(slots, key=lambda slot: slot[1])[0]
         print(f"hostile: {len(slots)} slots, late by {late[len(late) // 2] * 1000:.0f} ms in the middle, {late[-1] * 1000:.0f} ms at most")
-        print(f"hostile: the latest slot is {last:%H:%M:%S}; a beat took {longest * 1000:.0f} ms at {datetime.datetime.fromtimestamp(at, datetime.timezone.utc):%H:%M:%S}")
         gaps = [f"{one}" for (one, _), (other, _) in zip(slots, slots[1:]) if (other - one).total_seconds() > 1.5]
         expect(not gaps, f"slots are missing after {gaps[:5]}")
-        expect(late[-1] <= LATEST + BEATS * longest, f"a slot began {late[-1]:.1f} s late")
+        expect(late[-1] <= LATEST, f"a slot began {late[-1]:.1f} s late")
         expect(not faults, "\n".join(faults))
         agent.end()
 

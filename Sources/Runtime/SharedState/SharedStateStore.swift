@@ -36,10 +36,11 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
   ///   - clock: The program's clock, if it is to be put right by the database's; `time` then tells the same.
   ///   - chance: A number from 0 up to 1, which spreads when programs look for what is due.
   ///   - holder: The worker that holds what this program creates, in tests without a lease.
+  ///   - patience: How long the database may be away before what is to be kept is refused.
   ///   - newReceipt: Makes a text that no other transaction is known by.
   package init(
     _ database: any SharedDatabase, terms: WorkerTerms? = nil, time: any TimeSource = SystemTime(),
-    clock: CorrectedTime? = nil, holder: Int? = nil,
+    clock: CorrectedTime? = nil, holder: Int? = nil, patience: TimeSpan = .seconds(15),
     chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
     newReceipt: @escaping @Sendable () -> String = SharedStateStore.receipt
   ) {
@@ -49,7 +50,9 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     self.time = time
     let (news, telling) = AsyncStream.makeStream(of: SharedNews.self)
     (self.news, self.telling) = (news, telling)
-    let writer = SharedWriter(database, held, time: time, isWorker: terms != nil, newReceipt: newReceipt) {
+    let writer = SharedWriter(
+      database, held, time: time, isWorker: terms != nil, patience: patience, newReceipt: newReceipt
+    ) {
       telling.yield($0)
     }
     self.writer = writer

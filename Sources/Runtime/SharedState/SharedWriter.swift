@@ -39,6 +39,8 @@ actor SharedWriter {
   private let database: any SharedDatabase
   private let held: HeldRuns
   private let time: any TimeSource
+  /// How long the database may be away before an append is given up.
+  private let patience: TimeSpan
   private let newReceipt: @Sendable () -> String
   private let tell: @Sendable (SharedNews) -> Void
   /// Whether only who holds a run carries it on.
@@ -61,18 +63,17 @@ actor SharedWriter {
   private static let mostUnfolded = 500
   /// How often what another program outran is tried again.
   private static let mostOutrun = 20
-  /// How long the database may be away before an append is given up.
-  private static let patience = TimeSpan.seconds(15)
   private static let pause = TimeSpan.seconds(1)
 
   init(
-    _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource, isWorker: Bool,
+    _ database: any SharedDatabase, _ held: HeldRuns, time: any TimeSource, isWorker: Bool, patience: TimeSpan,
     newReceipt: @escaping @Sendable () -> String, tell: @escaping @Sendable (SharedNews) -> Void
   ) {
     self.database = database
     self.held = held
     self.time = time
     self.isWorker = isWorker
+    self.patience = patience
     self.newReceipt = newReceipt
     self.tell = tell
   }
@@ -725,7 +726,7 @@ actor SharedWriter {
         case .conflict: return nil
         case .unusable(let message): throw StateError(.damaged, message)
         case .unavailable(let message), .unknown(let message):
-          if time.elapsed() - start > SharedWriter.patience { throw StateError(.unavailable, message) }
+          if time.elapsed() - start > patience { throw StateError(.unavailable, message) }
           await time.pause(for: SharedWriter.pause)
           if whileHeld, isWorker, time.elapsed() >= held.deadline { throw StateError(.unavailable, message) }
         }

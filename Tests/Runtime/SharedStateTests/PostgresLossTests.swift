@@ -18,8 +18,9 @@ import Testing
     let server = try await PostgresServer.start(["fsync = on"])
     let settings = server.settings()
     try await PostgresDatabase.migrate([settings])
+    // A busy machine may take long to start a server that was killed.
     let store = SharedStateStore(
-      try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test"))
+      try await PostgresDatabase.open([settings]), terms: WorkerTerms(name: "test"), patience: .seconds(900))
     try await store.join(takingUp: true)
     let now = SystemTime().now()
     let runs = (0..<4).map { "0199a3f2-4c00-7abc-8def-00000000000\($0)" }
