@@ -28,7 +28,7 @@ extension Explanation {
 }
 
 /// Explains one run.
-struct RunFormatter: ~Copyable {
+struct RunFormatter {
   let facts: RunFacts
   let conditions: StepReplay?
   let clock: WallClock

@@ -18,7 +18,7 @@ struct RunElsewhere {
   }
 
   /// Tells what happens from now on, until the run is over, stands, or is carried on here.
-  consuming func follow(_ tell: (RunUpdate) async -> Void) async {
+  mutating func follow(_ tell: (RunUpdate) async -> Void) async {
     guard let run = await store.openRun(id) else { return }
     for step in run.steps { seen[step.path] = step.status }
     while !Task.isCancelled, store.run(id) == nil, let run = await store.openRun(id) {

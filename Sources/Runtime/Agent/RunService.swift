@@ -38,7 +38,7 @@ package struct RunService: Sendable {
   package typealias Survey = @Sendable () async -> (connections: [ConnectionRecord], secrets: [SecretRecord])
 
   /// Answers a request; all answers have been sent when this returns.
-  package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
+  package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: any AgentReplies) async {
     if let sharing = store.sharing {
       do throws(StateError) { try await sharing.reach() } catch {
         return replies.give(.refused(RequestRefusedError(.state, "the state's database is away: \(error.message)")))
@@ -53,7 +53,7 @@ package struct RunService: Sendable {
   /// Answers a request whose answers come for long.
   ///
   /// Apart from the others, whose room together is 20 KB: as much would be held by each stream.
-  private func stream(_ request: AgentRequest, to replies: some AgentReplies) async {
+  private func stream(_ request: AgentRequest, to replies: any AgentReplies) async {
     switch request {
     case .follow(let run, let withSnapshot):
       do throws(RequestRefusedError) {
@@ -66,7 +66,7 @@ package struct RunService: Sendable {
     }
   }
 
-  private func answer(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
+  private func answer(_ request: AgentRequest, from caller: AgentCaller, to replies: any AgentReplies) async {
     do throws(RequestRefusedError) {
       if request.isForLeader, let answer = try await schedules?.carried(request, from: caller) {
         return await replies.giveInTurn(answer)
@@ -164,7 +164,7 @@ package struct RunService: Sendable {
   // MARK: Carrying on
 
   private func submit(
-    _ run: RunCreated, _ secrets: [String], isDetached: Bool, isAgain: Bool, _ replies: some AgentReplies
+    _ run: RunCreated, _ secrets: [String], isDetached: Bool, isAgain: Bool, _ replies: any AgentReplies
   ) async throws(RequestRefusedError) {
     // The agent before this one may have accepted it and ended before it answered.
     let isKept = isAgain ? try await keptRun(run.run) != nil : false
@@ -351,7 +351,7 @@ package struct RunService: Sendable {
   }
 
   private func carryOn(
-    _ run: String, isAsked: Bool = false, _ replies: some AgentReplies
+    _ run: String, isAsked: Bool = false, _ replies: any AgentReplies
   ) async throws(RequestRefusedError) {
     let isLeft: Bool
     // A client that reads slowly isn't sent what the run's log has too.
@@ -388,7 +388,7 @@ package struct RunService: Sendable {
   }
 
   /// Resumes a run, or reports its end, which may have come since the caller last heard of the run.
-  private func resume(_ id: String, _ replies: some AgentReplies) async throws(RequestRefusedError) {
+  private func resume(_ id: String, _ replies: any AgentReplies) async throws(RequestRefusedError) {
     if await store.openRun(id) != nil {
       do throws(RequestRefusedError) {
         guard try await isTaken(id) else { return try await follow(id, withSnapshot: false, replies) }
@@ -409,7 +409,7 @@ package struct RunService: Sendable {
 
   /// Follows a run to its end; of a run that has ended, only the end is reported.
   private func follow(
-    _ id: String, withSnapshot: Bool, _ replies: some AgentReplies
+    _ id: String, withSnapshot: Bool, _ replies: any AgentReplies
   ) async throws(RequestRefusedError) {
     var withSnapshot = withSnapshot
     while await store.openRun(id) != nil {
@@ -424,7 +424,8 @@ package struct RunService: Sendable {
           await replies.giveInTurn(update.reply)
         }
       } else {
-        await RunElsewhere(id, store, time: time).follow { await replies.giveInTurn($0.reply) }
+        var elsewhere = RunElsewhere(id, store, time: time)
+        await elsewhere.follow { await replies.giveInTurn($0.reply) }
       }
       guard !Task.isCancelled else { return }
       // Another program may have taken it over, or this one.
@@ -434,7 +435,7 @@ package struct RunService: Sendable {
   }
 
   /// Hands the folder over to `errand serve`; an agent that already serves refuses.
-  private func yield(_ replies: some AgentReplies) async throws(RequestRefusedError) {
+  private func yield(_ replies: any AgentReplies) async throws(RequestRefusedError) {
     guard !agent.isServing else {
       let stop = ServiceUnit.own?.stop ?? "kill \(agent.pid)"
       throw RequestRefusedError(

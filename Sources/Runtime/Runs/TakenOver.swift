@@ -36,7 +36,7 @@ extension RunRecord {
   }
 }
 
-private struct TakingOver: ~Copyable {
+private struct TakingOver {
   let old: RunRecord
   let run: String
   let start: Timestamp

@@ -8,7 +8,7 @@ import Basics
 import HTTPServer
 import RunState
 
-struct StepTable: ~Copyable {
+struct StepTable {
   let run: RunRecord
   let request: PageRequest
   /// The path of a loop or of an item; empty for the recipe.
