@@ -11,9 +11,10 @@ public struct Field<Wrapped: Sendable>: Sendable {
   // That `Wrapped` is a `FieldValue` is asked where a field is made, not here: a requirement of the type would be
   // looked up among all conformances of the program whenever the type is first met, at every start.
 
+  // What `FieldTable` reads of any field, and so the first.
   let declaration: FieldDeclaration
   /// The value, or nil while the field is only declared.
-  private var value: Wrapped?
+  fileprivate var value: Wrapped?
 
   /// The field's value.
   ///
@@ -39,7 +40,7 @@ extension Field where Wrapped: FieldValue {
   public init(
     _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [], deprecated: String? = nil
   ) {
-    declaration = FieldDeclaration(summary, limits, aliases, deprecated)
+    declaration = FieldDeclaration(Wrapped.self, summary, limits, aliases, deprecated)
     value = Wrapped.absent
   }
 
@@ -48,7 +49,7 @@ extension Field where Wrapped: FieldValue {
     wrappedValue: Wrapped, _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [],
     deprecated: String? = nil
   ) {
-    declaration = FieldDeclaration(summary, limits, aliases, deprecated)
+    declaration = FieldDeclaration(Wrapped.self, summary, limits, aliases, deprecated)
     value = wrappedValue
   }
 
@@ -62,6 +63,8 @@ extension Field where Wrapped: FieldValue {
 /// An object, because every field of every set holds one: copying a set of values copies a reference for each, and the
 /// code that the compiler makes for that is a good part of a plugin's.
 final class FieldDeclaration: Sendable {
+  /// What the field holds.
+  let wrapped: any FieldValue.Type
   let summary: String
   let limits: [Limit]
   let aliases: [String]
@@ -69,11 +72,15 @@ final class FieldDeclaration: Sendable {
   let isVolatile: Bool
   let secrecy: FieldSecrecy
 
-  init<Limited>(_ summary: String, _ limits: [FieldLimit<Limited>], _ aliases: [String], _ deprecation: String?) {
+  init<Wrapped: FieldValue>(
+    _ wrapped: Wrapped.Type, _ summary: String, _ limits: [FieldLimit<Wrapped.Limited>], _ aliases: [String],
+    _ deprecation: String?
+  ) {
+    self.wrapped = wrapped
     self.summary = summary
     self.aliases = aliases
     self.deprecation = deprecation
-    // Most fields have none, and each call of an action declares all its fields.
+    // Most fields have none.
     if limits.isEmpty {
       self.limits = []
       isVolatile = false
@@ -84,51 +91,44 @@ final class FieldDeclaration: Sendable {
       secrecy = limits.secrecy()
     }
   }
-
-  /// The declaration of a field that was read, of which only the value counts.
-  static let read = FieldDeclaration("", [] as [FieldLimit<String>], [], nil)
 }
 
-/// A `Field` whose type is not known.
-protocol AnyField: Sendable {
-  var declaration: FieldDeclaration { get }
-  var fieldType: FieldType { get }
-  var isSet: Bool { get }
-  func schema(named name: String) -> FieldSchema
-  /// The value, or nil if it was never set.
-  func encoded() throws(ValueError) -> Value?
-}
+/// What is done with a field in memory, whatever it holds.
+extension FieldDeclaration {
+  /// Whether the field at an address has a value.
+  func isSet(at place: UnsafeRawPointer) -> Bool {
+    func isSet<Wrapped: FieldValue>(_: Wrapped.Type) -> Bool {
+      place.assumingMemoryBound(to: Field<Wrapped>.self).pointee.value != nil
+    }
+    return isSet(wrapped)
+  }
 
-extension Field: AnyField where Wrapped: FieldValue {
-  var isSet: Bool { value != nil }
-  var fieldType: FieldType { Wrapped.fieldType }
+  /// The value of the field at an address, or nil if it was never set.
+  func encoded(at place: UnsafeRawPointer) throws(ValueError) -> Value? {
+    func encoded<Wrapped: FieldValue>(_: Wrapped.Type) throws(ValueError) -> Value? {
+      try place.assumingMemoryBound(to: Field<Wrapped>.self).pointee.value?.encoded()
+    }
+    return try encoded(wrapped)
+  }
 
-  func schema(named name: String) -> FieldSchema {
+  /// Sets the field at an address.
+  func read(_ value: Value, into place: UnsafeMutableRawPointer) throws(ValueError) {
+    func read<Wrapped: FieldValue>(_: Wrapped.Type) throws(ValueError) {
+      place.assumingMemoryBound(to: Field<Wrapped>.self).pointee.value = try Wrapped(reading: value)
+    }
+    try read(wrapped)
+  }
+
+  /// What is known of the field at an address, in which its default is.
+  func schema(named name: String, at place: UnsafeRawPointer) -> FieldSchema {
+    let type = wrapped.fieldType
     var isOptional = false
-    if case .optional = fieldType { isOptional = true }
+    if case .optional = type { isOptional = true }
     // The default of an optional field is to be absent, which `isOptional` says already.
-    let fallback = (try? value?.encoded()).flatMap { isOptional && $0.isNull ? nil : $0 }
+    let fallback = (try? encoded(at: place)).flatMap { isOptional && $0.isNull ? nil : $0 }
     return FieldSchema(
-      name, fieldType.required, declaration.summary, isOptional: isOptional, fallback: fallback,
-      limits: declaration.limits, aliases: declaration.aliases, deprecation: declaration.deprecation,
-      isVolatile: declaration.isVolatile, secrecy: declaration.secrecy)
-  }
-
-  func encoded() throws(ValueError) -> Value? { try value?.encoded() }
-}
-
-extension Field: Codable where Wrapped: FieldValue {
-  /// Reads the field's value; only `FieldSet` calls it.
-  public init(from decoder: any Decoder) throws {
-    guard let decoder = decoder as? FieldDecoder else { throw ValueError("a FieldSet is read by its own initializers") }
-    declaration = .read
-    value = try Wrapped(reading: decoder.value)
-  }
-
-  /// Shows itself to the visitor of a set's fields; only `FieldSet` calls it.
-  public func encode(to encoder: any Encoder) throws {
-    guard let visitor = encoder as? FieldVisitor else { throw ValueError("a FieldSet is written by 'encoded()'") }
-    visitor.visit(self)
+      name, type.required, summary, isOptional: isOptional, fallback: fallback, limits: limits, aliases: aliases,
+      deprecation: deprecation, isVolatile: isVolatile, secrecy: secrecy)
   }
 }
 

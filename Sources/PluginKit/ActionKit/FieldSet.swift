@@ -1,14 +1,11 @@
-import Synchronization
-
 /// A type whose every stored property is a `Field`: an action's input or output, a plugin's configuration, or a part.
 ///
 /// To conform, declare the fields; `Included` takes over those of another set. The compiler writes `init()`, which makes
-/// a set that declares its fields and gives no values, and the way through the fields that reading, writing and the pages
-/// use. A set cannot hold itself.
+/// a set that declares its fields and gives no values. A set is a struct, and cannot hold itself.
 ///
 /// Runs that last for days hold inputs and outputs of older programs, so a released field keeps its name and never
 /// becomes required, and a new one has a default or is optional.
-public protocol FieldSet: Codable, FieldValue {
+public protocol FieldSet: FieldValue {
   /// Declares the fields, without their values.
   init()
 }
@@ -36,42 +33,27 @@ public struct Conflict: Sendable {
   }
 }
 
-/// What sets declare, by their types; kept, because to make it takes longer than to read a value.
-private let declared = Mutex(
-  (schemas: [ObjectIdentifier: ObjectSchema](), fields: [ObjectIdentifier: [(name: String, field: any AnyField)]]()))
-
 extension FieldSet {
   /// An object with the set's fields.
   public static var fieldType: FieldType { .object(schema) }
 
-  /// The fields, in the order they are declared, and the rules between them.
-  public static var schema: ObjectSchema {
-    let id = ObjectIdentifier(Self.self)
-    if let known = declared.withLock({ $0.schemas[id] }) { return known }
-    // Outside of the lock, because a set inside this one asks for its own.
-    let schema = ObjectSchema(fields: Self().fields().map { $0.field.schema(named: $0.name) }, of: Self.self)
-    declared.withLock { $0.schemas[id] = schema }
-    return schema
-  }
-
-  /// The fields without values but their defaults.
-  private static var declarations: [(name: String, field: any AnyField)] {
-    let id = ObjectIdentifier(Self.self)
-    if let known = declared.withLock({ $0.fields[id] }) { return known }
-    let fields = Self().fields()
-    declared.withLock { $0.fields[id] = fields }
-    return fields
-  }
-
   /// Reads a value that the schema has been checked against; what it cannot read it throws, one fault at a time.
   public init(reading value: Value) throws(ValueError) {
     guard let map = value.map else { throw .mismatch(Self.self, value) }
-    do {
-      try self.init(from: MemberDecoder(map, at: value.place) { Self.declarations })
-    } catch let faults as ValueError {
-      throw faults
-    } catch {
-      throw ValueError("\(Self.self) cannot be read: \(error)", at: value.place)
+    let table = Self.table
+    guard table.strangers.isEmpty else {
+      throw ValueError("every stored property of a FieldSet is declared with @Field", at: value.place)
+    }
+    self = table.bare as? Self ?? Self()
+    try withUnsafeMutablePointer(to: &self) { (start) throws(ValueError) in
+      for member in table.members {
+        let place = UnsafeMutableRawPointer(start) + member.offset
+        if let given = member.given(in: map) {
+          try member.declaration.read(given, into: place)
+        } else if try member.declaration.encoded(at: place) == nil {
+          throw ValueError("'\(member.name)' is missing", at: value.place)
+        }
+      }
     }
   }
 
@@ -86,51 +68,44 @@ extension FieldSet {
 
   /// Creates a set by assigning to its fields, and throws if one that must be given was not.
   public init(_ assign: (inout Self) throws -> Void) throws {
-    self.init()
+    let table = Self.table
+    self = table.bare as? Self ?? Self()
     try assign(&self)
-    let unset = fields().filter { !$0.field.isSet }
+    let unset = withBytes { start in
+      table.members.filter { !$0.declaration.isSet(at: start + $0.offset) }
+    }
     guard unset.isEmpty else { throw ValueError(unset.map { Fault("\(Self.self).\($0.name) was never set") }) }
   }
 
   /// The set as a map, without the optional fields that are nil.
   public func encoded() throws(ValueError) -> Value {
-    var map = ValueMap()
-    for (name, field) in fields() {
-      guard let value = try field.encoded() else { throw ValueError("\(Self.self).\(name) was never set") }
-      if value.isNull, !field.fieldType.takesNull { continue }
-      map[name] = value
+    let map = try withBytes { (start) throws(ValueError) in
+      var map = ValueMap()
+      for member in Self.table.members {
+        guard let value = try member.declaration.encoded(at: start + member.offset) else {
+          throw ValueError("\(Self.self).\(member.name) was never set")
+        }
+        if value.isNull, !member.declaration.wrapped.fieldType.takesNull { continue }
+        map[member.name] = value
+      }
+      return map
     }
     return .map(map)
   }
 
-  /// The fields with their names, in the order they are declared.
-  func fields() -> [(name: String, field: any AnyField)] {
-    let visitor = FieldVisitor()
-    try? encode(to: visitor)
-    return visitor.fields
-  }
+  /// Stored properties that are no fields, which reading can't fill: the compiler does not catch them.
+  static var undeclared: [String] { table.strangers }
+}
 
-  /// Stored properties that reading does not fill: no fields, or left out of hand-written coding keys.
-  static var undeclared: [String] {
-    let declared = Self()
-    let visitor = FieldVisitor()
-    try? declared.encode(to: visitor)
-    var strangers: [String] = []
-    var stored: [String] = []
-    for child in Mirror(reflecting: declared).children {
-      guard let label = child.label else { continue }
-      switch child.value {
-      // A wrapper is stored under the property's name with an underscore before it.
-      case is any AnyField: stored.append(String(label.dropFirst()))
-      case let part as any AnyIncluded: stored += part.names
-      default: strangers.append(label)
-      }
+extension FieldTable.Member {
+  /// What a map gives for the field, under its name or a former one; a null is nothing, except where it is a value.
+  fileprivate func given(in map: ValueMap) -> Value? {
+    let value = map[name]
+    if let value, !value.isNull || declaration.wrapped.fieldType.takesNull { return value }
+    for alias in declaration.aliases {
+      if let value = map[alias], !value.isNull { return value }
     }
-    strangers += visitor.strangers.filter { !strangers.contains($0) }
-    if stored.count > visitor.fields.count {
-      strangers += stored.filter { name in !visitor.fields.contains { $0.name == name } }
-    }
-    return strangers
+    return nil
   }
 }
 

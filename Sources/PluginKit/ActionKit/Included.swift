@@ -4,6 +4,8 @@
 /// fields (`ValidatedFieldSet`) are asked only if the outer set asks them.
 @propertyWrapper
 public struct Included<Part: FieldSet>: Sendable {
+  // What `FieldTable` reads of any part, and so the first.
+  private let part: any FieldSet.Type = Part.self
   /// The included set.
   public var wrappedValue: Part
 
@@ -11,26 +13,11 @@ public struct Included<Part: FieldSet>: Sendable {
   public init() { wrappedValue = Part() }
 }
 
-extension Included: Codable {
-  /// Reads the part from the same map as the outer set; only `FieldSet` calls it.
-  public init(from decoder: any Decoder) throws { wrappedValue = try Part(from: decoder) }
-
-  /// Shows the part's fields in place of itself; only `FieldSet` calls it.
-  public func encode(to encoder: any Encoder) throws {
-    guard let visitor = encoder as? FieldVisitor else { throw ValueError("a FieldSet is written by 'encoded()'") }
-    visitor.include(wrappedValue)
-  }
+extension Included: Equatable where Part: Equatable {
+  /// Whether both hold the same fields.
+  public static func == (left: Included, right: Included) -> Bool { left.wrappedValue == right.wrappedValue }
 }
-
-/// An `Included` whose type is not known.
-protocol AnyIncluded {
-  /// The names of the included fields.
-  var names: [String] { get }
+extension Included: Hashable where Part: Hashable {
+  /// Hashes the fields.
+  public func hash(into hasher: inout Hasher) { hasher.combine(wrappedValue) }
 }
-
-extension Included: AnyIncluded {
-  var names: [String] { wrappedValue.fields().map(\.name) }
-}
-
-extension Included: Equatable where Part: Equatable {}
-extension Included: Hashable where Part: Hashable {}

@@ -319,17 +319,40 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     #expect(error?.description == "every stored property of a FieldSet is declared with @Field")
   }
 
-  @Test func `a field left out of hand-written coding keys is found`() {
-    struct Odd: FieldSet {
-      @Field("A renamed field.") var kind: Int
-      @Field("A forgotten field.") var forgotten: Int
-      init() { _forgotten = Field(wrappedValue: 1, "A forgotten field.") }
-      enum CodingKeys: String, CodingKey {
-        case kind = "type"
-      }
+  @Test func `fields of every size and alignment are read, written and left as declared`() throws {
+    struct Part: FieldSet {
+      @Field("A flag.") var flag = true
+      @Field("Texts.") var texts: [String]
     }
-    #expect(Odd.schema.fields.map(\.name) == ["type"])
-    #expect(Odd.schema.undeclared.contains("forgotten"))
+    struct Mixed: FieldSet {
+      @Field("A flag.") var first: Bool
+      @Field("A day's length.") var length: TimeSpan?
+      @Included var part: Part
+      @Field("Octets.") var bytes: [UInt8] = [1]
+      @Field("Numbers.") var numbers: [String: Double] = ["a": 0.5]
+      @Field("Parts.") var parts: [Part] = []
+      @Field("A flag that may be left out.") var last: Bool?
+    }
+    let text = #"{"first":false,"length":"1h","flag":false,"texts":["x"],"parts":[{"texts":[]}],"last":true}"#
+    let read = try Mixed(checking: JSON.parse(text))
+    #expect((read.first, read.length, read.part.flag) == (false, TimeSpan("1h"), false))
+    #expect((read.part.texts, read.bytes, read.numbers, read.last) == (["x"], [1], ["a": 0.5], true))
+    #expect(read.parts.map(\.flag) == [true])
+    var copy = read
+    copy.part.texts = []
+    #expect(read.part.texts == ["x"])
+    #expect(try Mixed(reading: read.encoded()).encoded() == read.encoded())
+    // What was read left nothing behind in the next one.
+    let bare = try Mixed(checking: JSON.parse(#"{"first":true,"texts":[]}"#))
+    #expect((bare.length, bare.part.flag, bare.last, bare.parts.count) == (nil, true, nil, 0))
+  }
+
+  @Test func `a set that is no struct is found`() {
+    enum Odd: FieldSet {
+      case only
+      init() { self = .only }
+    }
+    #expect(Odd.schema.undeclared == ["Odd"])
   }
 
   @Test func `an included set stands flat among the fields`() throws {

@@ -1,0 +1,104 @@
+// How a set's fields are found without naming them twice.
+//
+// Swift lays a struct's stored properties out one after another, and its runtime tells each one's name, type and offset
+// (ABI, *Type Layout*; `_forEachField`, which `Mirror` is made of). A `Field` begins with its declaration and an
+// `Included` with its part's type, and both know what they hold; so a table, made once for each set, reads and writes
+// all fields of all sets, and no set brings code of its own for it. What is no field is never touched.
+
+@_spi(Reflection) import Swift
+import Synchronization
+
+/// The stored properties of a set.
+struct FieldTable: Sendable {
+  /// A field, with its distance in bytes from the beginning of the set.
+  struct Member: Sendable {
+    let name: String
+    let offset: Int
+    let declaration: FieldDeclaration
+  }
+
+  /// The fields, in the order they are declared, those of included sets where these stand.
+  private(set) var members: [Member] = []
+  /// Stored properties that are no fields.
+  private(set) var strangers: [String] = []
+  /// A set without values but its defaults.
+  let bare: any FieldSet
+
+  fileprivate init<Fields: FieldSet>(of type: Fields.Type) {
+    let bare = Fields()
+    self.bare = bare
+    withUnsafePointer(to: bare) { start in
+      let isStruct = _forEachField(of: type) { name, offset, type, _ in
+        add(String(cString: name), type, at: offset, from: UnsafeRawPointer(start))
+        return true
+      }
+      if !isStruct { strangers.append("\(Fields.self)") }
+    }
+  }
+
+  private mutating func add(_ name: String, _ type: Any.Type, at offset: Int, from start: UnsafeRawPointer) {
+    // A wrapper is stored under the property's name with an underscore before it.
+    let property = name.hasPrefix("_") ? String(name.dropFirst()) : name
+    if isMade(type, from: Field<Bool>.self) {
+      let declaration = start.load(fromByteOffset: offset, as: FieldDeclaration.self)
+      members.append(Member(name: property, offset: offset, declaration: declaration))
+    } else if isMade(type, from: Included<NoFields>.self) {
+      addPart(start.load(fromByteOffset: offset, as: (any FieldSet.Type).self), at: offset)
+    } else {
+      strangers.append(name)
+    }
+  }
+
+  private mutating func addPart<Part: FieldSet>(_ part: Part.Type, at offset: Int) {
+    let inner = MemoryLayout<Included<Part>>.offset(of: \.wrappedValue) ?? 0
+    for member in part.table.members {
+      members.append(
+        Member(name: member.name, offset: offset + inner + member.offset, declaration: member.declaration))
+    }
+    strangers += part.table.strangers
+  }
+}
+
+/// Whether two types are of one generic type, as `Field<Int>` and `Field<String>` are.
+///
+/// The second word of a struct's metadata is its declaration (ABI, *Type Metadata*). A cast would search all conformances of
+/// the program for each type of field, at every start.
+private func isMade(_ type: Any.Type, from other: Any.Type) -> Bool {
+  func words(_ type: Any.Type) -> UnsafePointer<Int> { unsafeBitCast(type, to: UnsafePointer<Int>.self) }
+  return words(type)[0] == words(other)[0] && words(type)[1] == words(other)[1]
+}
+
+private struct NoFields: FieldSet {}
+
+/// The tables and schemas of sets, by their types; kept, because to make one takes longer than to read a value.
+private let known = Mutex((tables: [ObjectIdentifier: FieldTable](), schemas: [ObjectIdentifier: ObjectSchema]()))
+
+extension FieldSet {
+  /// The set's fields.
+  static var table: FieldTable {
+    let id = ObjectIdentifier(Self.self)
+    if let table = known.withLock({ $0.tables[id] }) { return table }
+    // Outside of the lock, because a set inside this one asks for its own.
+    let table = FieldTable(of: Self.self)
+    known.withLock { $0.tables[id] = table }
+    return table
+  }
+
+  /// The fields, in the order they are declared, and the rules between them.
+  public static var schema: ObjectSchema {
+    let id = ObjectIdentifier(Self.self)
+    if let schema = known.withLock({ $0.schemas[id] }) { return schema }
+    let table = Self.table
+    let fields = (table.bare as? Self ?? Self()).withBytes { start in
+      table.members.map { $0.declaration.schema(named: $0.name, at: start + $0.offset) }
+    }
+    let schema = ObjectSchema(fields: fields, of: Self.self)
+    known.withLock { $0.schemas[id] = schema }
+    return schema
+  }
+
+  /// Calls a function with the beginning of the set.
+  func withBytes<Result, Failure>(_ body: (UnsafeRawPointer) throws(Failure) -> Result) throws(Failure) -> Result {
+    try withUnsafePointer(to: self) { (start) throws(Failure) in try body(UnsafeRawPointer(start)) }
+  }
+}
