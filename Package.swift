@@ -54,13 +54,9 @@ let shippedLinking = [
   "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CLibraries/CRE2/Linking",
 ]
 
-/// What works for a person or for another machine, and not for each step of a run: built for size, as plugins are.
-let builtForSize: Set = [
-  "ActionKit", "Agent", "AgentHTTP", "AgentRuntime", "AssistantTools", "Calendars", "CommandLineParser", "HTTPClient",
-  "LanguageServer", "LocalFiles", "MCPPlugins", "ModelContext", "OpenAPIPlugins", "PluginLocks", "RecipeEditing",
-  "RecipeTesting", "Recipes", "Recordings", "SMTPClient", "SandboxKit", "Scheduler", "SecretSources", "YAMLReader",
-  "errand",
-]
+/// What is built for speed: what reads texts and computes expressions, item by item. All else waits for people, disks and
+/// services, and is built for size.
+let builtForSpeed: Set = ["Basics", "Expressions"]
 
 let package = Package(
   name: "errand",
@@ -376,9 +372,14 @@ for target in package.targets where target.type != .system {
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     // One section per function, so that the linker leaves out unused functions and keeps identical ones once.
     .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)),
+    // How values of a type are copied is a short text that the runtime reads, not code of their own, a megabyte and a half.
+    // Debug builds have it too, so that all tests try it.
+    .unsafeFlags([
+      "-enable-experimental-feature", "LayoutStringValueWitnesses", "-Xfrontend",
+      "-enable-layout-string-value-witnesses", "-Xfrontend", "-enable-layout-string-value-witnesses-instantiation",
+    ]),
   ]
-  if target.name.hasSuffix("Plugin") || builtForSize.contains(target.name) {
-    // For size, because plugins wait for services, and are the larger part of the program.
+  if !builtForSpeed.contains(target.name) {
     target.swiftSettings?.append(.unsafeFlags(["-Osize"], .when(configuration: .release)))
   }
   if target.name != "Expressions" {
