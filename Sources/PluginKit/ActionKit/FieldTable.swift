@@ -27,12 +27,15 @@ struct FieldTable: Sendable {
   fileprivate init<Fields: FieldSet>(of type: Fields.Type) {
     let bare = Fields()
     self.bare = bare
+    guard metadata(of: type)[0] == metadata(of: NoFields.self)[0] else {
+      strangers = ["\(Fields.self)"]
+      return
+    }
     withUnsafePointer(to: bare) { start in
-      let isStruct = _forEachField(of: type) { name, offset, type, _ in
+      _ = _forEachField(of: type) { name, offset, type, _ in
         add(String(cString: name), type, at: offset, from: UnsafeRawPointer(start))
         return true
       }
-      if !isStruct { strangers.append("\(Fields.self)") }
     }
   }
 
@@ -61,12 +64,15 @@ struct FieldTable: Sendable {
 
 /// Whether two types are of one generic type, as `Field<Int>` and `Field<String>` are.
 ///
-/// The second word of a struct's metadata is its declaration (ABI, *Type Metadata*). A cast would search all conformances of
-/// the program for each type of field, at every start.
+/// A cast would search all conformances of the program for each type of field, at every start.
 private func isMade(_ type: Any.Type, from other: Any.Type) -> Bool {
-  func words(_ type: Any.Type) -> UnsafePointer<Int> { unsafeBitCast(type, to: UnsafePointer<Int>.self) }
-  return words(type)[0] == words(other)[0] && words(type)[1] == words(other)[1]
+  let (type, other) = (metadata(of: type), metadata(of: other))
+  return type[0] == other[0] && type[1] == other[1]
 }
+
+/// The words of a type's metadata: the first says what kind of type it is, and the second of a struct's is its declaration
+/// (ABI, *Type Metadata*).
+private func metadata(of type: Any.Type) -> UnsafePointer<Int> { unsafeBitCast(type, to: UnsafePointer<Int>.self) }
 
 private struct NoFields: FieldSet {}
 
