@@ -93,8 +93,11 @@ final class FieldDeclaration: Sendable {
   }
 }
 
-/// What is done with a field in memory, whatever it holds.
+// Reading and writing a field in memory, of which only the declaration knows the type.
 extension FieldDeclaration {
+  /// Whether null is a value of the field, and not the absence of one.
+  var takesNull: Bool { wrapped.fieldType.takesNull }
+
   /// Whether the field at an address has a value.
   func isSet(at place: UnsafeRawPointer) -> Bool {
     func isSet<Wrapped: FieldValue>(_: Wrapped.Type) -> Bool {

@@ -44,7 +44,7 @@ extension FieldSet {
     guard table.strangers.isEmpty else {
       throw ValueError("every stored property of a FieldSet is declared with @Field", at: value.place)
     }
-    self = table.bare as? Self ?? Self()
+    self = table.bare()
     try withUnsafeMutablePointer(to: &self) { (start) throws(ValueError) in
       for member in table.members {
         let place = UnsafeMutableRawPointer(start) + member.offset
@@ -69,7 +69,7 @@ extension FieldSet {
   /// Creates a set by assigning to its fields, and throws if one that must be given was not.
   public init(_ assign: (inout Self) throws -> Void) throws {
     let table = Self.table
-    self = table.bare as? Self ?? Self()
+    self = table.bare()
     try assign(&self)
     let unset = withBytes { start in
       table.members.filter { !$0.declaration.isSet(at: start + $0.offset) }
@@ -85,7 +85,7 @@ extension FieldSet {
         guard let value = try member.declaration.encoded(at: start + member.offset) else {
           throw ValueError("\(Self.self).\(member.name) was never set")
         }
-        if value.isNull, !member.declaration.wrapped.fieldType.takesNull { continue }
+        if value.isNull, !member.declaration.takesNull { continue }
         map[member.name] = value
       }
       return map
@@ -101,7 +101,7 @@ extension FieldTable.Member {
   /// What a map gives for the field, under its name or a former one; a null is nothing, except where it is a value.
   fileprivate func given(in map: ValueMap) -> Value? {
     let value = map[name]
-    if let value, !value.isNull || declaration.wrapped.fieldType.takesNull { return value }
+    if let value, !value.isNull || declaration.takesNull { return value }
     for alias in declaration.aliases {
       if let value = map[alias], !value.isNull { return value }
     }

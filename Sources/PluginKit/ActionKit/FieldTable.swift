@@ -21,17 +21,16 @@ struct FieldTable: Sendable {
   private(set) var members: [Member] = []
   /// Stored properties that are no fields.
   private(set) var strangers: [String] = []
-  /// A set without values but its defaults.
-  let bare: any FieldSet
+  private let declared: any FieldSet
 
   fileprivate init<Fields: FieldSet>(of type: Fields.Type) {
-    let bare = Fields()
-    self.bare = bare
+    let declared = Fields()
+    self.declared = declared
     guard metadata(of: type)[0] == metadata(of: NoFields.self)[0] else {
       strangers = ["\(Fields.self)"]
       return
     }
-    withUnsafePointer(to: bare) { start in
+    withUnsafePointer(to: declared) { start in
       _ = _forEachField(of: type) { name, offset, type, _ in
         add(String(cString: name), type, at: offset, from: UnsafeRawPointer(start))
         return true
@@ -39,12 +38,14 @@ struct FieldTable: Sendable {
     }
   }
 
+  /// A set without values but its defaults, which takes less than to declare it anew.
+  func bare<Fields: FieldSet>() -> Fields { declared as? Fields ?? Fields() }
+
   private mutating func add(_ name: String, _ type: Any.Type, at offset: Int, from start: UnsafeRawPointer) {
-    // A wrapper is stored under the property's name with an underscore before it.
-    let property = name.hasPrefix("_") ? String(name.dropFirst()) : name
     if isMade(type, from: Field<Bool>.self) {
       let declaration = start.load(fromByteOffset: offset, as: FieldDeclaration.self)
-      members.append(Member(name: property, offset: offset, declaration: declaration))
+      // A wrapper is stored under the property's name with an underscore before it.
+      members.append(Member(name: String(name.dropFirst()), offset: offset, declaration: declaration))
     } else if isMade(type, from: Included<NoFields>.self) {
       addPart(start.load(fromByteOffset: offset, as: (any FieldSet.Type).self), at: offset)
     } else {
@@ -95,7 +96,8 @@ extension FieldSet {
     let id = ObjectIdentifier(Self.self)
     if let schema = known.withLock({ $0.schemas[id] }) { return schema }
     let table = Self.table
-    let fields = (table.bare as? Self ?? Self()).withBytes { start in
+    let bare: Self = table.bare()
+    let fields = bare.withBytes { start in
       table.members.map { $0.declaration.schema(named: $0.name, at: start + $0.offset) }
     }
     let schema = ObjectSchema(fields: fields, of: Self.self)
