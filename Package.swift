@@ -59,6 +59,9 @@ let shippedLinking = [
 /// All else waits for people, disks and services, and is built for size.
 let builtForSpeed: Set = ["Basics", "Expressions"]
 
+/// Whose values are copied at each step, so often that code of their own pays.
+let copiedOften: Set = ["ActionKit", "Basics", "RunState", "Runs"]
+
 let package = Package(
   name: "errand",
   products: [.executable(name: "errand", targets: ["errand"])] + plugins.map(\.library),
@@ -373,13 +376,20 @@ for target in package.targets where target.type != .system {
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     // One section per function, so that the linker leaves out unused functions and keeps identical ones once.
     .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)),
+    // Types of the generics of others are made by functions of their own. By their names they would be looked for among
+    // all conformances of the program, at each start.
+    .unsafeFlags(
+      ["-Xfrontend", "-disable-concrete-type-metadata-mangled-name-accessors"], .when(configuration: .release)),
+  ]
+  if !copiedOften.contains(target.name) {
     // How values of a type are copied is a short text that the runtime reads, not code of their own: a megabyte less.
     // Debug builds have it too, so that all tests try it.
-    .unsafeFlags([
-      "-enable-experimental-feature", "LayoutStringValueWitnesses", "-Xfrontend",
-      "-enable-layout-string-value-witnesses", "-Xfrontend", "-enable-layout-string-value-witnesses-instantiation",
-    ]),
-  ]
+    target.swiftSettings?.append(
+      .unsafeFlags([
+        "-enable-experimental-feature", "LayoutStringValueWitnesses", "-Xfrontend",
+        "-enable-layout-string-value-witnesses", "-Xfrontend", "-enable-layout-string-value-witnesses-instantiation",
+      ]))
+  }
   if builtForSpeed.contains(target.name) {
     // The suite takes three quarters of the time with it.
     target.swiftSettings?.append(.unsafeFlags(["-O"], .when(configuration: .debug)))

@@ -60,7 +60,8 @@ extension AnswerFields {
   ) throws(ActionError) -> (Value, isJSON: Bool) {
     let type = ContentType(response.headers["Content-Type"])
     if response.body.isEmpty, kind != .json || response.status == 204 { return (.null, isJSON: false) }
-    let name = "the answer to \(request.method) \(request.redactedURL)"
+    // Only for faults, because secrets are looked for in it.
+    var name: String { "the answer to \(request.method) \(request.redactedURL)" }
     func fault(_ message: String) -> ActionError {
       .unusable("\(name) \(message)", status: response.status, isWrite: isWrite)
     }

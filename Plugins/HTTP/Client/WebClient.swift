@@ -130,7 +130,8 @@ public final class WebClient: WebClientProtocol {
     for (name, value) in (call.headers ?? [:]).sorted(by: { $0.key < $1.key }) { headers[name] = value }
     // What a step gives that is made with a secret is shown no more than what the connection has.
     let hidden = Set(call.secrets)
-    let parameters = HTTPQuery(decoding: HTTPURL(url)?.query ?? "").items.filter { hidden.contains($0.value) }
+    let parameters =
+      hidden.isEmpty ? [] : HTTPQuery(decoding: HTTPURL(url)?.query ?? "").items.filter { hidden.contains($0.value) }
     let fields = (call.headers ?? [:]).filter { hidden.contains($0.value) }
     var request = HTTPRequest(
       call.method, url, headers: headers, body: call.body?.bytes,

@@ -43,6 +43,9 @@ public struct PluginDescriptor: Sendable {
     source.footprint(of: action, input, settings: settings, in: context)
   }
 
+  /// Whether one of its actions may refuse something for certain.
+  package var mayRefuse: Bool { source.mayRefuse }
+
   /// What an action refuses for certain on a connection of these settings, if they are known.
   package func refusals(
     of action: String, _ input: StepInput, settings: Value?, in context: ActionContext

@@ -23,6 +23,8 @@ package protocol PluginSource: Sendable {
   func action(_ name: String) -> ActionDescriptor?
   /// What an action touches on a connection of these settings, as far as its input is known.
   func footprint(of action: String, _ input: Value, settings: Value, in context: ActionContext) -> Footprint
+  /// Whether one of its actions may refuse something for certain.
+  var mayRefuse: Bool { get }
   /// What an action refuses for certain on a connection of these settings, if they are known.
   func refusals(of action: String, _ input: StepInput, settings: Value?, in context: ActionContext) -> [Refusal]
   /// Makes a client that actions can be run on.
@@ -34,6 +36,7 @@ package protocol PluginSource: Sendable {
 extension PluginSource {
   package var library: (module: String, usage: String)? { nil }
   package var hasSandbox: Bool { false }
+  package var mayRefuse: Bool { true }
   package func startSandbox(_ options: SandboxOptions) async throws -> (any RunningSandbox)? { nil }
 }
 
@@ -73,6 +76,8 @@ struct CompiledPlugin: PluginSource {
   func footprint(of action: String, _ input: Value, settings: Value, in context: ActionContext) -> Footprint {
     (type as? any FootprintPlugin.Type)?.footprint(of: action, input, settings: settings, in: context) ?? .everything
   }
+
+  var mayRefuse: Bool { type is any RefusingPlugin.Type }
 
   func refusals(of action: String, _ input: StepInput, settings: Value?, in context: ActionContext) -> [Refusal] {
     (type as? any RefusingPlugin.Type)?.refusals(of: action, input, settings: settings, in: context) ?? []

@@ -35,8 +35,8 @@ package enum ReadEncoding: String, Choice {
   }
 
   /// The text of a file in UTF-8; of a file that is in UTF-8 these are its bytes, without another copy of a large file.
-  package func utf8(of bytes: [UInt8], called what: String) throws(ActionError) -> [UInt8] {
-    do throws(CharsetError) { return try charset(of: bytes).utf8(of: bytes) } catch { throw .init(error, what) }
+  package func utf8(of bytes: [UInt8], called what: @autoclosure () -> String) throws(ActionError) -> [UInt8] {
+    do throws(CharsetError) { return try charset(of: bytes).utf8(of: bytes) } catch { throw .init(error, what()) }
   }
 
   /// What a command printed, without line ends at its end; what doesn't fit is U+FFFD, because the command isn't repeated
@@ -51,18 +51,20 @@ package enum ReadEncoding: String, Choice {
   }
 
   /// The body of a message in UTF-8: as the recipe says, else as the message does by its mark or its `charset`.
-  package func utf8(ofBody bytes: [UInt8], _ type: ContentType, called what: String) throws(ActionError) -> [UInt8] {
-    guard self == .auto, Charset.marked(in: bytes) == nil else { return try utf8(of: bytes, called: what) }
-    do throws(CharsetError) { return try type.utf8(of: bytes) } catch { throw .init(error, what) }
+  package func utf8(
+    ofBody bytes: [UInt8], _ type: ContentType, called what: @autoclosure () -> String
+  ) throws(ActionError) -> [UInt8] {
+    guard self == .auto, Charset.marked(in: bytes) == nil else { return try utf8(of: bytes, called: what()) }
+    do throws(CharsetError) { return try type.utf8(of: bytes) } catch { throw .init(error, what()) }
   }
 
   /// The body of a message in UTF-8 for a step that can't say how it is written: as the message itself says.
   package static func utf8(
-    ofUntoldBody bytes: [UInt8], _ type: ContentType, called what: String
+    ofUntoldBody bytes: [UInt8], _ type: ContentType, called what: @autoclosure () -> String
   ) throws(ActionError) -> [UInt8] {
     do throws(CharsetError) { return try type.utf8(of: bytes) } catch {
       let help = error.isMisfit ? "; the service must name its charset in 'Content-Type'" : ""
-      throw ActionError(.validation, "\(what) \(error.message)\(help).")
+      throw ActionError(.validation, "\(what()) \(error.message)\(help).")
     }
   }
 }

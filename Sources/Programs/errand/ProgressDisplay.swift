@@ -234,6 +234,16 @@ final class ProgressDisplay: Sendable {
     return shown.running.count - 1
   }
 
+  /// Whether nothing would be shown of it, as of items of loops, of which there may be very many.
+  func ignores(_ progress: Progress) -> Bool {
+    switch progress {
+    case _ where format == .json: false
+    case .stepBegan(let path, _, _): !isShown(path)
+    case .stepEnded(let path, _, _, _, _, let error, _): error == nil && !isShown(path)
+    default: false
+    }
+  }
+
   /// Items of loops are counted, not shown.
   private func isShown(_ path: String) -> Bool { !path.utf8.contains(ASCII.openBracket) }
 

@@ -393,7 +393,7 @@ struct RunSession: Sendable {
   ) async throws(RuntimeError) -> Following {
     let answers: AsyncThrowingStream<AgentReply, any Error>
     // An agent that ended between the connection and the request has answered nothing.
-    do throws(AgentError) { answers = try connection.ask(request) } catch { return .lost }
+    do throws(AgentError) { answers = try connection.ask(request, leavingOut: display.ignores) } catch { return .lost }
     let animation = Task { await display.animate() }
     defer { animation.cancel() }
     // Whichever is first: the end of the run, or a key press at the terminal. The task ends with either.

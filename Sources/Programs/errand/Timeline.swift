@@ -202,6 +202,10 @@ extension RunRecord {
   /// `onFailure` and `finally`.
   var failuresAside: [String] {
     var sentences: [String] = []
+    // Of a run of very many steps that all succeeded, none is looked at but for that.
+    var hasFailed = false
+    stepsInOrder.forEachInPlace { hasFailed = hasFailed || [.failed, .timedOut].contains($0.pointee.status) }
+    guard hasFailed else { return [] }
     let failures = stepsInOrder.failuresOfItems
     for step in stepsInOrder {
       if step.status == .succeeded, let count = failures[step.path] {

@@ -89,8 +89,11 @@ final class RunFollowers: Sendable {
   func send(_ update: RunUpdate, to id: String) {
     // Under the lock, so that all are told in one order. Tasks are woken after it: a cancellation holds a follower's task
     // while it waits for the lock, and waking needs the task.
-    let followers = content.withLock { content in
-      let followers = (content.followers[id] ?? [:]).sorted { $0.key < $1.key }.map(\.value)
+    let followers: [Follower] = content.withLock { content in
+      guard let numbered = content.followers[id] else { return [] }
+      // Mostly there is one.
+      let followers =
+        numbered.count == 1 ? Array(numbered.values) : numbered.sorted { $0.key < $1.key }.map(\.value)
       for follower in followers { follower.report(update) }
       return followers
     }

@@ -1,6 +1,7 @@
 package import Agent
 import Basics
 import RunState
+package import Runs
 
 /// A command's connection to a state folder: its own agent, or a client of another process's agent, here or elsewhere.
 ///
@@ -12,13 +13,21 @@ package enum AgentConnection: Sendable {
   case remote(RemoteAgent)
 
   /// Sends a request; the stream of answers ends after the last one.
-  package func ask(_ request: AgentRequest) throws(AgentError) -> AsyncThrowingStream<AgentReply, any Error> {
+  ///
+  /// - Parameter ignored: Progress that the agent of this process need not tell.
+  package func ask(
+    _ request: AgentRequest, leavingOut ignored: @escaping @Sendable (Progress) -> Bool = { _ in false }
+  ) throws(AgentError) -> AsyncThrowingStream<AgentReply, any Error> {
     switch self {
     case .agent(let agent, let caller, _, _):
       let (stream, continuation) = AsyncThrowingStream<AgentReply, any Error>.makeStream()
       // Ends with the answers; a run that it began continues in the host.
       let task = Task {
-        await agent.service.handle(request, from: caller, to: LocalReplies { continuation.yield($0) })
+        let replies = LocalReplies { reply in
+          if case .progress(let progress) = reply, ignored(progress) { return }
+          continuation.yield(reply)
+        }
+        await agent.service.handle(request, from: caller, to: replies)
         continuation.finish()
       }
       continuation.onTermination = { _ in task.cancel() }

@@ -9,6 +9,7 @@ package import Recordings
 package import RunState
 package import Runs
 package import SecretSources
+import Synchronization
 
 /// A program's surroundings: the configuration, the folders, and the available actions.
 package struct Workspace: Sendable {
@@ -321,12 +322,19 @@ package struct Workspace: Sendable {
   ///
   /// - Parameter isApart: Whether the connections have other settings than in errand.yaml.
   private func refusals(isApart: Bool, _ overrides: [String: Value]) -> RecipeEnvironment.Refusals {
-    { [self, named = namedFiles] action, input, connection, file in
-      guard let plugin = catalog.plugin(action.plugin) else { return [] }
+    // The same for every action, but for the recipe's own file.
+    let own = Mutex<OwnFiles?>(nil)
+    return { [self, named = namedFiles] action, input, connection, file in
+      guard let plugin = catalog.plugin(action.plugin), plugin.mayRefuse else { return [] }
       let time = SystemTime()
       var context = ActionContext(
         run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
-      context.ownFiles = ownFiles(with: [file], from: nil, naming: named)
+      context.ownFiles = own.withLock { own in
+        let files = own ?? ownFiles(with: [], from: nil, naming: named)
+        own = files
+        return files
+      }
+      context.ownFiles.run = [Workspace.absolute(file, in: Workspace.workingFolder)]
       let isKnown = configurationPath != nil && !isApart
       var settings = isKnown ? configuration.knownSettings(of: connection, plugin) : nil
       if var map = settings?.map {

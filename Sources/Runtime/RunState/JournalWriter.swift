@@ -221,8 +221,16 @@ struct JournalWriter {
       opened.journalSize += bytes.count
       let ahead = opened.state
       published.state.withLock { state in
-        // They fit, because they did before.
-        for event in accepted { try? state.apply(event, behind: ahead) }
+        var run: String?
+        for event in accepted {
+          // A run is taken as it is in the end, however many of its steps follow each other.
+          if event.isOfStep {
+            if event.changedRun == run { continue }
+            run = event.changedRun
+          }
+          // They fit, because they did before.
+          try? state.apply(event, behind: ahead)
+        }
       }
       if let observer = published.observer.withLock({ $0 }) {
         observer.tell(accepted, syncTime) { ahead.recipe(ofRun: $0) }

@@ -41,6 +41,14 @@ package indirect enum StateEvent: Sendable, Equatable {
   /// Whether it ends a run.
   package var endsRun: Bool { if case .runEnded = self { true } else { false } }
 
+  /// Whether it changes the records of its run's steps, and nothing else.
+  var isOfStep: Bool {
+    switch self {
+    case .stepBegan, .attemptBegan, .attemptEnded, .stepEnded, .stepWaits: true
+    default: false
+    }
+  }
+
   /// The name of each kind in the journal.
   package enum Kind: String, CaseIterable {
     case runCreated, runClaimed, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded,

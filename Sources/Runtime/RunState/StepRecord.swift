@@ -179,6 +179,7 @@ extension AttemptRecord {
 }
 
 extension StepRecord: Record {
+  @inline(__always)
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     path = try member("path", record?.path)
     ordinal = try member("ordinal", record?.ordinal)
@@ -207,6 +208,7 @@ extension StepRecord: Record {
 }
 
 extension AttemptRecord: Record {
+  @inline(__always)
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     number = try member("number", record?.number)
     startedAt = try member("startedAt", record?.startedAt)

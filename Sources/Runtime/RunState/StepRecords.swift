@@ -10,14 +10,28 @@ package struct StepRecords: Sendable {
   private typealias Page = [StepRecord]
 
   /// As powers of two: the records of a page, the pages of a chapter, the slots of a page of the table.
-  private static let (pageBits, chapterBits, tableBits) = (3, 6, 9)
+  private static let (pageBits, chapterBits, tableBits) = (1, 7, 8)
 
   private var chapters: [[Page]] = []
   package private(set) var count = 0
-  /// For each slot one more than the place of its record, or 0; a path is in the first free slot from its hash on.
-  private var table: [[UInt32]] = []
+  /// The slots; a path is in the first free one from its hash on.
+  private var table: [[Slot]] = []
   /// The number of slots less one, which is a power of two less one.
   private var mask = 0
+
+  /// One more than the place of a record, or 0 of a free slot, and a part of the hash of its path, so that other paths
+  /// are seldom compared with it.
+  private struct Slot: Sendable {
+    var entry: UInt32 = 0
+    var tag: UInt32 = 0
+
+    init() {}
+
+    init(_ place: Int, _ hash: Int) {
+      entry = UInt32(truncatingIfNeeded: place + 1)
+      tag = UInt32(truncatingIfNeeded: hash >> 32)
+    }
+  }
 
   package init() {}
 
@@ -25,9 +39,17 @@ package struct StepRecords: Sendable {
     for record in records.values.sorted(by: { $0.ordinal < $1.ordinal }) { put(record) }
   }
 
-  /// The status of the step at a path, without a copy of its record.
-  package func status(of path: StepPath) -> StepStatus? {
-    place(of: path).map { looking(at: $0) { $0.pointee.status } }
+  /// The status of the step at a path.
+  package func status(of path: StepPath) -> StepStatus? { look(at: path) { $0.pointee.status } }
+
+  /// A part of the record of a path, without a copy of the record.
+  package func look<Part>(at path: StepPath, _ part: (UnsafePointer<StepRecord>) -> Part) -> Part? {
+    place(of: path).map { looking(at: $0, part) }
+  }
+
+  /// Looks at each record, in the order in which they began, without copies of them.
+  package func forEachInPlace(_ body: (UnsafePointer<StepRecord>) -> Void) {
+    for place in indices { looking(at: place, body) }
   }
 
   /// Whether one of them waits for a person's decision.
@@ -95,8 +117,8 @@ package struct StepRecords: Sendable {
   package mutating func share(_ path: StepPath, of other: StepRecords) {
     guard let place = place(of: path), place < other.count else { return }
     let theirs = other.chapters[chapter(place)][page(place)]
-    guard theirs.count == 1 << StepRecords.pageBits, theirs.allSatisfy(\.status.isEnded),
-      chapters[chapter(place)][page(place)] == theirs
+    guard theirs.count == 1 << StepRecords.pageBits,
+      theirs.isAsFar(as: chapters[chapter(place)][page(place)])
     else { return }
     chapters[chapter(place)][page(place)] = theirs
   }
@@ -121,46 +143,51 @@ package struct StepRecords: Sendable {
 
   private func place(of path: StepPath) -> Int? {
     if isEmpty { return nil }
-    var slot = path.hashValue & mask
-    while true {
-      let entry = table[slot >> StepRecords.tableBits][slot & (1 << StepRecords.tableBits - 1)]
-      if entry == 0 { return nil }
-      let place = Int(entry) - 1
-      if self.path(at: place) == path { return place }
-      slot = (slot + 1) & mask
+    let hash = path.hashValue
+    let tag = Slot(0, hash).tag
+    var slot = hash & mask
+    return table.withUnsafeBufferPointer { pages in
+      while true {
+        let found = pages[slot >> StepRecords.tableBits][slot & (1 << StepRecords.tableBits - 1)]
+        if found.entry == 0 { return nil }
+        let place = Int(found.entry) - 1
+        if found.tag == tag, looking(at: place, { $0.pointee.path == path }) { return place }
+        slot = (slot + 1) & mask
+      }
     }
   }
 
   /// Enters the path of a new record in the table, which has room.
   private mutating func enter(_ place: Int) {
-    var slot = path(at: place).hashValue & mask
+    let hash = path(at: place).hashValue
+    var slot = hash & mask
     let inPage = 1 << StepRecords.tableBits - 1
-    while table[slot >> StepRecords.tableBits][slot & inPage] != 0 { slot = (slot + 1) & mask }
-    table[slot >> StepRecords.tableBits][slot & inPage] = UInt32(truncatingIfNeeded: place + 1)
+    while table[slot >> StepRecords.tableBits][slot & inPage].entry != 0 { slot = (slot + 1) & mask }
+    table[slot >> StepRecords.tableBits][slot & inPage] = Slot(place, hash)
   }
 
   /// Takes the path of a record out of the table, and moves those that it stood in the way of.
   private mutating func leave(_ place: Int) {
-    func entry(_ slot: Int) -> UInt32 { table[slot >> StepRecords.tableBits][slot & (1 << StepRecords.tableBits - 1)] }
+    func found(_ slot: Int) -> Slot { table[slot >> StepRecords.tableBits][slot & (1 << StepRecords.tableBits - 1)] }
     var hole = path(at: place).hashValue & mask
-    while Int(entry(hole)) != place + 1 { hole = (hole + 1) & mask }
+    while Int(found(hole).entry) != place + 1 { hole = (hole + 1) & mask }
     var slot = (hole + 1) & mask
-    while entry(slot) != 0 {
-      let home = path(at: Int(entry(slot)) - 1).hashValue & mask
+    while found(slot).entry != 0 {
+      let home = path(at: Int(found(slot).entry) - 1).hashValue & mask
       if (slot - home) & mask >= (slot - hole) & mask {
-        table[hole >> StepRecords.tableBits][hole & (1 << StepRecords.tableBits - 1)] = entry(slot)
+        table[hole >> StepRecords.tableBits][hole & (1 << StepRecords.tableBits - 1)] = found(slot)
         hole = slot
       }
       slot = (slot + 1) & mask
     }
-    table[hole >> StepRecords.tableBits][hole & (1 << StepRecords.tableBits - 1)] = 0
+    table[hole >> StepRecords.tableBits][hole & (1 << StepRecords.tableBits - 1)] = Slot()
   }
 
   /// Makes the table twice as wide, with all paths.
   private mutating func widen() {
     mask = Swift.max(mask * 2 + 1, 15)
     let slots = Swift.min(mask + 1, 1 << StepRecords.tableBits)
-    table = Array(repeating: Array(repeating: 0, count: slots), count: (mask + 1) / slots)
+    table = Array(repeating: Array(repeating: Slot(), count: slots), count: (mask + 1) / slots)
     for place in indices { enter(place) }
   }
 }
@@ -175,29 +202,42 @@ extension StepRecords: Equatable {
   package static func == (left: StepRecords, right: StepRecords) -> Bool { left.elementsEqual(right) }
 }
 
-/// An object with the records by their paths.
+/// An object with the records by their paths, in the order in which they began.
 extension StepRecords: Recordable {
   package func encoded() -> Value {
     var writer = RecordWriter()
-    for place in byPath { writer.set(path(at: place), self[place]) }
+    forEachInPlace { writer.set($0.pointee.path, $0.pointee) }
     return .map(writer.map)
   }
 
   package func write(to text: inout RecordText) {
     text.json.begin("{")
-    for place in byPath {
-      text.json.beginMember(path(at: place))
-      self[place].write(to: &text)
+    forEachInPlace { step in
+      text.json.beginMember(step.pointee.path)
+      step.pointee.write(to: &text)
       text.passOn()
     }
     text.json.end("}")
   }
 
   package init(reading value: Value) throws(RecordError) { self.init(try [StepPath: StepRecord](reading: value)) }
+}
 
-  /// The places in the order of the paths, so that the same records always have the same text.
-  private var byPath: [Int] {
-    let paths = indices.map { path(at: $0) }
-    return indices.sorted { paths[$0].precedesByScalars(paths[$1]) }
+extension [StepRecord] {
+  /// Whether the records of both are as far, so that no event came to one that the other hasn't had.
+  ///
+  /// They are if all have ended at the same instants of the same attempts. Errors lose secrets on the way to the state, so
+  /// records with errors are never the same.
+  fileprivate func isAsFar(as other: [StepRecord]) -> Bool {
+    withUnsafeBufferPointer { own in
+      other.withUnsafeBufferPointer { other in
+        own.count == other.count
+          && own.indices.allSatisfy { index in
+            own[index].status.isEnded && own[index].status == other[index].status && other[index].error == nil
+              && own[index].endedAt == other[index].endedAt && own[index].attempts == other[index].attempts
+              && own[index].ordinal == other[index].ordinal
+          }
+      }
+    }
   }
 }

@@ -98,7 +98,6 @@ struct ActionRunner {
 
   /// The output, or how the step ended without one.
   func output(in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Value {
-    journal.begin(action.id, at: path)
     // The last attempt failed for good, and the program ended before it recorded what follows.
     if let last = known?.lastAttempt, let error = last.error, last.retryAt == nil { throw .failed(error) }
     let work = try await work(in: environment, known: known)
@@ -203,7 +202,7 @@ struct ActionRunner {
     case .done(let output): return try await succeeded(attempt, output, work)
     case .again(let isKnown):
       // Recorded first, so that the attempt leaves no doubt when the next one begins.
-      if isKnown, journal.step(path)?.isInFlight == true {
+      if isKnown, journal.look(at: path, { $0.pointee.isInFlight }) == true {
         var error = error
         error.effect = .none
         journal.hold([ended(attempt, error, retryAt: run.time.now())])
@@ -388,7 +387,7 @@ struct ActionRunner {
     // Checked at the last moment: the time in which repeating changes nothing may have ended since the last attempt was
     // judged. That the last attempt did nothing says nothing about earlier ones.
     if doubts > 0, !mayRepeat(work) { return .success(try await givenUp(work)) }
-    try await journal.commit(placed(work, context(work, attempt)) + [try began(attempt, stored, work)])
+    try await journal.commit(placed(work, attempt) + [try began(attempt, stored, work)])
     if let permit = attempt.log.permit, !run.services.isWeb(action.plugin), permit.takeRequest() {
       do throws(StateError) { _ = try await permit.limiter.send(of: permit) } catch { throw .stateFailed(error) }
     }
@@ -480,7 +479,7 @@ struct ActionRunner {
   // MARK: What follows from an attempt without output
 
   /// Whether repeating the last attempt did it twice by the plugins of when it was made, which may have had other effects.
-  private var wasPlainWrite: Bool { journal.step(path)?.lastAttempt?.isPlainWrite == true }
+  private var wasPlainWrite: Bool { journal.look(at: path) { $0.pointee.lastAttempt?.isPlainWrite == true } ?? false }
 
   /// Whether repeating it would do it twice, as far as the action itself can tell.
   private func isPlainWrite(_ work: Work) -> Bool {
@@ -503,12 +502,11 @@ struct ActionRunner {
 
   /// How many attempts, the last one included, may have used something up.
   private var doubts: Int {
-    guard let record = journal.step(path) else { return 0 }
-    return record.doubts + (record.isInFlight ? 1 : 0)
+    journal.look(at: path) { $0.pointee.doubts + ($0.pointee.isInFlight ? 1 : 0) } ?? 0
   }
 
   /// Whether an attempt before the current one may have done something.
-  private var hasEarlierDoubts: Bool { journal.step(path)?.doubts ?? 0 > 0 }
+  private var hasEarlierDoubts: Bool { journal.look(at: path) { $0.pointee.doubts > 0 } ?? false }
 
   /// Ends a write that may have been done, could be repeated, and has no attempt left.
   @inline(never)
@@ -616,9 +614,9 @@ struct ActionRunner {
   }
 
   /// That the run stays at this machine from now on, if it works with files here and other machines have others.
-  private func placed(_ work: Work, _ context: ActionContext) -> [StateEvent] {
+  private func placed(_ work: Work, _ attempt: Attempt) -> [StateEvent] {
     guard let home = journal.store.sharing?.home, journal.home == nil else { return [] }
-    let footprint = run.services.footprint(of: call, work.input, in: context)
+    let footprint = run.services.footprint(of: call, work.input, in: context(work, attempt))
     let isHere = (footprint.reads + footprint.changes).contains { $0.isFile }
     return isHere ? [.runPlaced(RunPlaced(run: run.id, at: run.time.now(), home: home))] : []
   }
@@ -636,14 +634,17 @@ struct ActionRunner {
   private func ended(
     _ attempt: Attempt, _ error: RunError?, retryAt: Timestamp? = nil, answer: StoredValue? = nil
   ) -> StateEvent {
-    .attemptEnded(
-      AttemptEnded(
-        run: run.id, at: run.time.now(), step: path, number: attempt.number, error: error, retryAt: retryAt,
-        exchanges: attempt.exchanges, answer: answer))
+    var event = AttemptEnded(
+      run: run.id, at: run.time.now(), step: path, number: attempt.number, error: error, retryAt: retryAt,
+      exchanges: attempt.exchanges, answer: answer)
+    event.action = action.id
+    return .attemptEnded(event)
   }
 
   private func ended(_ status: StepStatus, error: RunError? = nil) -> StateEvent {
-    .stepEnded(StepEnded(run: run.id, at: run.time.now(), step: path, status: status, error: error))
+    var event = StepEnded(run: run.id, at: run.time.now(), step: path, status: status, error: error)
+    event.action = action.id
+    return .stepEnded(event)
   }
 
   /// Records that the action was done, with its output as the step's `shape` has it.
@@ -693,12 +694,11 @@ struct ActionRunner {
     do throws(StepInterruption) { stored = try await journal.stored(output) } catch .failed(let error) {
       return try await failed(attempt, error)
     }
-    journal.hold([
-      .stepEnded(
-        StepEnded(
-          run: run.id, at: run.time.now(), step: path, attempt: attempt.number, status: .succeeded, output: stored,
-          exchanges: attempt.exchanges))
-    ])
+    var event = StepEnded(
+      run: run.id, at: run.time.now(), step: path, attempt: attempt.number, status: .succeeded, output: stored,
+      exchanges: attempt.exchanges)
+    event.action = action.id
+    journal.hold([.stepEnded(event)])
     return output
   }
 

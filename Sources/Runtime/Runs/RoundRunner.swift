@@ -128,10 +128,10 @@ struct RoundRunner {
       return result
     } catch {
       if let ended = error.ended, !journal.hasEnded(roundPath), journal.step(roundPath) != nil {
-        journal.hold([
-          .stepEnded(
-            StepEnded(run: run.id, at: run.time.now(), step: roundPath, status: ended.status, error: ended.error))
-        ])
+        var event = StepEnded(
+          run: run.id, at: run.time.now(), step: roundPath, status: ended.status, error: ended.error)
+        if case .action(let call) = step.kind { event.action = call.action.id }
+        journal.hold([.stepEnded(event)])
       }
       throw error
     }

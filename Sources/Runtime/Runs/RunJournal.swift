@@ -23,27 +23,14 @@ final class RunJournal: Sendable {
     var isPausing = false
     /// Why steps could not get a kept value.
     var refusals: [StepPath: StateError] = [:]
-    /// The actions that are under way.
-    var actions: [StepPath: String] = [:]
+    /// The steps that have ended, and whose records aren't shared with the store yet.
+    var unshared: [StepPath] = []
 
     mutating func hold(_ events: [StateEvent]) {
       for event in events {
         // The store folds the same events and refuses what doesn't fit.
         try? record.apply(event)
-        held.append(named(event))
-      }
-    }
-
-    /// The event with its action, if it ends one.
-    private mutating func named(_ event: StateEvent) -> StateEvent {
-      switch event {
-      case .attemptEnded(var end):
-        end.action = actions[end.step]
-        return .attemptEnded(end)
-      case .stepEnded(var end):
-        end.action = end.status == .running ? actions[end.step] : actions.removeValue(forKey: end.step)
-        return .stepEnded(end)
-      default: return event
+        held.append(event)
       }
     }
   }
@@ -90,6 +77,11 @@ final class RunJournal: Sendable {
   var home: String? { content.withLock { $0.record.home } }
 
   func step(_ path: StepPath) -> StepRecord? { content.withLock { $0.record.steps[path] } }
+
+  /// A part of a step's record, without a copy of the record.
+  func look<Part: Sendable>(at path: StepPath, _ part: (UnsafePointer<StepRecord>) -> Part) -> Part? {
+    content.withLock { $0.record.steps.look(at: path, part) }
+  }
 
   /// The status of a step that has a record.
   func status(of path: StepPath) -> StepStatus? { content.withLock { $0.record.steps.status(of: path) } }
@@ -184,9 +176,6 @@ final class RunJournal: Sendable {
   /// Why a step could not get a value; given once.
   func takeRefusal(of path: StepPath) -> StateError? { content.withLock { $0.refusals.removeValue(forKey: path) } }
 
-  /// Notes the action that a step runs, which the events of its end name.
-  func begin(_ action: String, at path: StepPath) { content.withLock { $0.actions[path] = action } }
-
   // MARK: Keeping
 
   /// Adds events that need not be on disk yet; they are written with the next commit.
@@ -236,13 +225,22 @@ final class RunJournal: Sendable {
     return sharing.claim(of: id) == claim && sharing.isSure(of: id)
   }
 
-  /// Shares the records of steps that have ended with the store, because a run may have very many.
+  /// Shares the records of steps that have ended with the store, some at a time, because a run may have very many.
   private func shareSteps(endedBy batch: [StateEvent]) {
-    guard let kept = store.run(id)?.steps else { return }
+    let paths = content.withLock { content in
+      for case .stepEnded(let event) in batch { content.unshared.append(event.step) }
+      var paths: [StepPath] = []
+      if content.unshared.count >= RunJournal.sharedAtOnce { swap(&paths, &content.unshared) }
+      return paths
+    }
+    guard !paths.isEmpty, let kept = store.run(id)?.steps else { return }
     content.withLock { content in
-      for case .stepEnded(let event) in batch { content.record.steps.share(event.step, of: kept) }
+      for path in paths { content.record.steps.share(path, of: kept) }
     }
   }
+
+  /// How many steps have ended before their records are shared.
+  private static let sharedAtOnce = 64
 
   /// From now on, no event says that the run runs or waits.
   func pause() { content.withLock { $0.isPausing = true } }

@@ -115,7 +115,9 @@ package actor Services {
   nonisolated var confinement: String? { calls?.confinement }
 
   /// What sits between a plugin and the files that it reads; nil where its calls are recorded as a whole.
-  nonisolated func fileInterceptor(of plugin: String) -> (any FileInterceptor)? { isWeb(plugin) ? calls : nil }
+  nonisolated func fileInterceptor(of plugin: String) -> (any FileInterceptor)? {
+    calls.flatMap { isWeb(plugin) ? $0 : nil }
+  }
 
   /// The result of a call, from the action or from the interceptor.
   nonisolated func carried(

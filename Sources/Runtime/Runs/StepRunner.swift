@@ -124,11 +124,15 @@ struct StepRunner {
   @inline(never)
   private func reportEnd(of step: Step, at path: StepPath, isReplayed: Bool = false) async {
     if isReplayed, run.isWalkedAgain { return }
-    guard let record = journal.step(path), record.status.isEnded || record.status == .uncertain else { return }
-    run.report(
-      .stepEnded(
-        path: path, title: step.title, depth: depth, status: record.status,
-        took: record.endedAt?.span(since: record.startedAt) ?? .zero, error: record.error, isReplayed: isReplayed))
+    let end = journal.look(at: path) { record -> Progress? in
+      let status = record.pointee.status
+      guard status.isEnded || status == .uncertain else { return nil }
+      return .stepEnded(
+        path: path, title: step.title, depth: depth, status: status,
+        took: record.pointee.endedAt?.span(since: record.pointee.startedAt) ?? .zero, error: record.pointee.error,
+        isReplayed: isReplayed)
+    }
+    if case .some(.some(let end)) = end { run.report(end) }
   }
 
   // MARK: Once, as a whole or as an item
@@ -149,10 +153,12 @@ struct StepRunner {
       } catch .failed(let error) {
         return .caught(error, instead: try await handle(error, of: step, in: environment, at: path))
       }
-      try await end(path, .succeeded, output: value, now: environment.now)
+      try await end(path, .succeeded, output: value, now: environment.now, of: step)
       return .succeeded(value)
     } catch {
-      if let ended = error.ended { try await end(path, ended.status, error: ended.error, now: environment.now) }
+      if let ended = error.ended {
+        try await end(path, ended.status, error: ended.error, now: environment.now, of: step)
+      }
       throw error
     }
   }
@@ -167,10 +173,10 @@ struct StepRunner {
     inner.bind(error.value)
     if let block = onError.steps {
       // The failure is recorded before anything follows from it, so that the step isn't tried again after a crash.
-      journal.hold([
-        .stepEnded(
-          StepEnded(run: run.id, at: run.time.now(), step: path, now: environment.now, status: .running, error: error))
-      ])
+      var event = StepEnded(
+        run: run.id, at: run.time.now(), step: path, now: environment.now, status: .running, error: error)
+      event.action = step.recordedAction
+      journal.hold([.stepEnded(event)])
       do throws(StepInterruption) { try await inside(path + "!").run(block, in: &inner) } catch .failed(var second) {
         if second.cause == nil { second.cause = error }
         throw .failed(second)
@@ -184,7 +190,7 @@ struct StepRunner {
         throw .failed(second)
       }
     }
-    try await end(path, .ended(by: error), output: value, error: error, now: environment.now)
+    try await end(path, .ended(by: error), output: value, error: error, now: environment.now, of: step)
     return value
   }
 
@@ -205,16 +211,19 @@ struct StepRunner {
   }
 
   /// Records the end of a step, unless it is recorded already, as with an action's last attempt.
+  ///
+  /// - Parameter step: The step if the record is that of its action.
   @inline(never)
   func end(
-    _ path: StepPath, _ status: StepStatus, output: Value? = nil, error: RunError? = nil, now: Timestamp
+    _ path: StepPath, _ status: StepStatus, output: Value? = nil, error: RunError? = nil, now: Timestamp,
+    of step: Step? = nil
   ) async throws(StepInterruption) {
     if journal.hasEnded(path) { return }
     let stored = if let output { try await journal.stored(output, of: path) } else { StoredValue?.none }
-    journal.hold([
-      .stepEnded(
-        StepEnded(run: run.id, at: run.time.now(), step: path, now: now, status: status, output: stored, error: error))
-    ])
+    var event = StepEnded(
+      run: run.id, at: run.time.now(), step: path, now: now, status: status, output: stored, error: error)
+    event.action = step?.recordedAction
+    journal.hold([.stepEnded(event)])
   }
 
   // MARK: Tries and time limits of what holds steps
@@ -456,6 +465,13 @@ struct StepRunner {
       for (branch, own) in zip(branches, values) { value[branch.name] = own.map { .map($0) } }
       return .success(.map(value))
     }.get()
+  }
+}
+
+extension Step {
+  /// The action that its own record is about; a repeated one has a record for its round.
+  fileprivate var recordedAction: String? {
+    if repetition == nil, case .action(let call) = kind { call.action.id } else { nil }
   }
 }
 
