@@ -1,14 +1,15 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak combination cluster-soak fuzz measured bench speed format generate packages
+.PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak combination cluster-soak fuzz benchmarks measured bench bench-smoke speed format generate packages
 .DEFAULT_GOAL := demo
 
 # What only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
 TEST_PACKAGES := chromium chromium-driver fish neovim postgresql python3-selenium python3-venv zsh
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libpq-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
-# What is shipped. Benchmarks are built the same way, so that nothing is built twice.
-RELEASE := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -s
+# How everything that is shipped or measured is built, so that nothing is built twice.
+RELEASE = ERRAND_COMMIT=$$(git describe --always --exclude='*' --abbrev=12 --dirty=+ 2> /dev/null) \
+  swift build -c release --static-swift-stdlib --disable-local-rpath
 # The flags of the demo, the tests and the gate, always the same for the same reason. Another compiler than the one that the
 # gate has may warn of something else.
 STRICT = $(if $(findstring Swift version 6.3,$(shell swift --version 2>&1)),-Xswiftc -warnings-as-errors)
@@ -30,7 +31,7 @@ demo: packages
 # is read. They stay on the machine where you read it, and need not be shipped.
 DIST := .build/dist
 release: packages
-	ERRAND_COMMIT=$$(git describe --always --exclude='*' --abbrev=12 --dirty=+ 2> /dev/null) swift build $(subst -Xlinker -s,,$(RELEASE)) --product errand
+	$(RELEASE) --product errand
 	@mkdir -p $(DIST)
 	llvm-objcopy --only-keep-debug --compress-debug-sections=zlib $(ERRAND) $(DIST)/errand.debug
 	llvm-objcopy --strip-all --add-gnu-debuglink=$(DIST)/errand.debug $(ERRAND) $(DIST)/errand
@@ -157,9 +158,8 @@ soak: packages clients
 	  --filter 'HistoryTests|FaultTests|CrowdTests|HandoverTests'
 	SOUND=$(RECIPES) ORDERS=$(ORDERS) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run|branches, loops and calls writes'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
-	swift build $(RELEASE) --product errand
-	swift build $(RELEASE) --product Benchmarks
-	MINUTES=$(MINUTES) .build/release/Benchmarks hours
+	$(MAKE) --no-print-directory benchmarks
+	MINUTES=$(MINUTES) $(MEASURED)/Benchmarks hours
 
 # One life of everything together, killed at random, in a folder and on PostgreSQL, for SECONDS each; and then one exact
 # account. It needs what `make built` builds.
@@ -199,32 +199,41 @@ fuzz: packages
 	  grep number_of_executed_units $(FUZZ)/$$name.log; \
 	done
 
-# What is measured, and what measures: the program as it is shipped, the floors in C, and a start with more plugins.
+# The program as it is shipped, the floors in C, and the program that measures both, in one folder.
+MEASURED := .build/measured
+benchmarks: release
+	$(RELEASE) --product Benchmarks
+	@mkdir -p $(MEASURED)
+	cp $(DIST)/errand .build/release/Benchmarks $(MEASURED)
+	cc -O2 -Wall -Wextra -Werror -pthread -o $(MEASURED)/floors Benchmarks/Floors/floors.c
+
+# The same, and starts with more plugins.
 MADE := .build/plugin-start
-measured: packages
-	swift build $(RELEASE) --product errand
-	swift build $(RELEASE) --product Benchmarks
-	cc -O2 -Wall -Wextra -Werror -pthread -o .build/release/floors Benchmarks/Floors/floors.c
+measured: benchmarks
 	@set -e; for count in 0 10 20; do \
 	  Benchmarks/PluginStart/generate $$count $(MADE); \
-	  ERRAND_PLUGIN_START=$(MADE) swift build $(RELEASE) --product PluginStart; \
-	  cp .build/release/PluginStart .build/release/PluginStart-$$count; \
+	  ERRAND_PLUGIN_START=$(MADE) $(RELEASE) --product PluginStart; \
+	  llvm-objcopy --strip-all .build/release/PluginStart $(MEASURED)/PluginStart-$$count; \
 	done
 
 # Some rows, or the medians of five measurements: ROWS='step items' TIMES=5 make bench
 bench: measured
-	.build/release/Benchmarks --times $(or $(TIMES),1) $(ROWS)
+	$(MEASURED)/Benchmarks --times $(or $(TIMES),1) $(ROWS)
+
+# The groups in which a dear step shows, with bars twice as wide, so that they hold on any machine. Part of the gate.
+bench-smoke: benchmarks
+	$(MEASURED)/Benchmarks --smoke
 
 # Makes docs/speed.md anew: all rows, and other tools beside them, which PyPI has. Takes some minutes.
 PEERS := huey dbos aiohttp
 speed: measured
 	@python3 -m venv .build/peers && .build/peers/bin/pip install --quiet --disable-pip-version-check $(PEERS) \
 	|| echo "note: $(PEERS) are left out: there is no python3 with venv, or PyPI isn't reached" >&2
-	.build/release/Benchmarks page docs/speed.md
+	$(MEASURED)/Benchmarks page docs/speed.md
 
 # Measures anew which functions short commands call, so that the linker puts them side by side.
 order: packages
-	swift build $(subst -Xlinker -s,,$(RELEASE)) --product errand
+	$(RELEASE) --product errand
 	Sources/Programs/errand/Linking/measure-order $(ERRAND)
 
 format:

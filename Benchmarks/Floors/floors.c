@@ -5,8 +5,11 @@
 //   floors step DIR                  makes a folder and a file in it, and appends and syncs a line four times
 //   floors append FILE COUNT         appends and syncs a line, COUNT times
 //   floors group FILE THREADS COUNT  the same from each thread into one file, with one sync for all that wait
+//   floors loop UNITS                computes for so many units, which processor time is measured in
 //   floors spawn COMMAND…            runs the command without its output, and prints its exit code, its seconds, its
 //                                    seconds of processor time, its peak of memory in kilobytes, and its page faults
+//   floors memory COMMAND…           the same, and prints its exit code and the kilobytes that it holds at its end: its
+//                                    own, and pages of files
 //
 // Lines are 400 bytes, as in a journal. The spawner is a process of its own because a child's peak of memory begins
 // with that of the process that started it, and this one is small.
@@ -14,10 +17,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -101,6 +107,28 @@ static void group(const char *path, long threads, long count) {
   for (long index = 0; index < threads; index++) pthread_join(thread[index], NULL);
 }
 
+// The rounds of one unit, chosen so that 100 units are about 0.1 s of one processor of the machine that the budgets were
+// made on. Another number changes every figure in units, and so every bar.
+enum { ROUNDS_OF_A_UNIT = 210000, CELLS = 16384 };
+
+// Ordinary code computes, reads and writes, and each step needs the one before it. So a round mixes a number and adds it
+// to a cell that the number chooses, in a table of 64 KB, and what it finds there changes the next number.
+static void loop(long units) {
+  static uint32_t table[CELLS];
+  uint64_t number = 88172645463325252;
+  for (long round = 0; round < units * ROUNDS_OF_A_UNIT; round++) {
+    number ^= number << 13;
+    number ^= number >> 7;
+    number ^= number << 17;
+    uint32_t *cell = &table[number % CELLS];
+    *cell += (uint32_t)number;
+    number += *cell;
+  }
+  // The compiler can't leave out a result that is written to a volatile variable.
+  volatile uint64_t result = number;
+  (void)result;
+}
+
 static double seconds(struct timeval time) { return (double)time.tv_sec + (double)time.tv_usec / 1e6; }
 
 static void spawn(char **command) {
@@ -125,6 +153,56 @@ static void spawn(char **command) {
       seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss, usage.ru_minflt + usage.ru_majflt);
 }
 
+// A field of /proc/PID/status, which every user may read, even of a process that hides its memory.
+static long kilobytes(pid_t process, const char *field) {
+  char path[64], text[256];
+  long found = -1;
+  snprintf(path, sizeof path, "/proc/%d/status", (int)process);
+  FILE *file = fopen(path, "r");
+  if (!file) fail(path);
+  while (found < 0 && fgets(text, sizeof text, file)) {
+    if (strncmp(text, field, strlen(field)) == 0) found = atol(text + strlen(field));
+  }
+  fclose(file);
+  return found;
+}
+
+// The kernel keeps no peak of a process's own memory. It stops each thread of a traced process at its end, where all
+// memory is still there; the last one that ends gives the figures.
+static void memory(char **command) {
+  pid_t process = fork();
+  if (process < 0) fail("fork");
+  if (process == 0) {
+    int nothing = open("/dev/null", O_RDWR);
+    if (dup2(nothing, STDIN_FILENO) < 0 || dup2(nothing, STDOUT_FILENO) < 0) fail("dup2");
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) fail("ptrace");
+    execvp(command[0], command);
+    fail(command[0]);
+  }
+  int status;
+  // It stops when the program has been loaded.
+  if (waitpid(process, &status, 0) != process || !WIFSTOPPED(status)) exit(1);
+  if (ptrace(PTRACE_SETOPTIONS, process, NULL, PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL) != 0) {
+    fail("ptrace");
+  }
+  long own = -1, files = -1;
+  pid_t stopped = process;
+  do {
+    int signal = WIFSTOPPED(status) ? WSTOPSIG(status) : 0, event = status >> 16;
+    if (event == PTRACE_EVENT_EXIT) {
+      own = kilobytes(stopped, "RssAnon:");
+      files = kilobytes(stopped, "RssFile:");
+    }
+    // Stops that tracing causes aren't signals for the process; a new thread begins with one.
+    int is_own = event == 0 && signal != SIGTRAP && signal != SIGSTOP;
+    if (WIFSTOPPED(status)) ptrace(PTRACE_CONT, stopped, NULL, is_own ? signal : 0);
+    do stopped = waitpid(-1, &status, __WALL);
+    while (stopped < 0 && errno == EINTR);
+    if (stopped < 0) fail("waitpid");
+  } while (stopped != process || WIFSTOPPED(status));
+  printf("%d %ld %ld\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), own, files);
+}
+
 int main(int count, char **words) {
   const char *mode = count > 1 ? words[1] : "";
   memset(line, '.', sizeof line - 1);
@@ -136,8 +214,12 @@ int main(int count, char **words) {
     append_and_sync(opened(words[2]), atol(words[3]));
   } else if (count == 5 && strcmp(mode, "group") == 0) {
     group(words[2], atol(words[3]), atol(words[4]));
+  } else if (count == 3 && strcmp(mode, "loop") == 0) {
+    loop(atol(words[2]));
   } else if (count > 2 && strcmp(mode, "spawn") == 0) {
     spawn(words + 2);
+  } else if (count > 2 && strcmp(mode, "memory") == 0) {
+    memory(words + 2);
   } else {
     fprintf(stderr, "floors: unexpected arguments\n");
     return 2;

@@ -16,7 +16,7 @@ extension Serving {
     let agent = try serve(home, "connections: { http: { plugin: http, requestTimeout: 10m } }\n")
     defer { kill(agent) }
     try wait(for: 30, agent) { try log(home).contains("\"serving\"") }
-    let talk = try await Talk(home, program: try version())
+    let talk = try await Talk(home, program: try programName())
     func hold(_ numbers: Range<Int>) async throws -> Double {
       for number in numbers {
         try talk.ask(Serving.submit(recipe, isDetached: true, number))
@@ -41,7 +41,7 @@ extension Serving {
     do {
       defer { end(agent) }
       try wait(for: 30, agent) { try log(home).contains("\"serving\"") }
-      let talk = try await Talk(home, program: try version())
+      let talk = try await Talk(home, program: try programName())
       for number in 0..<count {
         try talk.ask(Serving.submit(recipe, isDetached: true, number))
         try await talk.hear("accepted")
@@ -117,12 +117,12 @@ extension Serving {
     return home
   }
 
-  /// Waits until an agent has used no processor time for a second.
+  /// Waits until an agent has used next to no processor time for a second.
   func waitUntilIdle(_ agent: Process) throws {
     for _ in 0..<120 {
-      let before = try processorTicks(agent)
+      let before = try processorSeconds(of: agent)
       Thread.sleep(forTimeInterval: 1)
-      if try processorTicks(agent) - before <= 1 { return }
+      if try processorSeconds(of: agent) - before <= 0.01 { return }
     }
     throw NotMeasured("serve does not come to rest")
   }

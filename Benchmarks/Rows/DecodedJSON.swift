@@ -1,8 +1,6 @@
 import Foundation
 
-/// What Foundation's decoder takes for JSON: the measure of a machine for work that makes and frees many small objects.
-///
-/// Its time differs between machines as that of such work does, where a loop of arithmetic differs less.
+/// The processor time that Foundation's decoder takes for JSON.
 enum DecodedJSON {
   private struct Student: Codable {
     var key: Int
@@ -26,21 +24,8 @@ enum DecodedJSON {
     return Array((try? encoder.encode(students)) ?? Data())
   }()
 
-  /// Measured once, before the first row that is compared with it.
-  static let secondsOfByte: Double = {
+  static func seconds() throws -> Double {
     let (decoder, data) = (JSONDecoder(), Data(bytes))
-    let time = (try? seconds { _ = try decoder.decode([Student].self, from: data) }) ?? .nan
-    return time / Double(bytes.count)
-  }()
-}
-
-extension Row {
-  /// A time beside that of Foundation's decoder for so many bytes of JSON, in the same run.
-  static func time(_ what: String, _ seconds: Double, atMost bar: Double, ofJSON bytes: Int) -> Row {
-    let floor = DecodedJSON.secondsOfByte * Double(bytes)
-    let size = bytes == 1 ? "a byte" : "\(bytes.formatted(.number.locale(.init(identifier: "en_US")))) bytes"
-    return Row(
-      what, seconds / floor, "×", .atMost(bar), of: shownTime(seconds),
-      beside: "\(shownTime(floor)): JSONDecoder, \(size)")
+    return try processorSeconds { _ = try decoder.decode([Student].self, from: data) }
   }
 }

@@ -16,37 +16,46 @@ struct Durability {
 
   // MARK: Runs
 
-  func chain(in name: String = "chain", _ what: String = "durable chain of 1,000 steps") async throws -> Row {
+  func chain(in name: String = "chain", _ what: String = "durable chain of 1,000 steps") async throws -> [Row] {
     let steps = 1000
     let recipe = try Self.recipe(steps: steps)
     let store = try await FileStateStore.open(folder.path(name), program: "benchmark")
     let before = try syncsPerSecond(steps)
-    let start = ContinuousClock.now
-    try await Self.run(recipe, in: store)
-    let rate = Double(steps) / start.duration(to: .now).seconds
+    let spent = try await spent { try await Self.run(recipe, in: store) }
+    let rate = Double(steps) / spent.wall
     // Before and after the measurement, because disks are moody.
     let floor = (before + (try syncsPerSecond(steps))) / 2
     try await store.close()
-    return Row(
-      what, rate / floor, "×", .atLeast(0.75), of: "\(shown(rate)) steps/s",
-      beside: "\(shown(floor))/s: C append + fdatasync")
+    return [
+      Row(
+        what, rate / floor, "×", .atLeast(0.75), of: "\(shown(rate)) steps/s",
+        beside: "\(shown(floor))/s: C append + fdatasync"),
+      .processor("\(what): processor", spent.processor, .atMost(110)),
+    ]
   }
 
-  func crowd() async throws -> Row {
+  func crowd() async throws -> [Row] {
     let (runs, steps) = (64, 200)
+    let spawner = Spawner(folder)
+    let group = [Spawner.floors, "group", folder.path("group"), "\(runs)", "\(steps)"]
     let recipe = try Self.recipe(steps: steps)
     let store = try await FileStateStore.open(folder.path("crowd"), program: "benchmark")
-    let start = ContinuousClock.now
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<runs { group.addTask { try await Self.run(recipe, in: store) } }
-      try await group.waitForAll()
+    let before = try spawner.usage(of: group).seconds
+    let spent = try await spent {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<runs { group.addTask { try await Self.run(recipe, in: store) } }
+        try await group.waitForAll()
+      }
     }
-    let rate = Double(runs * steps) / start.duration(to: .now).seconds
-    let floor = try syncsPerSecond(500)
+    let floor = (before + (try spawner.usage(of: group).seconds)) / 2
     try await store.close()
-    return Row(
-      "64 runs at once, durable", rate, "steps/s", .atLeast(50_000),
-      beside: "\(shown(floor))/s: C append + fdatasync, one by one")
+    return [
+      Row(
+        "64 runs of 200 steps at once, durable", floor / spent.wall, "×", .atLeast(1),
+        of: "\(shown(Double(runs * steps) / spent.wall)) steps/s",
+        beside: "\(shown(Double(runs * steps) / floor))/s: C group commit"),
+      .processor("64 runs of 200 steps at once, durable: processor", spent.processor, .atMost(600)),
+    ]
   }
 
   static func recipe(steps: Int) throws -> Recipe {
@@ -125,20 +134,20 @@ struct Durability {
     // Dropped without closing, as by a crash: closing would write a snapshot and begin a new journal.
     store = nil
     let seconds = try reopened(path)
-    return .time("restart with 250,000 journal lines", seconds, atMost: 1.5, ofJSON: 10_000_000)
+    return .processor("restart with 250,000 journal lines: processor", seconds, .atMost(500))
   }
 
-  /// The argument that makes this program open a state and print how long it took.
+  /// The argument that makes this program open a state and print its processor time.
   static let openingWord = "open"
 
   static func open(_ path: String) async throws -> Never {
-    let start = ContinuousClock.now
+    let start = processorSeconds()
     let store = try await FileStateStore.open(path, program: "benchmark")
-    print(start.duration(to: .now).seconds, store.state.openRuns.count)
+    print(processorSeconds() - start, store.state.openRuns.count)
     exit(0)
   }
 
-  /// The time to open it in a new process, which has nothing of the old one to free.
+  /// The processor time to open it in a new process, which has nothing of the old one to free.
   private func reopened(_ path: String) throws -> Double {
     let words = try ownOutput(Self.openingWord, path).split(separator: " ")
     guard words.count == 2, let seconds = Double(words[0]), words[1] == "250\n" else {

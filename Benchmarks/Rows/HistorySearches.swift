@@ -23,7 +23,7 @@ struct HistorySearches {
       guard parts.count == 4, let figure = Double(parts[1]), let bar = Double(parts[2]) else { return nil }
       let what = "a million runs: \(parts[0])"
       switch parts[3] {
-      case Measure.json.rawValue: return .time(what, figure, atMost: bar, ofJSON: 100_000)
+      case Measure.processor.rawValue: return .processor("\(what): processor", figure, .atMost(bar))
       case Measure.syncs.rawValue:
         return Row(
           what, figure / sync, "×", .atMost(bar), of: shownTime(figure),
@@ -69,61 +69,47 @@ struct HistorySearches {
 
   /// What a figure is compared with.
   private enum Measure: String {
-    case json, syncs, none
+    case processor, syncs, none
   }
 
   static func search(_ path: String) async throws -> Never {
-    func report(_ what: String, _ figure: Double, bar: Double, _ measure: Measure = .json) {
+    func report(_ what: String, _ figure: Double, bar: Double, _ measure: Measure = .processor) {
       print("\(what)\t\(figure)\t\(bar)\t\(measure.rawValue)")
     }
-    /// The seconds of one call, the median of many.
-    func seconds(_ body: () async throws -> Void) async rethrows -> Double {
-      var times: [Double] = []
-      for _ in 0..<21 {
-        let start = ContinuousClock.now
-        try await body()
-        times.append(start.duration(to: .now).seconds)
-      }
-      return times.sorted()[times.count / 2]
+    /// What one call takes, in the middle of many.
+    func median(_ body: () async throws -> Void) async rethrows -> (wall: Double, processor: Double) {
+      var times: [(wall: Double, processor: Double)] = []
+      for _ in 0..<21 { times.append(try await spent(body)) }
+      return (times.median(by: \.wall).wall, times.median(by: \.processor).processor)
     }
-    let start = ContinuousClock.now
+    let start = processorSeconds()
     let store = try await FileStateStore.open(path, program: "benchmark")
-    report("open", start.duration(to: .now).seconds, bar: 0.86)
+    report("open", processorSeconds() - start, bar: 4)
     let before = try residentBytes()
     // Some runs all over the year.
     let some = try await store.finishedRuns(HistoryQuery(limit: 20, recipe: "rare"))
     guard some.count == 3, let old = some.last else { throw NotMeasured("the rare runs are not there") }
+    for (what, query, bar) in [
+      ("the last 20", HistoryQuery(limit: 20), 0.4), ("a rare recipe", HistoryQuery(limit: 20, recipe: "rare"), 4),
+      ("the last 20 that failed", HistoryQuery(limit: 20, statuses: [.failed]), 7),
+      ("by the beginning of an id", HistoryQuery(limit: 3, idPrefix: String(old.id.prefix(13))), 3.6),
+    ] {
+      report(what, try await median { _ = try await store.finishedRuns(query) }.processor, bar: bar)
+    }
+    report("by an id", try await median { _ = try await store.finishedRun(old.id) }.processor, bar: 3.6)
     report(
-      "the last 20", try await seconds { _ = try await store.finishedRuns(HistoryQuery(limit: 20)) }, bar: 0.08)
-    report(
-      "a rare recipe",
-      try await seconds {
-        _ = try await store.finishedRuns(HistoryQuery(limit: 20, recipe: "rare"))
-      }, bar: 0.87)
-    report(
-      "the last 20 that failed",
-      try await seconds {
-        _ = try await store.finishedRuns(HistoryQuery(limit: 20, statuses: [.failed]))
-      }, bar: 1.5)
-    report(
-      "by the beginning of an id",
-      try await seconds {
-        _ = try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: String(old.id.prefix(13))))
-      }, bar: 0.75)
-    report("by an id", try await seconds { _ = try await store.finishedRun(old.id) }, bar: 0.75)
-    report(
-      "by an id that is not there", try await seconds { _ = try await store.finishedRun(id(7)) }, bar: 0.7)
+      "by an id that is not there", try await median { _ = try await store.finishedRun(id(7)) }.processor, bar: 3.4)
     report("memory of that", max(0, Double(try residentBytes() - before) / 1_048_576), bar: 4, .none)
     report(
       "the end of a run, and a snapshot",
-      try await seconds {
+      try await median {
         let run = id(runs)
         let created = RunCreated(
           run: run, at: end, recipe: "recipe-1", file: "recipes/report.yaml", texts: .inline(.map(ValueMap())),
           inputs: .map(ValueMap()), program: "benchmark")
         try await store.append([.runCreated(created), .runEnded(RunEnded(run: run, at: end, status: .succeeded))])
         try await store.compact()
-      }, bar: 16, .syncs)
+      }.wall, bar: 16, .syncs)
     exit(0)
   }
 }

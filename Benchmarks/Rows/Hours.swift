@@ -79,7 +79,7 @@ struct Hours {
     let process = try serving.serve(home)
     defer { serving.end(process) }
     try serving.wait(for: 30, process) { try serving.log(home).contains("\"serving\"") }
-    let program = try serving.version()
+    let program = try serving.programName()
     let waiting = try await Talk(home, program: program)
     let waiter = Serving.submit(Hours.waiting, isDetached: true, 0)
     try waiting.ask(waiter)

@@ -35,7 +35,7 @@ struct LargeOutputs {
         + "{}]\n", to: "large.json")
     let address = "\(server.url)/bytes/\(Self.size)"
     let base = try peak("json.parse", "text: \"[1]\"", configuration)
-    func row(_ action: String, _ input: String, _ what: String, _ bar: Row.Bar?) throws -> Row {
+    func row(_ action: String, _ input: String, _ what: String, _ bar: Bar?) throws -> Row {
       let megabytes = try peak(action, input, configuration)
       return Row(
         "\(what) of 50 MB, \(action): peak memory", megabytes * 1_048_576 / Double(Self.size), "× its size", bar,

@@ -74,7 +74,7 @@ extension Serving {
     let server = try serve(home)
     defer { end(server) }
     try wait(for: 30, server) { try log(home).contains("\"serving\"") }
-    let talk = try await Talk(home, program: try version())
+    let talk = try await Talk(home, program: try programName())
     try await body(talk, few)
     let before = try residentBytes(of: server.processIdentifier)
     try await body(talk, many - few)
@@ -95,7 +95,7 @@ extension Serving {
     ])
   }
 
-  /// The program as an agent's clients name it: `errand 0.3.0`, the first words of what `--version` prints.
+  /// What `--version` prints.
   func version() throws -> String {
     let process = Process()
     let out = Pipe()
@@ -105,8 +105,11 @@ extension Serving {
     try process.run()
     let text = String(decoding: out.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
-    return text.split(separator: " ").prefix(2).joined(separator: " ")
+    return text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
+
+  /// The program as an agent's clients name it: `errand 0.3.0`, the first words of what `--version` prints.
+  func programName() throws -> String { try version().split(separator: " ").prefix(2).joined(separator: " ") }
 }
 
 /// A client of an agent, which hears one answer after another.

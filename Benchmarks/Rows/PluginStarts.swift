@@ -16,14 +16,14 @@ struct PluginStarts {
     let usages = try Spawner(folder).least(
       of: 200,
       counts.map { count in { _ in [WorkFolder.programs.appending(path: "PluginStart-\(count)").path, recipe] } })
-    let times = usages.map(\.milliseconds)
+    let times = usages.map(\.processor)
     return zip(counts, times).map { count, time in
-      Row("start with \(count == 0 ? "no" : "\(count)") more plugins", time, "ms", nil)
+      .processor("start with \(count == 0 ? "no" : "\(count)") more plugins: processor", time, nil)
     } + [
       // The line that is nearest to three figures at equal distances goes from the first to the last.
-      Row(
-        "start: each more plugin", max(0, (times[2] - times[0]) / Double(counts[2])), "ms", .atMost(0.01),
-        beside: "\(shown(times[0])) ms without")
+      .processor(
+        "start: processor of 100 more plugins", max(0, (times[2] - times[0]) * 100 / Double(counts[2])), .atMost(1),
+        beside: "\(shownTime(times[0])) without")
     ]
   }
 }

@@ -19,7 +19,7 @@ struct RailFile {
       let install = plugin.action("install")
     else { throw NotMeasured("there is no plugin 'transitData'") }
 
-    var least = Double.infinity
+    var (least, processor) = (Double.infinity, Double.infinity)
     for round in 0..<20 {
       // A new folder each time, or there would be nothing to install.
       let context = PluginContext(
@@ -28,21 +28,25 @@ struct RailFile {
       let action = ActionContext(
         run: "benchmark", step: "install", idempotencyKey: "", now: SystemTime().now(), time: SystemTime(),
         folder: folder.path(""))
-      let start = ContinuousClock.now
-      let output = try await install.run(.object(["from": .string(path)]), on: client, in: action)
-      least = min(least, start.duration(to: .now).seconds)
+      var output = Value.null
+      let spent = try await spent {
+        output = try await install.run(.object(["from": .string(path)]), on: client, in: action)
+      }
+      (least, processor) = (min(least, spent.wall), min(processor, spent.processor))
       guard output["isUpdated"]?.bool == true else { throw NotMeasured("nothing was installed") }
     }
-    let floor = try seconds {
+    let floor = try leastSeconds(of: CLOCK_MONOTONIC) {
       let value = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: path)))
       _ = try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .withoutEscapingSlashes])
       try Files.write(Array(file), to: folder.path("floor.json"))
       try Files.write(Array("{}".utf8), to: folder.path("floor-record.json"))
     }
+    let what = "station file, \(file.count / 1000) KB, verified and installed"
     return [
       Row(
-        "station file, \(file.count / 1000) KB, verified and installed", least / floor, "×", .atMost(0.27),
-        of: shownTime(least), beside: "\(shownTime(floor)): Foundation, same files")
+        what, least / floor, "×", .atMost(0.27), of: shownTime(least),
+        beside: "\(shownTime(floor)): Foundation, same files"),
+      .processor("\(what): processor", processor, .atMost(19)),
     ]
   }
 

@@ -20,7 +20,7 @@ struct Rounds {
     let words = try ownOutput(Self.resumingWord, path).split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
     guard words.count == 1 else { throw NotMeasured("the run of \(Self.many) rounds was not resumed") }
     return [
-      Row("10,000 rounds of 'repeat': resumed in the last", words[0], "s", .atMost(0.5)),
+      .processor("10,000 rounds of 'repeat': resumed in the last: processor", words[0], .atMost(500)),
       Row(
         "10,000 rounds of 'repeat': time of a round beside 1,000", large / small, "×", .atMost(1.3),
         of: shownTime(large), beside: shownTime(small)),
@@ -57,22 +57,20 @@ struct Rounds {
       path(rounds), program: "benchmark", compaction: CompactionRule(smallest: .max))
     let recipe = try Self.recipe(rounds)
     try await store.append(.runCreated(Durability.created(Self.run, recipe.name)))
-    let start = ContinuousClock.now
-    try await Durability.walk(Self.run, of: recipe, in: store, until: .waiting)
     // Dropped without closing, as by a crash: closing would write a snapshot.
-    return start.duration(to: .now).seconds
+    return try await spent { try await Durability.walk(Self.run, of: recipe, in: store, until: .waiting) }.wall
   }
 
-  /// The argument that makes this program open the state, resume the run until it waits again, and print how long that
-  /// took.
+  /// The argument that makes this program open the state, resume the run until it waits again, and print the processor
+  /// time of that.
   static let resumingWord = "resume"
 
   static func resume(_ path: String) async throws -> Never {
     let recipe = try recipe(many)
-    let start = ContinuousClock.now
+    let start = processorSeconds()
     let store = try await FileStateStore.open(path, program: "benchmark")
     try await Durability.walk(run, of: recipe, in: store, until: .waiting)
-    print(start.duration(to: .now).seconds)
+    print(processorSeconds() - start)
     exit(0)
   }
 }

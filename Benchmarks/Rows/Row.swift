@@ -1,22 +1,58 @@
 import Foundation
 
-/// One line of the report: the measurement, its target, and the floor or baseline of the same run.
-struct Row {
-  /// What a figure has to reach.
-  enum Bar {
-    case atMost(Double), atLeast(Double)
+/// What a figure has to reach.
+///
+/// Bars are ratios to floors and baselines of the same run, units of processor time, sizes or counts, because a time of
+/// one machine fails on the next. Only waits that people feel keep bars in milliseconds: those are promises.
+struct Bar {
+  private let budget: Double
+  private let isMost: Bool
+  /// The figure that a known miss reaches.
+  private var reached: Double?
+  /// The reason of a known miss.
+  private(set) var reason = ""
+
+  private init(_ budget: Double, isMost: Bool) {
+    self.budget = budget
+    self.isMost = isMost
   }
 
+  static func atMost(_ budget: Double) -> Bar { Bar(budget, isMost: true) }
+  static func atLeast(_ budget: Double) -> Bar { Bar(budget, isMost: false) }
+
+  /// The same bar, known to be missed.
+  func missed(at reached: Double, because reason: String) -> Bar {
+    var bar = self
+    (bar.reached, bar.reason) = (reached, reason)
+    return bar
+  }
+
+  func isMet(by value: Double) -> Bool { isMost ? value <= budget : value >= budget }
+
+  /// The bar of the smoke test: twice as wide as the budget, or as the figure that a known miss reaches.
+  var wide: Bar {
+    let base = reached ?? budget
+    return Bar(isMost ? 2 * max(budget, base) : min(budget, base) / 2, isMost: isMost)
+  }
+
+  func text(in unit: String) -> String { "\(isMost ? "≤" : "≥") \(shown(budget, unit))" }
+}
+
+/// One line of the report: the measurement, its target, and the floor or baseline of the same run.
+struct Row {
   var what: String
   /// The figure that the bar is about.
-  let value: Double
+  private(set) var value: Double
   let unit: String
   /// Nil for a figure that is shown for orientation.
   let bar: Bar?
   /// What was measured, where the value is its ratio to the baseline.
-  let detail: String
+  private(set) var detail: String
   /// The lower bound on the work, or the figure of others; empty if there is none.
   let baseline: String
+  /// What the value is divided by, where it is a processor time.
+  private(set) var measure: Unit?
+  private var isProcessorTime = false
 
   init(
     _ what: String, _ value: Double, _ unit: String, _ bar: Bar?, of detail: String = "", beside baseline: String = ""
@@ -29,23 +65,38 @@ struct Row {
     self.baseline = baseline
   }
 
-  var figure: String { (detail.isEmpty ? "" : "\(detail) = ") + shown(value, unit) }
-
-  var target: String {
-    switch bar {
-    case .atMost(let most): "≤ \(shown(most, unit))"
-    case .atLeast(let least): "≥ \(shown(least, unit))"
-    case nil: ""
-    }
+  /// A processor time, given in seconds and shown in units.
+  static func processor(_ what: String, _ seconds: Double, _ bar: Bar?, beside baseline: String = "") -> Row {
+    var row = Row(what, seconds, "units", bar, of: shownTime(seconds), beside: baseline)
+    row.isProcessorTime = true
+    return row
   }
 
-  /// Whether the bar is met, in words; empty without a bar.
+  func measured(in unit: Unit) -> Row {
+    guard isProcessorTime else { return self }
+    var row = self
+    row.measure = unit
+    row.value = value / unit.seconds
+    return row
+  }
+
+  var figure: String { (detail.isEmpty ? "" : "\(detail) = ") + shown(value, unit) }
+
+  var target: String { bar?.text(in: unit) ?? "" }
+
+  var isMissed: Bool { bar.map { !$0.isMet(by: value) } ?? false }
+
+  /// The row and the bar of the smoke test, if it misses even that one.
+  var wideMiss: String? {
+    guard let wide = bar?.wide, !wide.isMet(by: value) else { return nil }
+    return "\(what): \(figure), not \(wide.text(in: unit))"
+  }
+
+  /// Whether the bar is met, in words, and why not if that is known; empty without a bar.
   var verdict: String {
-    switch bar {
-    case .atMost(let most): value <= most ? "met" : "NOT MET"
-    case .atLeast(let least): value >= least ? "met" : "NOT MET"
-    case nil: ""
-    }
+    guard let bar else { return "" }
+    if !isMissed { return "met" }
+    return bar.reason.isEmpty ? "NOT MET" : "NOT MET: \(bar.reason)"
   }
 
   static let heading = line("what", "figure", "bar", "beside", "")
@@ -75,12 +126,13 @@ struct Group {
     self.measure = measure
   }
 
-  /// Measures so many times, each after a preparation, and gives the median of each row.
-  func rows(times: Int, after prepare: () throws -> Void) async throws -> [Row] {
+  /// Measures so many times, each in an empty folder and beside the unit, and gives the median of each row.
+  func rows(times: Int, in folder: WorkFolder) async throws -> [Row] {
     var rounds: [[Row]] = []
     for _ in 0..<times {
-      try prepare()
-      rounds.append(try await measure())
+      // A folder of its own each time, since a state that is there already isn't what is measured.
+      try folder.empty()
+      rounds.append(try await Unit.around(name, Spawner(folder), measure))
     }
     return (rounds.first ?? []).indices.map { index in
       var row = rounds.compactMap { $0.indices.contains(index) ? $0[index] : nil }.median(by: \.value)
@@ -100,18 +152,6 @@ struct NotMeasured: Error, CustomStringConvertible {
   let description: String
 
   init(_ description: String) { self.description = description }
-}
-
-/// The seconds of one call: the least of those that fit in about half a second, because every disturbance adds.
-func seconds(atMost limit: Double = 0.5, _ body: () throws -> Void) rethrows -> Double {
-  let clock = ContinuousClock()
-  let start = clock.now
-  var least = Double.infinity
-  repeat {
-    let duration = try clock.measure(body)
-    least = min(least, duration.seconds)
-  } while start.duration(to: clock.now).seconds < limit
-  return least
 }
 
 extension Duration {

@@ -85,9 +85,7 @@ struct SharedStates {
   }
 
   private func rate(of count: Int, _ body: () async throws -> Void) async throws -> Double {
-    let start = ContinuousClock.now
-    try await body()
-    return Double(count) / start.duration(to: .now).seconds
+    Double(count) / (try await spent(body)).wall
   }
 
   /// What a run appends between two steps, so many times: the end of one and the beginning of the next.

@@ -26,6 +26,18 @@ struct Spawner {
 
   /// Runs a command in the work folder; one that fails is no measurement.
   func usage(of command: [String]) throws -> Usage {
+    let figures = try figures("spawn", command, count: 4)
+    return Usage(seconds: figures[0], processor: figures[1], megabytes: figures[2] / 1024, pageFaults: figures[3])
+  }
+
+  /// The megabytes that a command holds at its end: its own, and pages of files.
+  func memory(of command: [String]) throws -> (own: Double, files: Double) {
+    let figures = try figures("memory", command, count: 2)
+    return (figures[0] / 1024, figures[1] / 1024)
+  }
+
+  /// The figures that the C program prints of a command that succeeds.
+  private func figures(_ mode: String, _ command: [String], count: Int) throws -> [Double] {
     for program in [Self.floors, command[0]] where program.hasPrefix("/") {
       if !FileManager.default.isExecutableFile(atPath: program) {
         throw NotMeasured("there is no \(program); 'make bench' builds it")
@@ -34,7 +46,7 @@ struct Spawner {
     let process = Process()
     let output = Pipe()
     process.executableURL = URL(filePath: Self.floors)
-    process.arguments = ["spawn"] + command
+    process.arguments = [mode] + command
     process.currentDirectoryURL = folder.url
     process.standardOutput = output
     let errors = folder.path("errors")
@@ -42,14 +54,14 @@ struct Spawner {
     process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
     try process.run()
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    // `waitUntilExit` looks every 50 ms only, which is longer than most of what is measured.
+    while process.isRunning { usleep(100) }
     let figures = text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
-    guard figures.count == 5, figures[0] == 0 else {
+    guard figures.count == count + 1, figures[0] == 0 else {
       let why = try String(contentsOfFile: errors, encoding: .utf8).prefix(500)
       throw NotMeasured("'\(command.joined(separator: " "))' failed: \(text)\(why)")
     }
-    return Usage(
-      seconds: figures[1], processor: figures[2], megabytes: figures[3] / 1024, pageFaults: figures[4])
+    return Array(figures.dropFirst())
   }
 
   /// Runs commands in turn, so that a disturbance affects all, and gives the usages of each command, round by round.

@@ -2,6 +2,8 @@ import Foundation
 
 /// The page "How fast it is".
 struct SpeedPage {
+  /// The version, date and commit of the measured program, as it prints them.
+  let program: String
   let measured: [(group: Group, rows: [Row])]
   let peers: [WholePeers.Figures]
   /// The Python packages of peers that weren't there.
@@ -11,18 +13,26 @@ struct SpeedPage {
     """
     # How fast it is
 
-    What Errand costs, measured on one machine in one run: \(machine), \(date). `make speed` makes this page anew, in some minutes; `make bench` prints the rows alone. Compare figures of the same run only: those of two machines, or of two days, say nothing about each other.
+    What Errand costs: `\(program)`, measured on \(date) in one run on one machine: \(machine). `make speed` makes this page anew, in some minutes; `make bench` prints the rows alone.
+
+    A bar is a ratio to something that the same run measures, because times of two machines, or of two days, say nothing about each other:
+
+    * A *floor* is a C program in [`floors.c`](../Benchmarks/Floors/floors.c) that does the least which keeps as much: it starts, appends a line for each step and syncs it, with one sync for all that wait at once. A *baseline* is another way to do the same.
+    * A *unit* is a hundredth of the processor time of a fixed loop in C, which runs before and after each group of rows. In this run a unit took \(units).
+    * Sizes, memory and counts are what they are on every machine. Waits that people feel keep bars in milliseconds: those are promises.
+
+    A row without a bar is for orientation. A row that misses its bar says why.
 
     ## Whole processes, as you start them
 
-    The time is from the start of the process to its end, with everything that belongs to it: the program's start, reading and checking the recipe, a new state folder, every sync, and the end of the run in the history. It is the least of several runs, because every disturbance adds, or, where the disk decides, the pair of a run and its floor whose ratio is the median; memory is the peak, the median of the runs. A *floor* is a C program in [`floors.c`](../Benchmarks/Floors/floors.c) that does the least which keeps as much: it starts, appends a line for each step and syncs it, with one sync for all that wait at once.
+    The time is from the start of the process to its end, with everything that belongs to it: the program's start, reading and checking the recipe, a new state folder, every sync, and the end of the run in the history. It is the least of several runs, because every disturbance adds, or, where the disk decides, the pair of a run and its floor whose ratio is the median; memory is the peak, the median of the runs.
 
     \(table(.whole))
 
     * A durable step is `json.parse` of one number. Its result is on disk before the next step begins.
     * The answers come from a server on the same machine, which shares its processors with the program that asks.
     * *Start with more plugins* is a program that checks a recipe of 20 lines, linked with the shipped plugins and so many made-up ones, as [`PluginStart`](../Benchmarks/PluginStart/main.swift) shows.
-    * A row without a bar is for orientation.
+    * *Its own memory* is what a run holds at its end and shares with no other process; *pages of files* are those of the program and its libraries that it touched, which all processes share.
 
     ## Beside other tools
 
@@ -36,7 +46,7 @@ struct SpeedPage {
 
     ## Inside a process
 
-    What the parts can do once the program runs, without its start: these rows call the modules from one process that is already warm. A *baseline* is another way to do the same, in the same run.
+    What the parts can do once the program runs, without its start: these rows call the modules from one process that is already warm.
 
     \(table(.inProcess))
 
@@ -52,6 +62,13 @@ struct SpeedPage {
     let count = ProcessInfo.processInfo.processorCount
     let memory = Double(ProcessInfo.processInfo.physicalMemory) / 1_073_741_824
     return "\(name) with \(count) processors and \(Int(memory.rounded())) GB"
+  }
+
+  /// How long a unit took, in the fastest and the slowest group.
+  private var units: String {
+    let times = measured.flatMap(\.rows).compactMap { $0.measure?.seconds }.sorted()
+    guard let least = times.first, let most = times.last else { return "an unknown time" }
+    return "\(shownTime(least)) to \(shownTime(most))"
   }
 
   private var date: String { Date.now.formatted(.iso8601.year().month().day()) }

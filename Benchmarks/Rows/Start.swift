@@ -13,16 +13,22 @@ struct Start {
       [Spawner.floors, "start"], [Spawner.errand, "--help"], [Spawner.errand, "check", small],
       [Spawner.errand, "check", large],
     ]
-    let times = try Spawner(folder).least(of: 100, calls.map { call in { _ in call } }).map(\.milliseconds)
+    let usages = try Spawner(folder).least(of: 100, calls.map { call in { _ in call } })
     guard let size = try FileManager.default.attributesOfItem(atPath: Spawner.errand)[.size] as? Int else {
       throw NotMeasured("\(Spawner.errand) has no size")
     }
-    let bar = Row.Bar.atMost(max(3, 3 * times[0] + 1))
-    let baseline = "\(shown(times[0])) ms: a C program's start"
+    func wall(_ what: String, _ usage: Usage, _ bar: Bar?) -> Row {
+      Row(
+        what, usage.seconds / usages[0].seconds, "×", bar, of: shownTime(usage.seconds),
+        beside: "\(shownTime(usages[0].seconds)): a C program's start")
+    }
     return [
-      Row("errand --help", times[1], "ms", bar, beside: baseline),
-      Row("errand check, 20 lines", times[2], "ms", bar, beside: baseline),
-      Row("errand check, 500 lines", times[3], "ms", .atMost(10), beside: baseline),
+      wall("errand --help", usages[1], .atMost(4.5)),
+      .processor("errand --help: processor", usages[1].processor, .atMost(2.2)),
+      wall("errand check, 20 lines", usages[2], .atMost(4.5)),
+      .processor("errand check, 20 lines: processor", usages[2].processor, .atMost(3)),
+      wall("errand check, 500 lines", usages[3], nil),
+      .processor("errand check, 500 lines: processor", usages[3].processor, .atMost(10)),
       Row("size of errand", Double(size) / 1e6, "MB", .atMost(20)),
     ]
   }

@@ -19,7 +19,7 @@ struct Texts {
         """
       }.joined()
     let source = Source(name: "large.yaml", text: text)
-    let ours = try seconds { _ = try YAMLReader.read(source) }
+    let ours = try processorSeconds { _ = try YAMLReader.read(source) }
     let bytes = Array(text.utf8)
     var floor = Double.infinity
     for _ in 0..<10 {
@@ -36,10 +36,10 @@ struct Texts {
   private func json() throws -> [Row] {
     let bytes = DecodedJSON.bytes
     let value = try JSON.parse(bytes)
-    let parse = try seconds { _ = try JSON.parse(bytes) }
-    let write = try seconds { _ = try JSON.write(value) }
+    let parse = try processorSeconds { _ = try JSON.parse(bytes) }
+    let write = try processorSeconds { _ = try JSON.write(value) }
     let size = Double(bytes.count)
-    let foundation = DecodedJSON.secondsOfByte * size
+    let foundation = try DecodedJSON.seconds()
     let beside = "\(shown(size / foundation / 1e6)) MB/s: JSONDecoder"
     func row(_ what: String, _ seconds: Double, atLeast bar: Double) -> Row {
       Row(

@@ -44,13 +44,13 @@ struct ToolCalls {
       run: "bench", step: "call", idempotencyKey: "key", now: SystemTime().now(), time: SystemTime(), folder: "/")
     let input = Value.object(["text": .string("some words")])
     _ = try await action.run(input, on: service, in: call)
-    let start = ContinuousClock.now
-    for _ in 0..<count { _ = try await action.run(input, on: service, in: call) }
-    let each = start.duration(to: .now).seconds / Double(count)
+    let spent = try await spent {
+      for _ in 0..<count { _ = try await action.run(input, on: service, in: call) }
+    }
     return [
-      Row(
-        "a call of a tool of a child process, beside its own time", (each - own) * 1000, "ms", .atMost(1),
-        of: "\(shown(each * 1000)) ms", beside: "\(shown(own * 1000)) ms: plain pipes")
+      .processor(
+        "1,000 calls of a tool of a child process: processor", spent.processor * 1000 / Double(count), .atMost(1000),
+        beside: "\(shownTime(spent.wall / Double(count))): wall time of one; \(shownTime(own)): plain pipes")
     ]
   }
 
