@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release install uninstall tarball deb image package-test order built test clients pictures soak combination cluster-soak fuzz benchmarks measured bench bench-smoke speed format generate packages
+.PHONY: demo release install uninstall tarball deb image package-test order order-check built test clients pictures soak combination cluster-soak fuzz benchmarks measured bench bench-smoke speed format generate packages
 .DEFAULT_GOAL := demo
 
 # What only the tests need: a browser, a database, an editor, shells, and Python for clients that others wrote.
@@ -230,6 +230,14 @@ speed: measured
 	@python3 -m venv .build/peers && .build/peers/bin/pip install --quiet --disable-pip-version-check $(PEERS) \
 	|| echo "note: $(PEERS) are left out: there is no python3 with venv, or PyPI isn't reached" >&2
 	$(MEASURED)/Benchmarks page docs/speed.md
+
+# Says whether more than a twentieth of the functions that the linker puts side by side are gone, as when they were renamed.
+ORDER := Sources/Programs/errand/Linking/order.txt
+order-check:
+	@nm $(ERRAND) | cut -d ' ' -f 3 | LC_ALL=C sort -u > .build/functions
+	@gone=$$(LC_ALL=C sort -u $(ORDER) | LC_ALL=C comm -23 - .build/functions | wc -l); all=$$(wc -l < $(ORDER)); \
+	echo "$$gone of $$all functions in $(ORDER) are gone"; \
+	[ $$((gone * 20)) -le $$all ] || { echo "error: measure it anew with 'make order'" >&2; exit 1; }
 
 # Measures anew which functions short commands call, so that the linker puts them side by side.
 order: packages

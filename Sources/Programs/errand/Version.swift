@@ -2,7 +2,7 @@ import CProgram
 import RunState
 
 /// The version of the program, which runs keep with their records.
-let version = "0.4.0"
+let version = "0.5.0"
 /// The day of the version, which manual pages and packages show.
 let versionDate = "2026-11-28"
 

@@ -15,13 +15,6 @@ enum LookingTool: String, CaseIterable {
   case check = "errand_check"
   case actions = "errand_actions"
 
-  /// The tool of a name.
-  ///
-  /// Up to version 0.3 the names had a dot, which most model APIs refuse; until 0.5 they are answered, though not listed.
-  init?(named name: String) {
-    self.init(rawValue: name.hasPrefix("errand.") ? name.replacing(".", with: "_") : name)
-  }
-
   private var verb: String {
     switch self {
     case .runs: "runs"

@@ -38,7 +38,7 @@ package struct ToolService: Sendable {
 
   /// Whether a request only looks.
   package static func isLooking(_ method: String, _ params: ValueMap) -> Bool {
-    method != "tools/call" || LookingTool(named: params["name"]?.string ?? "") != nil
+    method != "tools/call" || LookingTool(rawValue: params["name"]?.string ?? "") != nil
   }
 
   /// The result of a request, in which no text is shortened before its secrets are taken out.
@@ -200,7 +200,7 @@ package struct ToolService: Sendable {
     var (start, required) = (0, Set<String>())
     var rest: (Int) -> String = { _ in "" }
     do throws(RequestRefusedError) {
-      if let tool = LookingTool(named: name) {
+      if let tool = LookingTool(rawValue: name) {
         arguments = arguments.withInts(of: tool.tool.inputSchema)
         (result, start) = try await tool.result(of: arguments, from: caller) {
           () async throws(RequestRefusedError) in
@@ -231,14 +231,14 @@ package struct ToolService: Sendable {
         }
       }
     } catch {
-      if error.kind == .notFound, LookingTool(named: name) == nil {
+      if error.kind == .notFound, LookingTool(rawValue: name) == nil {
         throw ModelContextError(.invalidParams, error.message)
       }
       // The model reads why, and may do better.
       result = ToolResult(error.overHTTP ?? error.message, isError: true)
     }
     if let invalid { throw ModelContextError(.invalidParams, invalid) }
-    if let run = result.structured?["run"]?.string, LookingTool(named: name) == nil {
+    if let run = result.structured?["run"]?.string, LookingTool(rawValue: name) == nil {
       rest = { _ in "Call \(LookingTool.run.rawValue) with \"run\": \"\(run)\" for all of it." }
     }
     if !client.version.knowsStructuredContent { result.structured = nil }

@@ -32,15 +32,9 @@ import Testing
     #expect(names.tool(of: long + "ab")?.hasPrefix("xxxxxxxxxx") == true)
   }
 
-  @Test func `the names of a version ago are answered, and no longer listed`() {
-    for (old, tool) in [
-      ("errand.runs", LookingTool.runs), ("errand.run", .run), ("errand.why", .why), ("errand.check", .check),
-      ("errand.actions", .actions),
-    ] {
-      #expect(LookingTool(named: old) == tool && LookingTool(named: tool.rawValue) == tool)
-      #expect(Tool.isName(tool.tool.name) && !Tool.isName(old))
-    }
-    #expect(LookingTool(named: "errand.approve") == nil)
+  @Test func `the tools that look have names that every model takes, and no others`() {
+    for tool in LookingTool.allCases { #expect(Tool.isName(tool.tool.name) && tool.tool.name == tool.rawValue) }
+    #expect(LookingTool(rawValue: "errand.runs") == nil)
   }
 
   private static let large: [(String, Value)] = [
