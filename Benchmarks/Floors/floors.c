@@ -107,8 +107,7 @@ static void group(const char *path, long threads, long count) {
   for (long index = 0; index < threads; index++) pthread_join(thread[index], NULL);
 }
 
-// The rounds of one unit, chosen so that version 0.4.0 takes as many units as the budgets were made from: 2.2 for --help,
-// 3.8 for a check, 7.0 for a step, 994 for 64 x 200 steps. Another number changes every figure in units, and so every bar.
+// The rounds of one unit, about 1.2 ms. Another number changes every figure in units, and so every bar.
 enum { ROUNDS_OF_A_UNIT = 260000, CELLS = 16384 };
 
 // Ordinary code computes, reads and writes, and each step needs the one before it. So a round mixes a number and adds it

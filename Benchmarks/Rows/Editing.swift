@@ -68,7 +68,7 @@ struct Editing {
     ]
   }
 
-  /// An hour of somebody who types two characters a second and looks at what is offered after every fifth.
+  /// An hour of one who types two characters a second and looks at what is offered after every fifth.
   private func memory(_ path: String) throws -> Row {
     let client = try EditorClient(opening: path, text)
     let line = text.split(separator: "\n", omittingEmptySubsequences: false).count - 2

@@ -76,6 +76,10 @@ if words.first == "--times", words.count > 1 {
   times = max(1, Int(words[1]) ?? 1)
   words.removeFirst(2)
 }
+if let unknown = words.first(where: { word in !(groups + longGroups).contains { $0.name == word } }) {
+  print("no group is named '\(unknown)'; there are \((groups + longGroups).map(\.name).joined(separator: ", "))")
+  exit(64)
+}
 print(Row.heading)
 /// The lines that are printed at the end; the program fails if there are any.
 var faults: [String] = []

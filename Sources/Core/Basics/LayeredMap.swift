@@ -37,5 +37,9 @@ package struct LayeredMap<Entry: Sendable>: Sendable {
   }
 
   /// The names, each once, in no order.
-  package var names: Set<String> { layers.reduce(into: []) { $0.formUnion($1.keys) } }
+  package var names: Set<String> {
+    var names: Set<String> = []
+    for layer in layers { for name in layer.keys { names.insert(name) } }
+    return names
+  }
 }

@@ -41,9 +41,7 @@ extension FieldSet {
   public init(reading value: Value) throws(ValueError) {
     guard let map = value.map else { throw .mismatch(Self.self, value) }
     let table = Self.table
-    guard table.strangers.isEmpty else {
-      throw ValueError("every stored property of a FieldSet is declared with @Field", at: value.place)
-    }
+    if let fault = table.faults.first { throw ValueError("\(Self.self): \(fault)", at: value.place) }
     self = table.bare()
     try withUnsafeMutablePointer(to: &self) { (start) throws(ValueError) in
       for member in table.members {
@@ -69,6 +67,7 @@ extension FieldSet {
   /// Creates a set by assigning to its fields, and throws if one that must be given was not.
   public init(_ assign: (inout Self) throws -> Void) throws {
     let table = Self.table
+    if let fault = table.faults.first { throw ValueError("\(Self.self): \(fault)") }
     self = table.bare()
     try assign(&self)
     let unset = withBytes { start in
@@ -79,9 +78,11 @@ extension FieldSet {
 
   /// The set as a map, without the optional fields that are nil.
   public func encoded() throws(ValueError) -> Value {
+    let table = Self.table
+    if let fault = table.faults.first { throw ValueError("\(Self.self): \(fault)") }
     let map = try withBytes { (start) throws(ValueError) in
       var map = ValueMap()
-      for member in Self.table.members {
+      for member in table.members {
         guard let value = try member.declaration.encoded(at: start + member.offset) else {
           throw ValueError("\(Self.self).\(member.name) was never set")
         }
@@ -93,8 +94,8 @@ extension FieldSet {
     return .map(map)
   }
 
-  /// Stored properties that are no fields, which reading can't fill: the compiler does not catch them.
-  static var undeclared: [String] { table.strangers }
+  /// What is wrong with the set's declaration: the compiler does not catch it.
+  static var declarationFaults: [String] { table.faults }
 }
 
 extension FieldTable.Member {

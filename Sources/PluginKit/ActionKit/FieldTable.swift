@@ -1,7 +1,7 @@
 // How a set's fields are found without naming them twice.
 //
 // Swift lays a struct's stored properties out one after another, and its runtime tells each one's name, type and offset
-// (ABI, *Type Layout*; `_forEachField`, which `Mirror` is made of). A `Field` begins with its declaration and an
+// (ABI, *Type Layout*; `_forEachField`). A `Field` begins with its declaration and an
 // `Included` with its part's type, and both know what they hold; so a table, made once for each set, reads and writes
 // all fields of all sets, and no set brings code of its own for it. What is no field is never touched.
 
@@ -19,15 +19,15 @@ struct FieldTable: Sendable {
 
   /// The fields, in the order they are declared, those of included sets where these stand.
   private(set) var members: [Member] = []
-  /// Stored properties that are no fields.
-  private(set) var strangers: [String] = []
+  /// What is wrong with the set's declaration, which no compiler says.
+  private(set) var faults: [String] = []
   private let declared: any FieldSet
 
   fileprivate init<Fields: FieldSet>(of type: Fields.Type) {
     let declared = Fields()
     self.declared = declared
     guard metadata(of: type)[0] == metadata(of: NoFields.self)[0] else {
-      strangers = ["\(Fields.self)"]
+      faults = ["it is not a struct"]
       return
     }
     withUnsafePointer(to: declared) { start in
@@ -42,24 +42,26 @@ struct FieldTable: Sendable {
   func bare<Fields: FieldSet>() -> Fields { declared as? Fields ?? Fields() }
 
   private mutating func add(_ name: String, _ type: Any.Type, at offset: Int, from start: UnsafeRawPointer) {
-    if isMade(type, from: Field<Bool>.self) {
+    // A wrapper is stored under the property's name with an underscore before it.
+    if isMade(type, from: Field<Bool>.self), name.hasPrefix("_") {
       let declaration = start.load(fromByteOffset: offset, as: FieldDeclaration.self)
-      // A wrapper is stored under the property's name with an underscore before it.
       members.append(Member(name: String(name.dropFirst()), offset: offset, declaration: declaration))
     } else if isMade(type, from: Included<NoFields>.self) {
       addPart(start.load(fromByteOffset: offset, as: (any FieldSet.Type).self), at: offset)
     } else {
-      strangers.append(name)
+      faults.append("the property '\(name)' is not declared with @Field")
     }
   }
 
   private mutating func addPart<Part: FieldSet>(_ part: Part.Type, at offset: Int) {
-    let inner = MemoryLayout<Included<Part>>.offset(of: \.wrappedValue) ?? 0
+    guard let inner = MemoryLayout<Included<Part>>.offset(of: \.wrappedValue) else {
+      preconditionFailure("the part of an Included is stored in it")
+    }
     for member in part.table.members {
       members.append(
         Member(name: member.name, offset: offset + inner + member.offset, declaration: member.declaration))
     }
-    strangers += part.table.strangers
+    faults += part.table.faults
   }
 }
 

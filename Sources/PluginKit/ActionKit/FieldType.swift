@@ -211,8 +211,8 @@ public struct ObjectSchema: Sendable {
     rules?(value) ?? (declaring as? any ValidatedFieldSet.Type)?.conflicts(in: value) ?? []
   }
 
-  /// The set's stored properties that are no fields, which reading cannot fill: the compiler does not catch them.
-  package var undeclared: [String] { declaring?.undeclared ?? [] }
+  /// What is wrong with the set's declaration: the compiler does not catch it.
+  package var declarationFaults: [String] { declaring?.declarationFaults ?? [] }
 
   /// A value read into the set and written again, which is what an action sees of it.
   package func rewritten(_ value: Value) throws(ValueError) -> Value {

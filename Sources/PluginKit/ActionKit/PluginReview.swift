@@ -86,9 +86,7 @@ package struct PluginReview {
   }
 
   private mutating func review(_ schema: ObjectSchema, _ name: String, isOutput: Bool) {
-    for property in schema.undeclared {
-      faults.append("\(name): the property '\(property)' is not declared with @Field")
-    }
+    for fault in schema.declarationFaults { faults.append("\(name): \(fault)") }
     var known: Set<String> = []
     for field in schema.fields {
       let name = "\(name), field '\(field.name)'"

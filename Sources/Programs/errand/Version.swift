@@ -4,7 +4,7 @@ import RunState
 /// The version of the program, which runs keep with their records.
 let version = "0.5.0"
 /// The day of the version, which manual pages and packages show.
-let versionDate = "2026-11-28"
+let versionDate = "2026-11-29"
 
 /// What `--version` prints; the package reads it.
 var versionText: String {

@@ -285,6 +285,8 @@ extension AgentReply {
       return items
     }
     func text(_ name: String) throws(RecordError) -> String { try String(reading: answer[name] ?? .null) }
+    // First, because its members have names of their own, such as how many items of a loop 'failed'.
+    if answer["progress"] != nil { self = .progress(try Progress(reading: answer)); return }
     if let failed = answer["failed"] {
       guard let kind = failed["kind"]?.string.flatMap(RequestRefusedError.Kind.init(rawValue:)) else {
         throw RecordError("a refusal of an unknown kind: \(failed["message"]?.string ?? "")")
@@ -292,7 +294,6 @@ extension AgentReply {
       self = .refused(RequestRefusedError(kind, failed["message"]?.string ?? ""))
       return
     }
-    if answer["progress"] != nil { self = .progress(try Progress(reading: answer)); return }
     if let wait = answer["waits"] { self = .waits(try RunWait(reading: wait)); return }
     if let notice = answer["notice"] { self = .notice(try RunNotice(reading: notice)); return }
     if let record = answer["ended"] { self = .ended(try RunRecord(reading: record)); return }

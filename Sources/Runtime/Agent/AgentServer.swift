@@ -99,7 +99,7 @@ package final class AgentServer: Sendable {
     guard let loop = content.withLock({ $0.loop }) else { return }
     loop.stopListening()
     unlink("\(folder)/\(SocketAddress.name)")
-    let tasks = content.withLock { $0.clients.values.flatMap(\.tasks.values) }
+    let tasks = content.withLock { $0.clients.values.flatMap { $0.tasks.values } }
     for task in tasks { task.cancel() }
     // A client that doesn't read must not delay the end of an answer.
     loop.hurry()

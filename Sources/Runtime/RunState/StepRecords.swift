@@ -235,7 +235,7 @@ extension [StepRecord] {
           && own.indices.allSatisfy { index in
             own[index].status.isEnded && own[index].status == other[index].status && other[index].error == nil
               && own[index].endedAt == other[index].endedAt && own[index].attempts == other[index].attempts
-              && own[index].ordinal == other[index].ordinal
+              && own[index].ordinal == other[index].ordinal && own[index].path == other[index].path
           }
       }
     }

@@ -313,10 +313,13 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     struct Odd: FieldSet {
       @Field("A field.") var good: Int
       var bad = 3
+      let apart = Field<Int>("A field without its wrapper.")
     }
-    #expect(Odd.schema.undeclared == ["bad"])
+    let bad = "the property 'bad' is not declared with @Field"
+    #expect(Odd.schema.declarationFaults == [bad, "the property 'apart' is not declared with @Field"])
     let error = #expect(throws: ValueError.self) { try Odd(reading: .object(["good": .int(1), "bad": .int(2)])) }
-    #expect(error?.description == "every stored property of a FieldSet is declared with @Field")
+    #expect(error?.description == "Odd: \(bad)")
+    #expect(throws: ValueError.self) { try Odd { $0.good = 1 } }
   }
 
   @Test func `fields of every size and alignment are read, written and left as declared`() throws {
@@ -347,12 +350,14 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     #expect((bare.length, bare.part.flag, bare.last, bare.parts.count) == (nil, true, nil, 0))
   }
 
-  @Test func `a set that is no struct is found`() {
+  @Test func `a set that is no struct is found, and nothing of it is lost silently`() {
     enum Odd: FieldSet {
       case only
       init() { self = .only }
     }
-    #expect(Odd.schema.undeclared == ["Odd"])
+    #expect(Odd.schema.declarationFaults == ["it is not a struct"])
+    let error = #expect(throws: ValueError.self) { try Odd.only.encoded() }
+    #expect(error?.description == "Odd: it is not a struct")
   }
 
   @Test func `an included set stands flat among the fields`() throws {
@@ -367,7 +372,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
       @Field("The end.") var end: Int?
     }
     #expect(Outer.schema.fields.map(\.name) == ["key", "name", "count", "comment", "end"])
-    #expect(Outer.schema.undeclared == [])
+    #expect(Outer.schema.declarationFaults == [])
     #expect(try faults(Outer.schema, #"{"key":1}"#) == ["1:1: error: 'with' needs 'name' (string): A name"])
     let read = try Outer(checking: JSON.parse(#"{"key":1,"name":"n"}"#))
     #expect((read.inner.name, read.inner.count, read.inner.comment) == ("n", 2, nil))
