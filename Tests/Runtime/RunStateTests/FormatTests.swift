@@ -75,7 +75,7 @@ import Testing
     return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
   }
 
-  @Test(arguments: ["0.1.0", "0.2.0", "0.3.0", "0.4.0"], ["journal-2.jsonl", "journal-3.jsonl"])
+  @Test(arguments: ["0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0"], ["journal-2.jsonl", "journal-3.jsonl"])
   func `events of released versions are written as they were`(version: String, name: String) throws {
     var count = 0
     for line in try lines(version, name) {
@@ -88,7 +88,7 @@ import Testing
     #expect(count > 10)
   }
 
-  @Test(arguments: ["0.1.0", "0.2.0", "0.3.0", "0.4.0"])
+  @Test(arguments: ["0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0"])
   func `records of released versions are written as they were`(version: String) throws {
     func written(_ entry: (some LogRecord)?) throws -> String? {
       try entry.map { String(decoding: try $0.line().dropLast(), as: UTF8.self) }
