@@ -10,7 +10,7 @@ package struct StepRecords: Sendable {
   private typealias Page = [StepRecord]
 
   /// As powers of two: the records of a page, the pages of a chapter, the slots of a page of the table.
-  private static let (pageBits, chapterBits, tableBits) = (1, 7, 8)
+  private static let (pageBits, chapterBits, tableBits) = (1, 8, 9)
 
   private var chapters: [[Page]] = []
   package private(set) var count = 0
