@@ -59,8 +59,8 @@ let shippedLinking = [
 /// All else waits for people, disks and services, and is built for size.
 let builtForSpeed: Set = ["Basics", "Expressions"]
 
-/// Whose values are copied at each step, so often that code of their own pays.
-let copiedOften: Set = ["ActionKit", "Basics", "RunState", "Runs"]
+/// Whose values are copied at each step or for each slot, so often that code of their own pays.
+let copiedOften: Set = ["ActionKit", "Basics", "RunState", "Runs", "Scheduler"]
 
 let package = Package(
   name: "errand",
