@@ -28,7 +28,9 @@ struct Serving {
     let used = try processorSeconds(of: server) - before
     let megabytes = Double(try residentBytes(of: server.processIdentifier)) / 1_048_576
     return [
-      Row("idle serve, 1,000 schedules: memory", megabytes, "MB", .atMost(20)),
+      Row(
+        "idle serve, 1,000 schedules: memory", megabytes, "MB",
+        .atMost(20).missed(at: 26, because: "most of it are pages of the program of 22 MB, which processes share")),
       .processor("idle serve, 1,000 schedules: processor of 10 s", used, .atMost(10)),
     ]
   }

@@ -21,7 +21,7 @@ struct SpeedPage {
     * A *unit* is a hundredth of the processor time of a fixed loop in C, which runs before and after each group of rows. In this run a unit took \(units).
     * Sizes, memory and counts are what they are on every machine. Waits that people feel keep bars in milliseconds: those are promises.
 
-    A row without a bar is for orientation. A row that misses its bar says why.
+    A row without a bar is for orientation. A row that misses its bar says why, where that is known.
 
     ## Whole processes, as you start them
 

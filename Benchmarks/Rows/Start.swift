@@ -25,11 +25,20 @@ struct Start {
     return [
       wall("errand --help", usages[1], .atMost(4.5)),
       .processor("errand --help: processor", usages[1].processor, .atMost(2.2)),
-      wall("errand check, 20 lines", usages[2], .atMost(4.5)),
-      .processor("errand check, 20 lines: processor", usages[2].processor, .atMost(3)),
+      wall(
+        "errand check, 20 lines", usages[2],
+        .atMost(4.5).missed(at: 5.4, because: "reading and checking take as long as the start")),
+      .processor(
+        "errand check, 20 lines: processor", usages[2].processor,
+        .atMost(3).missed(at: 3.1, because: "it is at the bar, on either side of it from run to run")),
       wall("errand check, 500 lines", usages[3], nil),
-      .processor("errand check, 500 lines: processor", usages[3].processor, .atMost(10)),
-      Row("size of errand", Double(size) / 1e6, "MB", .atMost(20)),
+      .processor(
+        "errand check, 500 lines: processor", usages[3].processor,
+        .atMost(10).missed(at: 11, because: "each expression is compiled on its own")),
+      Row(
+        "size of errand", Double(size) / 1e6, "MB",
+        .atMost(20).missed(
+          at: 22.3, because: "generics, async functions and the standard library; see decisions/linking.md")),
     ]
   }
 

@@ -61,28 +61,33 @@ struct WholeRuns {
     let (start, step, whole) = (usages[0], usages[1], usages[2])
     let sync = (usages[4].milliseconds - usages[3].milliseconds) / Double(syncs)
     let name = "one durable step, new folder"
-    let memory = try (0..<5).map { try spawner.memory(of: run(-2 - $0)) }
+    // Where no process may trace another, they aren't measured.
+    let memory = (0..<5).compactMap { try? spawner.memory(of: run(-2 - $0)) }
     var rows = [
       Row(
         "\(name): beside 3 starts and 4 syncs", whole.milliseconds / (3 * start.milliseconds + 4 * sync), "×",
-        .atMost(1).missed(at: 3.3, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
+        .atMost(1).missed(at: 2.7, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
         of: "\(shown(whole.milliseconds)) ms",
         beside: "3 × \(shown(start.milliseconds)) ms: C, start + 4 × \(shown(sync)) ms: a sync"),
       Row(
         "\(name): beside C that does both", whole.seconds / step.seconds, "×",
-        .atMost(3).missed(at: 6, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
+        .atMost(3).missed(at: 4.7, because: "8 syncs instead of 4, and a program of 22 MB instead of a small one"),
         of: "\(shown(whole.milliseconds)) ms", beside: "\(shown(step.milliseconds)) ms: C, start, folder, 4 syncs"),
       .processor(
         "\(name): processor", whole.processor,
-        .atMost(5).missed(at: 7.3, because: "the start of the program takes 2.6 units of it")),
-      Row("\(name): its own memory", memory.median(by: \.own).own, "MB", .atMost(3)),
-      Row(
-        "\(name): pages of files in memory", memory.median(by: \.files).files, "MB",
-        .atMost(10).missed(
-          at: 17.3, because: "the kernel maps 16 pages around each one that the program of 22 MB uses"),
-        beside: "\(shown(whole.megabytes)) MB: the peak of both; \(shown(start.megabytes)) MB: C"),
+        .atMost(5).missed(at: 5.5, because: "the start of the program is more than a third of it")),
       Row("\(name): page faults", whole.pageFaults, "", nil, beside: "\(shown(start.pageFaults)): C"),
     ]
+    if !memory.isEmpty {
+      rows += [
+        Row("\(name): its own memory", memory.median(by: \.own).own, "MB", .atMost(3)),
+        Row(
+          "\(name): pages of files in memory", memory.median(by: \.files).files, "MB",
+          .atMost(10).missed(
+            at: 13, because: "the kernel maps 16 pages around each one that the program of 22 MB uses"),
+          beside: "\(shown(whole.megabytes)) MB: the peak of both; \(shown(start.megabytes)) MB: C"),
+      ]
+    }
     if let calls = try systemCalls(of: run(-1)) {
       rows.append(Row("\(name): syncs", calls.syncs, "", nil))
       rows.append(Row("\(name): threads", calls.threads, "", nil))
@@ -111,8 +116,9 @@ struct WholeRuns {
     let usages = try spawner.rounds(9, [floor("append", folder.path("append"), "\(steps)"), run(recipe)])
     return rows(
       "chain of 1,000 durable steps", steps, usages,
-      wall: .atLeast(0.75).missed(at: 0.35, because: "a step computes for longer than it waits for its sync"),
-      processor: .atMost(110).missed(at: 350, because: "a step takes 0.35 units, where C takes 0.06"), memory: nil,
+      wall: .atLeast(0.75).missed(at: 0.48, because: "a step computes for longer than it waits for its sync"),
+      processor: .atMost(110).missed(
+        at: 195, because: "a quarter is the kernel's part of the syncs, and the rest is spread"), memory: nil,
       beside: "C append + fdatasync")
   }
 
@@ -123,8 +129,8 @@ struct WholeRuns {
       9, [floor("group", folder.path("group"), "\(chains)", "\(steps)"), run(recipe)])
     return rows(
       "64 × 200 durable steps", chains * steps, usages,
-      wall: .atLeast(0.6).missed(at: 0.19, because: "a step computes for longer than it waits for a shared sync"),
-      processor: .atMost(600).missed(at: 1300, because: "a step takes 0.1 units, where C takes 0.02"),
+      wall: .atLeast(0.6).missed(at: 0.36, because: "a step computes for longer than it waits for a shared sync"),
+      processor: .atMost(600),
       memory: .atMost(40), beside: "C group commit")
   }
 
@@ -162,7 +168,9 @@ struct WholeRuns {
     let what = "2,000 HTTP answers, 64 in flight, each durable"
     var rows = [
       Row.processor("\(what): processor of 1,000", usages[0].processor * 1000 / Double(count), .atMost(300)),
-      Row("\(what): memory", usages[0].megabytes, "MB", .atMost(30)),
+      Row(
+        "\(what): memory", usages[0].megabytes, "MB",
+        .atMost(30).missed(at: 42, because: "64 requests at once, and 12 MB of the program and its libraries")),
     ]
     if usages.count > 1 {
       rows.insert(
