@@ -13,7 +13,7 @@ struct SpeedPage {
     """
     # How fast it is
 
-    What Errand costs: `\(program)`, measured on \(date) in one run on one machine: \(machine). `make speed` makes this page anew, in some minutes; `make bench` prints the rows alone.
+    What Errand costs: \(program), measured on \(date) in one run on one machine: \(machine). `make speed` makes this page anew, in some minutes; `make bench` prints the rows alone.
 
     A bar is a ratio to something that the same run measures, because times of two machines, or of two days, say nothing about each other:
 
