@@ -234,7 +234,7 @@ final class ProgressDisplay: Sendable {
     return shown.running.count - 1
   }
 
-  /// Whether nothing would be shown of it, as of items of loops, of which there may be very many.
+  /// Whether it would show nothing: items of loops that succeed aren't shown, and there may be very many.
   func ignores(_ progress: Progress) -> Bool {
     switch progress {
     case _ where format == .json: false

@@ -130,7 +130,7 @@ struct RoundRunner {
       if let ended = error.ended, !journal.hasEnded(roundPath), journal.step(roundPath) != nil {
         var event = StepEnded(
           run: run.id, at: run.time.now(), step: roundPath, status: ended.status, error: ended.error)
-        if case .action(let call) = step.kind { event.action = call.action.id }
+        event.action = step.actionID
         journal.hold([.stepEnded(event)])
       }
       throw error

@@ -124,7 +124,7 @@ struct StepRunner {
   @inline(never)
   private func reportEnd(of step: Step, at path: StepPath, isReplayed: Bool = false) async {
     if isReplayed, run.isWalkedAgain { return }
-    let end = journal.look(at: path) { record -> Progress? in
+    let told = journal.look(at: path) { record -> Progress? in
       let status = record.pointee.status
       guard status.isEnded || status == .uncertain else { return nil }
       return .stepEnded(
@@ -132,7 +132,7 @@ struct StepRunner {
         took: record.pointee.endedAt?.span(since: record.pointee.startedAt) ?? .zero, error: record.pointee.error,
         isReplayed: isReplayed)
     }
-    if case .some(.some(let end)) = end { run.report(end) }
+    if let told, let end = told { run.report(end) }
   }
 
   // MARK: Once, as a whole or as an item
@@ -469,10 +469,10 @@ struct StepRunner {
 }
 
 extension Step {
+  /// The id of its action, if it has one.
+  var actionID: String? { if case .action(let call) = kind { call.action.id } else { nil } }
   /// The action that its own record is about; a repeated one has a record for its round.
-  fileprivate var recordedAction: String? {
-    if repetition == nil, case .action(let call) = kind { call.action.id } else { nil }
-  }
+  fileprivate var recordedAction: String? { repetition == nil ? actionID : nil }
 }
 
 extension TimeSpan {
