@@ -157,10 +157,13 @@ package struct WorkerTerms: Sendable, Equatable {
   package var sharesFolder: Bool
   /// The most runs that it holds at once.
   package var capacity: Int
+  /// How long others wait for it before they take over what it holds.
+  package var lease: TimeSpan
 
   package init(
     name: String, host: String = "", pid: Int = 0, program: String = "", offers: Set<String> = [],
-    queues: Set<String> = ["default"], home: String = "", sharesFolder: Bool = false, capacity: Int = 64
+    queues: Set<String> = ["default"], home: String = "", sharesFolder: Bool = false, capacity: Int = 64,
+    lease: TimeSpan = SharedWorker.lease
   ) {
     self.name = name
     self.host = host
@@ -171,6 +174,7 @@ package struct WorkerTerms: Sendable, Equatable {
     self.home = home
     self.sharesFolder = sharesFolder
     self.capacity = capacity
+    self.lease = lease
   }
 }
 

@@ -176,17 +176,17 @@ package actor SharedWorker {
   private func register() async throws(DatabaseError) {
     let start = time.elapsed()
     let told = told
-    let identity = try await database.register(told, lease: SharedWorker.lease, isAgain: timeline != 0)
+    let identity = try await database.register(told, lease: terms.lease, isAgain: timeline != 0)
     hasNewTerms = told != self.told
     if timeline == 0 {
       // It knows nothing of what was lost; those that do have the time to say so.
-      if let ago = try await database.sinceTakeover(), ago < SharedWorker.lease {
-        cautiousUntil = time.elapsed() + SharedWorker.lease - ago
+      if let ago = try await database.sinceTakeover(), ago < terms.lease {
+        cautiousUntil = time.elapsed() + terms.lease - ago
       }
       timeline = database.timeline
     }
     self.identity = identity
-    held.join(identity.id, until: start + SharedWorker.lease - SharedWorker.margin)
+    held.join(identity.id, until: start + terms.lease - SharedWorker.margin)
   }
 
   private func keepLease() async {
@@ -201,11 +201,11 @@ package actor SharedWorker {
     var hasDead = true
     do throws(DatabaseError) {
       if let identity {
-        let renewal = try await database.renew(identity, lease: SharedWorker.lease)
+        let renewal = try await database.renew(identity, lease: terms.lease)
         if case .renewed(let isDraining, let mayReap, let count) = renewal {
           hasDead = mayReap
           drain(isDraining)
-          held.extend(to: start + SharedWorker.lease - SharedWorker.margin)
+          held.extend(to: start + terms.lease - SharedWorker.margin)
           try await tellTerms()
           let unreleased = held.unreleased
           try await abandon(unreleased, of: identity)
@@ -229,7 +229,7 @@ package actor SharedWorker {
       await follow()
       // What ran here under the lease before is told as lost.
       let dead =
-        hasDead ? try await database.reap(lease: SharedWorker.lease).filter { !$0.hasSameScalars(as: terms.name) } : []
+        hasDead ? try await database.reap(lease: terms.lease).filter { !$0.hasSameScalars(as: terms.name) } : []
       if !dead.isEmpty { tell(.reaped(dead)) }
       renewals += 1
       if renewals % SharedWorker.renewalsPerNet == 0 { try? await readClock() }
@@ -269,7 +269,7 @@ package actor SharedWorker {
     let now = database.timeline
     guard now != timeline else { return }
     if timeline > 0 {
-      cautiousUntil = time.elapsed() + SharedWorker.lease
+      cautiousUntil = time.elapsed() + terms.lease
       // Without an answer it is looked at with the next renewal.
       do {
         try await verify()

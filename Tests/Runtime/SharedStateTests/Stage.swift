@@ -48,3 +48,12 @@ enum Stage {
     }
   }
 }
+
+extension WorkerTerms {
+  /// Those of a test on the system's clock that isn't about leases: none ends while the machine has much else to do.
+  static func patient(
+    _ name: String, offers: Set<String> = [], queues: Set<String> = ["default"], home: String = "", capacity: Int = 64
+  ) -> WorkerTerms {
+    WorkerTerms(name: name, offers: offers, queues: queues, home: home, capacity: capacity, lease: .seconds(900))
+  }
+}
