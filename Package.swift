@@ -60,7 +60,7 @@ let shippedLinking = [
 let builtForSpeed: Set = ["Basics", "Expressions"]
 
 /// Whose values are copied at each step or for each slot, so often that code of their own pays.
-let copiedOften: Set = ["ActionKit", "Basics", "RunState", "Runs", "Scheduler"]
+let copiedOften: Set = ["ActionKit", "Basics", "PostgresClient", "RunState", "Runs", "Scheduler", "SharedState"]
 
 let package = Package(
   name: "errand",
