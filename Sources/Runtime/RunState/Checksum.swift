@@ -23,6 +23,8 @@ struct Checksum: Sendable, Equatable {
     return String(repeating: "0", count: 16 - digits.utf8.count) + digits
   }
 
+  // For speed, because every byte of a journal goes through it, where the module is built for size.
+  @_optimize(speed)
   mutating func update(_ bytes: UnsafeRawBufferPointer) {
     var crc = ~value
     var index = 0

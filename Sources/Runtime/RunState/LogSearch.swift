@@ -83,6 +83,8 @@ extension ArraySlice<UInt8> {
   /// Written here, because `memmem` is unavailable without `_GNU_SOURCE`: eight bytes are compared at a time, and the
   /// rest of the text only where those are equal. Of a shorter text the first byte is searched for, which should be
   /// rare.
+  // For speed, because it goes through a whole history, where the module is built for size.
+  @_optimize(speed)
   func holds(_ needle: [UInt8]) -> Bool {
     if needle.count < 8 { return holdsShort(needle) }
     return withUnsafeBytes { bytes in
