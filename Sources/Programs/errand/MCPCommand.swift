@@ -21,7 +21,7 @@ struct MCPCommand: DispatchedCommand {
   func run() async throws(RuntimeError) -> ExitCode {
     guard parsed["sandbox"].isGiven else {
       let workspace = try dispatch.workspace()
-      return await serve(workspace, AgentDoor(access(workspace)))
+      return await serve(workspace, ToolAgent(access(workspace)))
     }
     if parsed["state"].isGiven {
       throw RuntimeError(.usage, "--sandbox has a state that is thrown away; leave out --state")
@@ -37,7 +37,7 @@ struct MCPCommand: DispatchedCommand {
       let made = factory
       let connection = try await access.serve { made }
       await connection.agent?.schedules?.nameRecipes()
-      result = .success(await serve(workspace, AgentDoor(access, holding: connection)))
+      result = .success(await serve(workspace, ToolAgent(access, holding: connection)))
     } catch {
       result = .failure(error)
     }
@@ -49,7 +49,7 @@ struct MCPCommand: DispatchedCommand {
     RunSession(workspace, workspace.secretSources(), console, time: time).access
   }
 
-  private func serve(_ workspace: Workspace, _ door: AgentDoor) async -> ExitCode {
+  private func serve(_ workspace: Workspace, _ agent: ToolAgent) async -> ExitCode {
     let (input, feed) = AsyncStream.makeStream(of: [UInt8].self)
     let output = PatientOutput(STDOUT_FILENO)
     let sent = WorkQueue<[UInt8]>()
@@ -79,7 +79,7 @@ struct MCPCommand: DispatchedCommand {
     }
     defer { end.cancel() }
     let service = ToolService(workspace.configuration.server.tools, version: version, time: time)
-    let caller = await door.caller { [console] in console.error($0.safe) }
+    let caller = await agent.caller { [console] in console.error($0.safe) }
     let session = ToolSession(service, for: caller) { _ = sent.put($0) }
     // Ends by itself, mostly before the first request.
     let remark = Task { await service.remark(to: caller) }
@@ -87,7 +87,7 @@ struct MCPCommand: DispatchedCommand {
     await remark.value
     sent.close()
     await written
-    await door.close()
+    await agent.close()
     return Signals.shared.received ?? .done
   }
 }
@@ -96,7 +96,7 @@ struct MCPCommand: DispatchedCommand {
 ///
 /// As this process's own agent it is kept, so that its recipes are read and checked once; of another process's agent each
 /// request has a connection of its own.
-private actor AgentDoor {
+private actor ToolAgent {
   private let access: AgentAccess
   private var own: AgentConnection?
   /// The opening under way, so that this process doesn't become a client of itself.

@@ -205,7 +205,7 @@ package final class APIServer: Sendable {
   private func answer(_ request: HTTPServerRequest, at entrance: Entrance) async throws(Problem) -> HTTPServerResponse {
     switch entrance {
     case .hooks:
-      return await WebhookDoor(service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady })
+      return await WebhookHandler(service: service, counts: webhookCounts, isReady: content.withLock { $0.isReady })
         .answer(request)
     case .health: return .text("ok\n")
     case .readiness:
@@ -492,18 +492,18 @@ package final class APIServer: Sendable {
 
   private func toolAnswer(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse
   {
-    let door = ToolDoor(tools: tools, gate: gate)
-    try door.checkForm(request)
-    switch door.message(in: request) {
+    let handler = ToolHandler(tools: tools, gate: gate)
+    try handler.checkForm(request)
+    switch handler.message(in: request) {
     case .answer(let response): return masked(response)
     case .request(let id, let method, let params, let client):
       let isLooking = ToolService.isLooking(method, params)
       if !isLooking { try check(.token(.start), for: caller) }
       let asking = toolCaller(caller)
       guard !isLooking, request.acceptsEvents else {
-        return masked(await door.response(to: id, method, params, of: client, from: asking))
+        return masked(await handler.response(to: id, method, params, of: client, from: asking))
       }
-      return door.stream(id, method, params, of: client, from: asking, as: caller, lease: try lease())
+      return handler.stream(id, method, params, of: client, from: asking, as: caller, lease: try lease())
     }
   }
 
@@ -538,10 +538,10 @@ package final class APIServer: Sendable {
 
   /// Answers a request of the command line as lines.
   private func lines(_ request: HTTPServerRequest, _ caller: APICaller) async throws(Problem) -> HTTPServerResponse {
-    let door = RequestDoor(service: service, gate: gate, program: program)
-    let given = try door.asked(request) { scope throws(Problem) in try check(scope, for: caller) }
+    let handler = RequestDoor(service: service, gate: gate, program: program)
+    let given = try handler.asked(request) { scope throws(Problem) in try check(scope, for: caller) }
     let asked = try await permitted(given, for: caller)
-    return door.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
+    return handler.response(to: asked, from: caller, lease: RequestDoor.isStream(asked) ? try lease() : nil)
   }
 
   /// A place among the streams.

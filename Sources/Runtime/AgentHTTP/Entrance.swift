@@ -44,7 +44,7 @@ enum Entrance: Hashable, CaseIterable {
       case "/readyz": .readiness
       case "/openapi.json", "\(apiRoot)/openapi.json": .document
       case "/metrics": .metrics
-      case ToolDoor.path: .tools
+      case ToolHandler.path: .tools
       case RequestDoor.path: .lines
       case "/login", "/logout": .login
       case _ where path.hasPrefix(Webhook.root): .hooks

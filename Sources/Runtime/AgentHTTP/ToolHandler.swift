@@ -13,7 +13,7 @@ import Basics
 import HTTPServer
 import ModelContext
 
-struct ToolDoor: Sendable {
+struct ToolHandler: Sendable {
   let tools: ToolService
   let gate: Gate
 
@@ -36,19 +36,19 @@ struct ToolDoor: Sendable {
   func message(in request: HTTPServerRequest) -> Message {
     let message: ModelContextMessage
     do throws(ModelContextMessage.Fault) { message = try ModelContextMessage(reading: request.body) } catch {
-      return .answer(ToolDoor.answer(.failure(error.id, error.error), status: error.error.status))
+      return .answer(ToolHandler.answer(.failure(error.id, error.error), status: error.error.status))
     }
     switch message {
     case .notification: return .answer(HTTPServerResponse(status: 202))
     case .result(let id, _):
       let error = ModelContextError(.invalidRequest, "the server has asked nothing")
-      return .answer(ToolDoor.answer(.failure(id, error), status: 400))
+      return .answer(ToolHandler.answer(.failure(id, error), status: 400))
     case .failure: return .answer(HTTPServerResponse(status: 202))
     case .request(let id, let method, let params):
       do throws(ModelContextError) {
         return .request(id, method: method, params: params, try client(method, params, request.headers))
       } catch {
-        return .answer(ToolDoor.answer(.failure(id, error), status: error.status))
+        return .answer(ToolHandler.answer(.failure(id, error), status: error.status))
       }
     }
   }
@@ -90,7 +90,7 @@ struct ToolDoor: Sendable {
     to id: MessageID, _ method: String, _ params: ValueMap, of client: ToolClient, from caller: ToolCaller
   ) async -> HTTPServerResponse {
     let (message, status) = await message(to: id, method, params, of: client, from: caller)
-    return ToolDoor.answer(message, status: status)
+    return ToolHandler.answer(message, status: status)
   }
 
   /// A response that comes as events.
@@ -104,12 +104,12 @@ struct ToolDoor: Sendable {
     response.body = .stream { [self] writer in
       defer { withExtendedLifetime(lease) {} }
       var client = client
-      client.notify = { try? await writer.write(ToolDoor.event($0)) }
+      client.notify = { try? await writer.write(ToolHandler.event($0)) }
       let asked = client
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
           let (message, _) = await message(to: id, method, params, of: asked, from: caller)
-          try? await writer.write(ToolDoor.event(message))
+          try? await writer.write(ToolHandler.event(message))
         }
         group.addTask {
           await gate.repeatSign(to: visitor) { (try? await writer.write(": still here\n\n")) != nil }
