@@ -15,7 +15,7 @@ import ModelContext
 
 struct ToolHandler: Sendable {
   let tools: ToolService
-  let gate: Gate
+  let authenticator: Authenticator
 
   static let path = "/mcp"
 
@@ -112,7 +112,7 @@ struct ToolHandler: Sendable {
           try? await writer.write(ToolHandler.event(message))
         }
         group.addTask {
-          await gate.repeatSign(to: visitor) { (try? await writer.write(": still here\n\n")) != nil }
+          await authenticator.repeatSign(to: visitor) { (try? await writer.write(": still here\n\n")) != nil }
         }
         await group.next()
         group.cancelAll()

@@ -5,7 +5,7 @@ import HTTPServer
 import Recipes
 import RunState
 
-extension Gate {
+extension Authenticator {
   /// The name of the cookie by which a browser is known.
   ///
   /// A browser sends the cookies of a host to all of its ports, so that each agent of a machine has its own name.
@@ -19,7 +19,7 @@ extension Gate {
   /// The caller of a page, by the browser's cookie or as programs are known; nil without a login.
   func visitor(of request: HTTPServerRequest, _ sessions: SessionBook) async throws(Problem) -> APICaller? {
     if request.account != nil || request.headers["Authorization"] != nil { return try await caller(of: request) }
-    guard let session = request.cookie(Gate.cookie(for: request)),
+    guard let session = request.cookie(Authenticator.cookie(for: request)),
       let visitor = sessions.visitor(of: session, at: time.now())
     else {
       return nil
@@ -44,7 +44,7 @@ extension Gate {
   func cookieHeader(_ session: String, lasting span: TimeSpan, for request: HTTPServerRequest) -> String {
     let isSecure = settings.publicURL?.hasPrefix("https://") ?? false
     return
-      "\(Gate.cookie(for: request))=\(session); Path=/; Max-Age=\(Int(span.inSeconds)); HttpOnly; SameSite=Strict\(isSecure ? "; Secure" : "")"
+      "\(Authenticator.cookie(for: request))=\(session); Path=/; Max-Age=\(Int(span.inSeconds)); HttpOnly; SameSite=Strict\(isSecure ? "; Secure" : "")"
   }
 }
 
@@ -74,25 +74,25 @@ extension HTTPServerRequest {
 
 /// Logging in and out.
 struct LoginPage {
-  let gate: Gate
+  let authenticator: Authenticator
   let sessions: SessionBook
   let isSandbox: Bool
 
   /// The answer to a request for `/login` or `/logout`.
   func answer(_ request: HTTPServerRequest) async throws(Problem) -> HTTPServerResponse {
-    if request.method == "POST", request.account == nil { try gate.checkIsOfPage(request) }
-    let now = gate.time.now()
+    if request.method == "POST", request.account == nil { try authenticator.checkIsOfPage(request) }
+    let now = authenticator.time.now()
     let target = LoginPage.target(request.query["to"] ?? request.form["to"])
     let kept = LoginPage.kept(in: request)
     switch (request.rawPath, request.method) {
     case ("/logout", "POST"):
-      if let session = request.cookie(Gate.cookie(for: request)) { sessions.end(session) }
+      if let session = request.cookie(Authenticator.cookie(for: request)) { sessions.end(session) }
       var response = Pages.redirect("/login")
-      response.headers["Set-Cookie"] = gate.cookieHeader("", lasting: .zero, for: request)
+      response.headers["Set-Cookie"] = authenticator.cookieHeader("", lasting: .zero, for: request)
       return response
     case ("/login", "POST"):
       let text = (request.form["token"] ?? "").trimmed
-      guard let digest = SHA256.digest(of: Array(text.utf8)), let token = await gate.validToken(digest) else {
+      guard let digest = SHA256.digest(of: Array(text.utf8)), let token = await authenticator.validToken(digest) else {
         return form(target, fault: "This token isn't valid. 'errand token new NAME' makes one.", keeping: kept)
       }
       guard token.scopes.contains(.read) else {
@@ -168,7 +168,8 @@ struct LoginPage {
     _ session: String, _ target: String, keeping kept: HTTPQuery = HTTPQuery(), _ request: HTTPServerRequest
   ) -> HTTPServerResponse {
     var response = kept.items.isEmpty ? Pages.redirect(target) : offer(kept, target)
-    response.headers["Set-Cookie"] = gate.cookieHeader(session, lasting: SessionBook.sessionLifetime, for: request)
+    response.headers["Set-Cookie"] = authenticator.cookieHeader(
+      session, lasting: SessionBook.sessionLifetime, for: request)
     return response
   }
 
