@@ -14,7 +14,7 @@ import SharedState
 struct DoctorCommand: DispatchedCommand {
   let dispatch: Dispatch
   private let workspace: Workspace
-  private let secrets = SecretBook()
+  private let secrets = SecretRegistry()
 
   init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch

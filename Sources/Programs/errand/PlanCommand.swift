@@ -28,8 +28,8 @@ extension RunCommand {
       secrets: request.secrets, program: version)
     run.overrides = request.overrides
     run.isSandbox = request.isSandbox
-    let book = await request.session.workspace.secretBook(request.session.secrets)
-    return try await factory.plan(run, hiding: book, at: instant)
+    let registry = await request.session.workspace.secretRegistry(request.session.secrets)
+    return try await factory.plan(run, hiding: registry, at: instant)
   }
 
   private func report(_ made: MadePlan, _ request: Request) -> PlanReport {

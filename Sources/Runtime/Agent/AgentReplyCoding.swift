@@ -31,7 +31,7 @@ import Runs
 struct SocketReplies: AgentReplies {
   private let line: RequestLine
   private let sees: @Sendable (_ recipe: String) -> Bool
-  private let secrets: SecretBook
+  private let secrets: SecretRegistry
   private let isElsewhere: Bool
   private let newID: @Sendable () -> String
 
@@ -41,7 +41,7 @@ struct SocketReplies: AgentReplies {
   ///   - isElsewhere: Whether the client is on another machine; on this one it gets recipes as their files are, so that
   ///     it plans as the agent does.
   init(
-    to line: RequestLine, sees: @escaping @Sendable (String) -> Bool = { _ in true }, hiding secrets: SecretBook,
+    to line: RequestLine, sees: @escaping @Sendable (String) -> Bool = { _ in true }, hiding secrets: SecretRegistry,
     isElsewhere: Bool = false, newID: @escaping @Sendable () -> String
   ) {
     self.isElsewhere = isElsewhere
@@ -61,7 +61,7 @@ struct SocketReplies: AgentReplies {
   }
 
   func giveInTurn(_ reply: AgentReply) async {
-    var hidden: SecretBook? = secrets
+    var hidden: SecretRegistry? = secrets
     if case .schedules = reply, !isElsewhere { hidden = nil }
     var answer = PartedAnswer(to: line, id: newID(), hiding: hidden)
     var (rest, lists) = reply.narrowed(sees).parts

@@ -31,21 +31,21 @@ package struct RunFacts: Sendable, Equatable {
   }
 
   /// The facts with the values as the run's steps saw them; a value that cannot be restored is left out.
-  package func restored(by book: SecretBook) async -> RunFacts {
+  package func restored(by registry: SecretRegistry) async -> RunFacts {
     var seen = self
     func restored(_ stored: StoredValue?) async -> StoredValue? {
       guard case .inline(let value)? = stored else { return stored }
-      return (try? await book.restored(value, as: "it")).map { .inline($0) }
+      return (try? await registry.restored(value, as: "it")).map { .inline($0) }
     }
     seen.run.origin.texts = await restored(run.origin.texts) ?? .inline(.null)
-    seen.run.origin.inputs = (try? await book.restored(run.origin.inputs, as: "it")) ?? run.origin.inputs
+    seen.run.origin.inputs = (try? await registry.restored(run.origin.inputs, as: "it")) ?? run.origin.inputs
     for step in run.stepsInOrder {
       var other = step
       other.output = await restored(step.output)
       other.items = await restored(step.items)
       if other != step { seen.run.steps.put(other) }
     }
-    for (name, value) in values { seen.values[name] = try? await book.restored(value, as: "it") }
+    for (name, value) in values { seen.values[name] = try? await registry.restored(value, as: "it") }
     for index in seen.events.indices { seen.events[index].data = await restored(events[index].data) }
     return seen
   }

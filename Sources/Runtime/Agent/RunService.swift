@@ -20,13 +20,13 @@ package struct RunService: Sendable {
   let clock: (@Sendable (Timestamp) -> WallClock)?
   /// Nil where no plans are made.
   let planner: Planner?
-  let plans = PlanBook()
+  let plans = PlanCache()
   /// Nil where there are no connections.
   let survey: Survey?
   /// Nil where recipes aren't read.
   var findInput: InputFinder?
   /// The browsers that are logged in.
-  package let sessions = SessionBook()
+  package let sessions = SessionTable()
 
   /// Says why a run is in its state.
   package typealias Explainer = @Sendable (_ facts: RunFacts, _ isServed: Bool, _ holder: Int?) async -> Explanation

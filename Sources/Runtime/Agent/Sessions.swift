@@ -5,7 +5,7 @@
 package import Basics
 import Synchronization
 
-package final class SessionBook: Sendable {
+package final class SessionTable: Sendable {
   /// Who uses a browser.
   package enum Visitor: Sendable, Equatable {
     /// The person of an account of this machine, who may do everything.
@@ -42,7 +42,7 @@ package final class SessionBook: Sendable {
   /// Makes the secret part of a link.
   package func makeLink(for visitor: Visitor, at now: Timestamp) -> String {
     let text = [UInt8].random(32).hexadecimal
-    content.withLock { SessionBook.put(visitor, text, SessionBook.linkLifetime, now, into: &$0.links) }
+    content.withLock { SessionTable.put(visitor, text, SessionTable.linkLifetime, now, into: &$0.links) }
     return text
   }
 
@@ -55,7 +55,7 @@ package final class SessionBook: Sendable {
   /// Begins a session; gives what the browser keeps.
   package func begin(for visitor: Visitor, at now: Timestamp) -> String {
     let text = [UInt8].random(32).hexadecimal
-    content.withLock { SessionBook.put(visitor, text, SessionBook.sessionLifetime, now, into: &$0.sessions) }
+    content.withLock { SessionTable.put(visitor, text, SessionTable.sessionLifetime, now, into: &$0.sessions) }
     return text
   }
 

@@ -17,10 +17,10 @@ final class EventStreamReplies: AgentReplies {
   private var seesData: Bool { caller.seesData }
   private let hasSnapshot = Mutex(false)
 
-  private let secrets: SecretBook
+  private let secrets: SecretRegistry
 
   /// - Parameter secrets: What is masked in the events.
-  init(_ writer: HTTPBodyWriter, for caller: APICaller, hiding secrets: SecretBook) {
+  init(_ writer: HTTPBodyWriter, for caller: APICaller, hiding secrets: SecretRegistry) {
     self.secrets = secrets
     self.writer = writer
     self.caller = caller

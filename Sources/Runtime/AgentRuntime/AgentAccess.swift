@@ -292,7 +292,7 @@ package struct AgentAccess: Sendable {
     let workspace = workspace
     let sandboxes = factory().sandboxes
     let tell = tell
-    let secret: SecretBook.Source = { name, isFresh in
+    let secret: SecretRegistry.Source = { name, isFresh in
       await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : factory().secrets)
     }
     store.secrets.ask(renewed: { factory().workspace.isRenewed($0) }, secret)

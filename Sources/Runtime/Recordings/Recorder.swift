@@ -21,7 +21,7 @@ package final class Recorder: CallInterceptor {
     var calls: [(call: ServiceCall, result: Result<Value, ActionError>)] = []
     var connections: [String: Value] = [:]
     var secrets: Set<String> = []
-    var book: SecretBook?
+    var registry: SecretRegistry?
     var at: Timestamp?
     var folder: String?
     var zone: String?
@@ -88,7 +88,7 @@ package final class Recorder: CallInterceptor {
   }
 
   /// Leaves out the secrets that are kept out of a state, including those that become known during the run.
-  package func hide(_ book: SecretBook) { content.withLock { $0.book = book } }
+  package func hide(_ registry: SecretRegistry) { content.withLock { $0.registry = registry } }
 
   /// Whether nothing was recorded.
   package var isEmpty: Bool {
@@ -138,7 +138,7 @@ package final class Recorder: CallInterceptor {
     let found =
       content.entries.flatMap { Scrubbing.secrets(in: $0.request) }
       + content.calls.flatMap { Scrubbing.secrets(in: $0.call) }
-    let known = content.secrets.union(found).union(content.book?.all.map(\.text) ?? [])
+    let known = content.secrets.union(found).union(content.registry?.all.map(\.text) ?? [])
     let redactor = Redactor(known.sorted { $0.precedesByScalars($1) })
     // An address from an answer must remain an address, so that the run can be replayed.
     let queries = Set(content.entries.compactMap { $0.request.hidesQuery ? HTTPURL($0.request.url)?.query : nil })

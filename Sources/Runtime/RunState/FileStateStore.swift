@@ -9,7 +9,7 @@ package import Threads
 package final class FileStateStore: LocalStateStore {
   /// What was dropped or recovered when the state was opened, in sentences for the user.
   package let notices: [String]
-  package let secrets = SecretBook()
+  package let secrets = SecretRegistry()
   private let published: PublishedState
   private let logs: StateLogs
   private let blobs: Blobs

@@ -50,14 +50,14 @@ package struct StateDoctor: Sendable {
   /// Whether an agent holds the folder.
   let isHeld: Bool
   /// The secrets that no file may hold.
-  let secrets: SecretBook
+  let secrets: SecretRegistry
   let folder: StateFolder
   let logs: StateLogs
   let blobs: Blobs
   let printed: RunLogs
 
   package init(
-    _ path: String, program: String, now: Timestamp, isHeld: Bool, secrets: SecretBook = SecretBook(),
+    _ path: String, program: String, now: Timestamp, isHeld: Bool, secrets: SecretRegistry = SecretRegistry(),
     fileSystem: any FileSystem = DiskFileSystem()
   ) {
     self.secrets = secrets

@@ -45,7 +45,7 @@ package protocol StateStore: Sendable {
   func valueCount() async -> Int
 
   /// The secrets that no record may hold.
-  var secrets: SecretBook { get }
+  var secrets: SecretRegistry { get }
 
   /// How a state is shared by several programs; nil for one that belongs to this program alone.
   var sharing: (any StateSharing)? { get }

@@ -9,7 +9,7 @@
 ///     {"$optional": [value] or []}         {"$type": "int"}
 ///     {"$masked": …}  {"$maskedBytes": …}  {"$maskedJSON": …}
 ///
-/// The last three stand for a value that holds a secret; `SecretBook` documents their content.
+/// The last three stand for a value that holds a secret; `SecretRegistry` documents their content.
 ///
 /// `$map` also holds a map of one member whose name begins with `$`, so that data from a service can't be mistaken for
 /// one of these. Source locations are not kept.

@@ -23,9 +23,9 @@ package struct Redactor: Sendable {
   package init(_ secrets: [String]) { self.init(named: secrets.map { ("", $0) }) }
 
   /// A redactor for everything that must stay out of the state.
-  init(_ book: SecretBook) {
-    secrets = book.all
-    finder = book.finder
+  init(_ registry: SecretRegistry) {
+    secrets = registry.all
+    finder = registry.finder
   }
 
   /// A redactor that masks more secrets.

@@ -39,7 +39,7 @@ extension PostgresDatabase {
   ///
   /// - Parameter secrets: The secrets that nothing in the state may hold.
   package static func examine(
-    _ hosts: [PostgresSettings], secrets: SecretBook = SecretBook(), time: any TimeSource = SystemTime()
+    _ hosts: [PostgresSettings], secrets: SecretRegistry = SecretRegistry(), time: any TimeSource = SystemTime()
   ) async -> PostgresExamination {
     typealias Looked = (index: Int, result: Result<(PostgresExamination.Server, PostgresConnection), PostgresError>)
     var found: [Looked] = []

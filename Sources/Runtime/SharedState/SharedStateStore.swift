@@ -9,7 +9,7 @@ import Synchronization
 /// What this program holds of it are the runs that it carries on; everything else is asked for. Queries of what is open
 /// wait as long as the database is away; those that may fail say so.
 package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing {
-  package let secrets = SecretBook()
+  package let secrets = SecretRegistry()
   package let database: any SharedDatabase
   private let held: HeldRuns
   private let writer: SharedWriter

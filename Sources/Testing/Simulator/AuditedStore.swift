@@ -34,7 +34,7 @@ package protocol WrappingStore: LocalStateStore {
 
 extension WrappingStore {
   package func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { store.look(body) }
-  package var secrets: SecretBook { store.secrets }
+  package var secrets: SecretRegistry { store.secrets }
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await store.finishedRuns(query)
   }

@@ -57,7 +57,7 @@ final class CrashingStore: LocalStateStore {
   }
 
   func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { memory.look(body) }
-  var secrets: SecretBook { memory.secrets }
+  var secrets: SecretRegistry { memory.secrets }
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await memory.finishedRuns(query)
   }

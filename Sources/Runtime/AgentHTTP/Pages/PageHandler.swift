@@ -17,7 +17,7 @@ extension Authenticator {
   }
 
   /// The caller of a page, by the browser's cookie or as programs are known; nil without a login.
-  func visitor(of request: HTTPServerRequest, _ sessions: SessionBook) async throws(Problem) -> APICaller? {
+  func visitor(of request: HTTPServerRequest, _ sessions: SessionTable) async throws(Problem) -> APICaller? {
     if request.account != nil || request.headers["Authorization"] != nil { return try await caller(of: request) }
     guard let session = request.cookie(Authenticator.cookie(for: request)),
       let visitor = sessions.visitor(of: session, at: time.now())
@@ -75,7 +75,7 @@ extension HTTPServerRequest {
 /// Logging in and out.
 struct LoginPage {
   let authenticator: Authenticator
-  let sessions: SessionBook
+  let sessions: SessionTable
   let isSandbox: Bool
 
   /// The answer to a request for `/login` or `/logout`.
@@ -169,7 +169,7 @@ struct LoginPage {
   ) -> HTTPServerResponse {
     var response = kept.items.isEmpty ? Pages.redirect(target) : offer(kept, target)
     response.headers["Set-Cookie"] = authenticator.cookieHeader(
-      session, lasting: SessionBook.sessionLifetime, for: request)
+      session, lasting: SessionTable.sessionLifetime, for: request)
     return response
   }
 
