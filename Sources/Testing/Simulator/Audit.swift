@@ -11,7 +11,7 @@ import RunState
 import Scheduler
 import Synchronization
 
-/// Audits one simulated world.
+/// Audits one life of the simulated services.
 final class Audit: Sendable {
   enum Fate: Equatable { case handedIn, kept, refused, unknown }
 

@@ -48,10 +48,10 @@ final class Crowd: Sendable {
     await Stage.play(seed) { clock in
       let crowd = Crowd(seed, clock, flaw)
       await crowd.begin()
-      let weather = Weather(crowd.database, seed: seed)
-      weather.chance = [0, 10, 30][Int(seed / 3 % 3)]
+      let injection = FaultInjection(crowd.database, seed: seed)
+      injection.chance = [0, 10, 30][Int(seed / 3 % 3)]
       // A few programs have a database that is away for long.
-      if seed % 5 == 0 { weather.chance = 85 }
+      if seed % 5 == 0 { injection.chance = 85 }
       await withTaskGroup { group in
         for program in crowd.stores.indices {
           for task in 0..<2 as Range<UInt64> {
@@ -62,7 +62,7 @@ final class Crowd: Sendable {
           }
         }
       }
-      weather.chance = 0
+      injection.chance = 0
       crowd.database.settle()
       do throws(StateError) { return try await crowd.audit() } catch { return [error.message] }
     }

@@ -29,7 +29,7 @@ import Testing
   private static func tell(_ seed: UInt64, _ clock: ManualClock) async throws(StateError) -> [String] {
     var maker = HistoryMaker(using: SeededGenerator(seed: seed &* 17 &+ 5))
     let database = SimulatedDatabase()
-    let weather = Weather(database, seed: seed)
+    let injection = FaultInjection(database, seed: seed)
     let store = SharedStateStore(
       SimulatedConnection(database), time: clock, holder: 1, newReceipt: Stage.receipts(1))
     let reader = SharedStateStore(SimulatedConnection(database), time: clock)
@@ -38,10 +38,10 @@ import Testing
     var logs: [String: [StateEvent]] = [:]
     for step in 0..<36 {
       let batch = maker.next()
-      weather.chance = [0, 25, 60, 100, 25, 25][maker.number(0..<6)]
+      injection.chance = [0, 25, 60, 100, 25, 25][maker.number(0..<6)]
       var failure: StateError?
       do throws(StateError) { try await store.append(batch.events) } catch { failure = error }
-      weather.chance = 0
+      injection.chance = 0
       var isKept = failure == nil
       if failure?.kind == .unavailable, batch.refusal == nil {
         // What is still to come may come at once, or with what is written next.

@@ -80,7 +80,7 @@ import Testing
   private static func play(_ seed: UInt64, _ flaw: SimulatedDatabase.Flaw? = nil) async -> [String] {
     await Stage.play(seed) { clock in
       let database = SimulatedDatabase(flaw, time: clock)
-      let weather = Weather(database, seed: seed)
+      let injection = FaultInjection(database, seed: seed)
       let count = 12
       var random = SeededGenerator(seed: seed)
       let ids = (0..<400).map { _ in UUID7(at: begin, using: &random).description }
@@ -98,7 +98,7 @@ import Testing
       }
       do {
         try await programs[0].store.append(set(at: clock.now()))
-        weather.chance = [0, 15][Int(seed % 2)]
+        injection.chance = [0, 15][Int(seed % 2)]
         let faultsOfPrograms = await withTaskGroup(of: String?.self) { group in
           for (place, program) in programs.enumerated() {
             group.addTask {
@@ -116,7 +116,7 @@ import Testing
           return await group.reduce(into: [String]()) { if let fault = $1 { $0.append(fault) } }
         }
         if !faultsOfPrograms.isEmpty { return faultsOfPrograms }
-        weather.chance = 0
+        injection.chance = 0
         database.settle()
         // Whoever was last may have given up after a lost answer.
         while try await programs[0].decide(until: count) {}

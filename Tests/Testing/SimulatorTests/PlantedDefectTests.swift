@@ -13,13 +13,13 @@ import Testing
     var testDescription: String
     /// What the first seed that finds it says, in one of several ways, without ids and instants.
     var finds: [String]
-    var seams: Seams
+    var components: Components
 
-    init(_ what: String, finds: String..., plant: (inout Seams) -> Void) {
+    init(_ what: String, finds: String..., plant: (inout Components) -> Void) {
       testDescription = what
       self.finds = finds
-      seams = Seams()
-      plant(&seams)
+      components = Components()
+      plant(&components)
     }
   }
 
@@ -101,7 +101,7 @@ import Testing
 
   @Test(arguments: defects) func `a defect is found within thirty seeds`(defect: Defect) async throws {
     for seed in 0..<30 as Range<UInt64> {
-      let report = try #require(await Simulation(seed: seed, seams: defect.seams).run())
+      let report = try #require(await Simulation(seed: seed, components: defect.components).run())
       guard let fault = report.fault else { continue }
       #expect(defect.finds.contains { fault.contains($0) }, "seed \(seed): \(fault)")
       return

@@ -39,9 +39,9 @@ package struct FleetSimulation: Sendable {
 
   private func play(isTold: Bool) async -> SimulationReport? {
     await SimulatedThread.run(seed: seed) { [self] thread in
-      let fleet = Fleet(self, isTold: isTold, on: thread)
-      fleet.play()
-      return SimulationReport(seed: seed, fault: fleet.audit.fault, trace: fleet.audit.trace)
+      let cluster = SimulatedCluster(self, isTold: isTold, on: thread)
+      cluster.play()
+      return SimulationReport(seed: seed, fault: cluster.audit.fault, trace: cluster.audit.trace)
     }
   }
 }
@@ -67,13 +67,13 @@ private final class Told: Sendable {
 }
 
 /// Makes things happen to several machines.
-private final class Fleet {
+private final class SimulatedCluster {
   let audit: Audit
   private let thread: SimulatedThread
   private let service: SimulatedService
   private let place: SimulatedPlace
   private let database: SimulatedDatabase
-  private let weather: Weather
+  private let injection: FaultInjection
   private let moves: Int
   private let isBehind: Bool
   /// The database's clock.
@@ -93,11 +93,11 @@ private final class Fleet {
     moves = simulation.moves
     isBehind = simulation.isBehind
     audit = Audit(isTold: isTold)
-    service = SimulatedService(seed: seed &+ 3, audit, Seams())
+    service = SimulatedService(seed: seed &+ 3, audit, Components())
     place = SimulatedPlace(seed: seed)
     clock = ManualClock()
     database = SimulatedDatabase(simulation.flaw, time: clock)
-    weather = Weather(database, seed: seed &+ 4)
+    injection = FaultInjection(database, seed: seed &+ 4)
     maker = RecipeMaker(seed: seed &+ 11)
     var random = SeededGenerator(seed: seed &* 31 &+ 7)
     thread.isInOrder = Int.random(in: 0..<4, using: &random) == 0
@@ -114,7 +114,7 @@ private final class Fleet {
     for (path, text) in maker.called() { place.folder.put(text.inSeconds, at: path) }
     for name in names { write(name) }
     service.mood = .rough(number(0..<50))
-    weather.chance = [0, 5, 20][number(0..<3)]
+    injection.chance = [0, 5, 20][number(0..<3)]
     for machine in machines.indices { start(machine) }
     for _ in 0..<moves where audit.fault == nil {
       move()
@@ -150,7 +150,7 @@ private final class Fleet {
     // What a server has lost that was behind, the machine still knows.
     life.keep { [database, isBehind] in isBehind ? store.run($0) : database.run($0) }
     let agent = place.agent(
-      on: store, keptIn: store, token: token, time: time, redactor: Seams().redactor, isLimited: false)
+      on: store, keptIn: store, token: token, time: time, redactor: Components().redactor, isLimited: false)
     machines[index] = Machine(
       life: life, token: token, connection: connection, store: store, agent: agent, clock: machine)
     audit.note("m\(index) starts at \(clock.now()), its clock \(offsets[index]) off")
@@ -264,10 +264,10 @@ private final class Fleet {
       audit.note("m\(index) is back")
     case 6:
       audit.note("the database is away")
-      let chance = weather.chance
-      weather.chance = 100
+      let chance = injection.chance
+      injection.chance = 100
       pass(.milliseconds(number(100..<20_000)))
-      weather.chance = chance
+      injection.chance = chance
     case 7...9: begin(machine)
     case 10...12: signal(machine)
     case 13...15: decide(machine, open)
@@ -284,14 +284,14 @@ private final class Fleet {
     audit.note("a standby is behind")
     database.holdBack()
     pass(.milliseconds(number(0..<3000)))
-    let chance = weather.chance
+    let chance = injection.chance
     if one(in: 2) {
-      weather.chance = 100
+      injection.chance = 100
       pass(.milliseconds(number(1000..<30_000)))
     }
     audit.note("it takes over")
     database.failOver()
-    weather.chance = chance
+    injection.chance = chance
     // A machine that lives knows what was lost, and needs the time to tell.
     pass(.seconds(number(0..<20)))
   }
@@ -385,7 +385,7 @@ private final class Fleet {
     if audit.fault != nil { return }
     audit.note("the end begins")
     service.mood = .healthy
-    weather.chance = 0
+    injection.chance = 0
     for name in names { place.folder[name] = nil }
     var rounds = 0
     while audit.fault == nil {

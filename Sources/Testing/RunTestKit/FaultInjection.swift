@@ -2,7 +2,7 @@ import Basics
 import Synchronization
 
 /// How often statements of a simulated database fail, and how.
-package final class Weather: Sendable {
+package final class FaultInjection: Sendable {
   private let content: Mutex<(random: SeededGenerator, chance: Int)>
 
   package init(_ database: SimulatedDatabase, seed: UInt64) {

@@ -46,7 +46,7 @@ final class RecipeFolder: Sendable {
     return Source(name: path, text: file.text)
   }
 
-  var seam: RecipeFiles {
+  var files: RecipeFiles {
     RecipeFiles { [self] folder throws(FileError) in
       let paths = content.withLock { $0.files.keys.filter { $0.hasPrefix("\(folder)/") } }
       return paths.map { String($0.dropFirst(folder.utf8.count + 1)) }.sorted()
@@ -56,7 +56,7 @@ final class RecipeFolder: Sendable {
   }
 }
 
-final class World {
+final class SimulatedServices {
   let thread: SimulatedThread
   let audit: Audit
   let service: SimulatedService
@@ -72,22 +72,23 @@ final class World {
   var disk = FaultyFileSystem()
   var now: Timestamp
   var program: SimulatedProgram?
-  let seams: Seams
+  let components: Components
   /// How large the journal becomes before a snapshot is written.
   var compactsAt = 40_000
   /// Whether the connection to the service has limits.
   var isLimited = false
 
   init(
-    seed: UInt64, on thread: SimulatedThread, at now: Timestamp, isTold: Bool = false, seams: Seams = Seams()
+    seed: UInt64, on thread: SimulatedThread, at now: Timestamp, isTold: Bool = false,
+    components: Components = Components()
   ) {
     audit = Audit(isTold: isTold)
-    self.seams = seams
+    self.components = components
     self.thread = thread
     self.now = now
     random = SeededGenerator(seed: seed)
     place = SimulatedPlace(seed: seed)
-    service = SimulatedService(seed: seed &+ 3, audit, seams)
+    service = SimulatedService(seed: seed &+ 3, audit, components)
   }
 
   func newID(_ instant: Timestamp) -> String { place.ids.next(at: instant) }
