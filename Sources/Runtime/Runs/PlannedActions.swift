@@ -54,8 +54,8 @@ extension Planner {
         note(.notRead(shown, reason), at: path)
         return later
       }
-      let other = otherChanges.writer(before: reads) ?? fork.otherWriter(beside: strand, of: reads)
-      fork.rely(on: reads, isDoubted: other != nil, in: strand)
+      let other = otherChanges.writer(before: reads) ?? fork.otherWriter(beside: position, of: reads)
+      fork.rely(on: reads, isDoubted: other != nil, in: position)
       if let reason = other {
         if failing != nil {
           note(.notRead(shown, Plan.Reason("what is there then is \(reason)")), at: path)
@@ -95,7 +95,9 @@ extension Planner {
 
   /// Why something may have changed by the time it is read; nil if it won't.
   private func reasonToWait(before reads: [Resource]) -> Plan.Reason? {
-    if let writer = fork.writer(beside: strand, of: reads) { return Plan.Reason("'\(writer)' may write there before") }
+    if let writer = fork.writer(beside: position, of: reads) {
+      return Plan.Reason("'\(writer)' may write there before")
+    }
     return changes.writer(before: reads).map { Plan.Reason("'\($0)' writes there before") }
   }
 
@@ -143,11 +145,11 @@ extension Planner {
 
   private func noteChanges(_ resources: [Resource], by name: String, of call: ActionCall, told: [Change]?) {
     let plugin = call.action.plugin
-    fork.note(failing ?? name, of: plugin, on: resources, told: told, in: strand, isOther: failing != nil)
+    fork.note(failing ?? name, of: plugin, on: resources, told: told, in: position, isOther: failing != nil)
     if let failing {
-      otherChanges.note(failing, of: plugin, on: resources, told: told, isCertain: false, in: strand)
+      otherChanges.note(failing, of: plugin, on: resources, told: told, isCertain: false, in: position)
     } else {
-      changes.note(name, of: plugin, on: resources, told: told, isCertain: conditions.isEmpty, in: strand)
+      changes.note(name, of: plugin, on: resources, told: told, isCertain: conditions.isEmpty, in: position)
     }
   }
 
@@ -159,7 +161,7 @@ extension Planner {
       if let reason = reasonToWait(before: footprint.reads) {
         return .opaque(action.sends.map { Plan.Reason("\(reason.text); it sends \($0)") } ?? reason)
       }
-      fork.rely(on: footprint.reads, isDoubted: false, in: strand)
+      fork.rely(on: footprint.reads, isDoubted: false, in: position)
     }
     if action.previewIsSeparate { try check(input, nil, of: call, step, at: path) }
     let found: [Change]?
@@ -178,7 +180,7 @@ extension Planner {
       guard case .failed(let failure) = error, failure.kind != .validation,
         reasonToWait(before: footprint.reads) != nil || !conditions.isEmpty
       else {
-        fork.rely(on: footprint.reads, isDoubted: false, in: strand)
+        fork.rely(on: footprint.reads, isDoubted: false, in: position)
         throw error
       }
       return .opaque(Plan.Reason("as things are, \(failure.message)"))
@@ -194,10 +196,10 @@ extension Planner {
         told.append(change)
         continue
       }
-      if let writer = fork.writer(beside: strand, of: change.subject, action.plugin, on: footprint.changes) {
+      if let writer = fork.writer(beside: position, of: change.subject, action.plugin, on: footprint.changes) {
         return .opaque(Plan.Reason("'\(writer)' may write there before"))
       }
-      fork.rely(on: change.subject, of: action.plugin, on: footprint.changes, in: strand)
+      fork.rely(on: change.subject, of: action.plugin, on: footprint.changes, in: position)
       // What a write before this one leaves there.
       switch changes.state(of: change.subject, action.plugin, on: footprint.changes) {
       case .unchanged: break

@@ -19,7 +19,7 @@ struct PlannedFork {
   /// Something that the plan assumes to be as it is now.
   private struct Reliance {
     var resources: [Resource]
-    var strand: Strand
+    var position: ConcurrencyPosition
     /// The subject that a write declares to change, and its plugin; nil for a read.
     var subject: (name: String, plugin: String)?
     /// Whether that may differ if something fails.
@@ -37,35 +37,41 @@ struct PlannedFork {
   private var failures: [StepPath: [Int: StepPath]] = [:]
 
   mutating func note(
-    _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, in strand: Strand, isOther: Bool
+    _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, in position: ConcurrencyPosition,
+    isOther: Bool
   ) {
-    if strand.isEmpty { return }
+    if position.isEmpty { return }
     if isOther {
-      otherChanges.note(name, of: plugin, on: resources, told: told, isCertain: false, in: strand)
+      otherChanges.note(name, of: plugin, on: resources, told: told, isCertain: false, in: position)
     } else {
-      changes.note(name, of: plugin, on: resources, told: told, isCertain: false, in: strand)
+      changes.note(name, of: plugin, on: resources, told: told, isCertain: false, in: position)
     }
   }
 
   /// Assumes that the run will read the same.
-  mutating func rely(on reads: [Resource], isDoubted: Bool, in strand: Strand) {
-    if !strand.isEmpty { reliances.append(Reliance(resources: reads, strand: strand, isDoubted: isDoubted)) }
+  mutating func rely(on reads: [Resource], isDoubted: Bool, in position: ConcurrencyPosition) {
+    if !position.isEmpty { reliances.append(Reliance(resources: reads, position: position, isDoubted: isDoubted)) }
   }
 
   /// Assumes that a write will change its subject as the plan shows.
-  mutating func rely(on subject: String, of plugin: String, on resources: [Resource], in strand: Strand) {
-    if strand.isEmpty { return }
-    reliances.append(Reliance(resources: resources, strand: strand, subject: (subject, plugin)))
+  mutating func rely(on subject: String, of plugin: String, on resources: [Resource], in position: ConcurrencyPosition)
+  {
+    if position.isEmpty { return }
+    reliances.append(Reliance(resources: resources, position: position, subject: (subject, plugin)))
   }
 
-  func writer(beside strand: Strand, of reads: [Resource]) -> String? { changes.writer(beside: strand, of: reads) }
-
-  func otherWriter(beside strand: Strand, of reads: [Resource]) -> String? {
-    otherChanges.writer(beside: strand, of: reads)
+  func writer(beside position: ConcurrencyPosition, of reads: [Resource]) -> String? {
+    changes.writer(beside: position, of: reads)
   }
 
-  func writer(beside strand: Strand, of subject: String, _ plugin: String, on resources: [Resource]) -> String? {
-    changes.writer(beside: strand, of: subject, plugin, on: resources)
+  func otherWriter(beside position: ConcurrencyPosition, of reads: [Resource]) -> String? {
+    otherChanges.writer(beside: position, of: reads)
+  }
+
+  func writer(beside position: ConcurrencyPosition, of subject: String, _ plugin: String, on resources: [Resource])
+    -> String?
+  {
+    changes.writer(beside: position, of: subject, plugin, on: resources)
   }
 
   mutating func noteFailure(of branch: Int, of fork: StepPath, at path: StepPath) {
@@ -82,10 +88,10 @@ struct PlannedFork {
     failures != oldFailures
       || reliances.contains { reliance in
         if let subject = reliance.subject {
-          return writer(beside: reliance.strand, of: subject.name, subject.plugin, on: reliance.resources) != nil
+          return writer(beside: reliance.position, of: subject.name, subject.plugin, on: reliance.resources) != nil
         }
-        return writer(beside: reliance.strand, of: reliance.resources) != nil
-          || !reliance.isDoubted && otherWriter(beside: reliance.strand, of: reliance.resources) != nil
+        return writer(beside: reliance.position, of: reliance.resources) != nil
+          || !reliance.isDoubted && otherWriter(beside: reliance.position, of: reliance.resources) != nil
       }
   }
 
@@ -94,7 +100,7 @@ struct PlannedFork {
     guard isStale, number <= PlannedFork.mostRounds else { return false }
     if number == PlannedFork.mostRounds {
       changes.note(
-        fork, of: "", on: [.everything], told: nil, isCertain: false, in: Strand().inside(nil, of: fork))
+        fork, of: "", on: [.everything], told: nil, isCertain: false, in: ConcurrencyPosition().inside(nil, of: fork))
     }
     oldFailures = failures
     failures = [:]
@@ -133,11 +139,11 @@ extension Planner {
     _ number: Int?, of path: StepPath, unless failed: StepPath? = nil,
     _ body: () async throws(StepInterruption) -> Result
   ) async throws(StepInterruption) -> Result {
-    let (outer, depth) = (strand, conditions.count)
-    strand = outer.inside(number, of: path)
+    let (outer, depth) = (position, conditions.count)
+    position = outer.inside(number, of: path)
     if let failed { conditions.append("unless '\(failed)' fails first") }
     defer {
-      strand = outer
+      position = outer
       conditions.removeSubrange(depth...)
     }
     return try await body()

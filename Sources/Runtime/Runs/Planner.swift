@@ -39,7 +39,7 @@ package final class Planner {
   /// The failure that would precede what is planned; nil for none.
   var failing: String?
   /// The position in the forks around.
-  var strand = Strand()
+  var position = ConcurrencyPosition()
   /// The findings about the outermost fork around.
   var fork = PlannedFork()
   /// The forks of failures that need not be the first there.

@@ -1,8 +1,8 @@
 // How a run waits without holding anything.
 //
 // A step that has to wait suspends: it says until when, and no longer counts as active. A walk begins with one active
-// strand; each parallel strand counts as one more, and hands its count back to its parent when it ends, so that the
-// count is never less than the number at work. While a strand is active, a suspended step continues in place when its
+// branch; each parallel branch counts as one more, and hands its count back to its parent when it ends, so that the
+// count is never less than the number at work. While a branch is active, a suspended step continues in place when its
 // instant comes. When none is, the walk ends: every suspended step ends with `waiting`, the steps around it unwind, and
 // the run says when it has something to do. Its host then resumes it in a new walk, which finds in the records what it
 // waits for.
@@ -111,10 +111,10 @@ final class WaitRegistry: Sendable {
 
   // MARK: Active strands
 
-  /// Counts a strand that is about to begin beside others.
+  /// Counts a branch that is about to begin beside others.
   func addActive() { state.withLock { $0.activeCount += 1 } }
 
-  /// Stops counting a strand that waits for those beside it; each of them hands over its own count when it ends.
+  /// Stops counting a branch that waits for those beside it; each of them hands over its own count when it ends.
   func removeActive() {
     let woken = state.withLock { state in
       state.activeCount -= 1
@@ -182,7 +182,7 @@ final class WaitRegistry: Sendable {
     return woken.map(\.value)
   }
 
-  /// Leaves if no strand is active and nothing is due soon.
+  /// Leaves if no branch is active and nothing is due soon.
   private func leaveIfIdle(_ state: inout State) -> [Parked] {
     guard state.activeCount == 0, state.departure == nil, !state.parked.isEmpty else { return [] }
     if let left = untilNext(state), left < suspendThreshold {
@@ -195,7 +195,7 @@ final class WaitRegistry: Sendable {
       }
       return []
     }
-    // In an order that doesn't depend on which strand parked first.
+    // In an order that doesn't depend on which branch parked first.
     let parked = state.parked.values.sorted {
       ($0.alarm?.at ?? .latest, $0.reason) < ($1.alarm?.at ?? .latest, $1.reason)
     }
