@@ -7,10 +7,10 @@ extension EditorService {
   /// - Parameter hasTime: Whether another check may begin; what is mended by then counts.
   package func mendingEdits(of source: Source, hasTime: @escaping () -> Bool = { true }) -> [Diagnostic.Edit] {
     let environment = folder.environment(source.name)
-    let mending = Mending(source.bytes, hasTime: hasTime) { text in
+    let search = FixSearch(source.bytes, hasTime: hasTime) { text in
       folder.check(Source(name: source.name, bytes: text), in: environment).diagnostics.of(source.name)
     }
-    return edits(from: source.bytes, to: mending.text)
+    return edits(from: source.bytes, to: search.text)
   }
 }
 

@@ -74,7 +74,7 @@ extension Dispatch {
     result.texts[name] = source
     let time = SystemTime()
     var start: TimeSpan?
-    let mending = Mending(source.bytes) {
+    let search = FixSearch(source.bytes) {
       // All fixes together are tried however long the first check took.
       let now = time.elapsed()
       defer { start = start ?? now }
@@ -82,11 +82,11 @@ extension Dispatch {
     } check: {
       check(Source(name: name, bytes: $0), nil)
     }
-    if !mending.isComplete { result.unfinished.insert(name) }
-    guard mending.text != source.bytes else { return }
+    if !search.isComplete { result.unfinished.insert(name) }
+    guard search.text != source.bytes else { return }
     if !parsed["dry-run"].isGiven {
       do throws(FileError) {
-        guard try Files.replace(source.bytes, with: mending.text, at: path) else {
+        guard try Files.replace(source.bytes, with: search.text, at: path) else {
           result.problems.append(
             Diagnostic("'\(name)' has changed while it was checked, so nothing is written to it"))
           result.unwritten.insert(name)
@@ -98,9 +98,9 @@ extension Dispatch {
         return
       }
     }
-    let text = Source(name: name, bytes: mending.text)
+    let text = Source(name: name, bytes: search.text)
     result.texts[name] = text
-    result.fixCount += mending.applied.count
+    result.fixCount += search.applied.count
     result.fileCount += 1
     func hidingSecrets(of text: Source) -> Source {
       let observer = CheckObserver()
@@ -110,7 +110,7 @@ extension Dispatch {
     let isText = parsed["format"].text ?? "text" == "text"
     let diff = UnifiedDiff(
       hidingSecrets(of: source), hidingSecrets(of: text), path: Workspace.shown(name),
-      context: mending.isReadable ? 3 : 0
+      context: search.isReadable ? 3 : 0
     ).rendered(colour: isText ? console.colourOut : console.colourError)
     console.show(patch: diff, isAside: !isText)
   }

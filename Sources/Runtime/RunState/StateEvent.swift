@@ -245,18 +245,18 @@ package struct StepBegan: Record, Equatable {
   /// The number of the attempt that is about to be made with it; 0 if its beginning is an event of its own.
   package var attempt: Int
   /// The baseline of that attempt, for `reconcile`.
-  @Apart package var baseline: StoredValue?
+  @Boxed package var baseline: StoredValue?
   /// Whether that attempt does a second thing if it is made twice.
   package var isPlainWrite = false
   package var status: StepStatus
   /// The idempotency key of an action; left out if it is the standard one of a step that begins with an attempt.
   package var key: String?
   /// The list of a `forEach`.
-  @Apart package var items: StoredValue?
+  @Boxed package var items: StoredValue?
   /// The resolution that made it start again, if there is one.
-  @Apart package var resolution: ResolutionRecord? = nil
+  @Boxed package var resolution: ResolutionRecord? = nil
   /// The case that a step with several chose.
-  @Apart package var `case`: String? = nil
+  @Boxed package var `case`: String? = nil
 
   package init(
     run: String, at: Timestamp, step: StepPath, now: Timestamp, attempt: Int = 0, baseline: StoredValue? = nil,
@@ -308,7 +308,7 @@ package struct AttemptBegan: Record, Equatable {
   /// Whether it does a second thing if it is made twice.
   package var isPlainWrite = false
   /// Of a round: what the step carries into it, an object of the names.
-  @Apart package var carried: StoredValue?
+  @Boxed package var carried: StoredValue?
   /// Of a round: the lists that the rounds since the last event gathered.
   package var collected: [StoredValue]
 
@@ -349,7 +349,7 @@ package struct AttemptEnded: Record, Equatable {
   package var retryAt: Timestamp?
   package var exchanges: [Value]
   /// The action's answer, of a write whose step has a `shape`: kept before it is looked at.
-  @Apart package var answer: StoredValue?
+  @Boxed package var answer: StoredValue?
   /// The action, for observers of commits; it isn't kept.
   package var action: String? = nil
 
@@ -395,7 +395,7 @@ package struct StepEnded: Record, Equatable {
   /// The HTTP requests of that attempt.
   package var exchanges: [Value]
   /// The person's resolution, if there is one.
-  @Apart package var resolution: ResolutionRecord? = nil
+  @Boxed package var resolution: ResolutionRecord? = nil
   /// The action that it ran, for observers of commits; it isn't kept.
   package var action: String? = nil
 

@@ -25,11 +25,11 @@ package struct StepRecord: Sendable, Equatable {
   /// The key, unless it is the standard one (`RunRecord.key`).
   package private(set) var key: String?
   /// The list of a `forEach`, as it was when the loop began.
-  @Apart package var items: StoredValue?
+  @Boxed package var items: StoredValue?
   /// The case that it chose, of a step with several.
-  @Apart package var `case`: String? = nil
+  @Boxed package var `case`: String? = nil
   /// What a repeated step carries into the current round, an object of the names.
-  @Apart package var carried: StoredValue? = nil
+  @Boxed package var carried: StoredValue? = nil
   /// The lists that the rounds of a repeated step gathered, until it succeeds with all of them.
   package var collected = CollectedPieces()
   /// How many attempts the step had.
@@ -43,13 +43,13 @@ package struct StepRecord: Sendable, Equatable {
   package var output: StoredValue?
   package var error: RunError?
   /// The action's change of a stored value, until the step ends: so it is made once, crash or not.
-  @Apart package var change: ValueState? = nil
+  @Boxed package var change: ValueState? = nil
   /// What it waits for, or last waited for.
-  @Apart package var wait: WaitRecord?
+  @Boxed package var wait: WaitRecord?
   /// The person's decision, if it asked for one.
-  @Apart package var decision: DecisionRecord?
+  @Boxed package var decision: DecisionRecord?
   /// The last resolution by a person; earlier ones are in the journal alone.
-  @Apart package var resolution: ResolutionRecord? = nil
+  @Boxed package var resolution: ResolutionRecord? = nil
 
   package init(
     path: StepPath, ordinal: Int, status: StepStatus, now: Timestamp, startedAt: Timestamp, endedAt: Timestamp? = nil,
@@ -141,16 +141,16 @@ package struct AttemptRecord: Sendable, Equatable {
   /// Absent while the attempt is in flight, and for ever if the machine died during it.
   package var endedAt: Timestamp?
   /// The baseline of a write, for `reconcile`.
-  @Apart package var baseline: StoredValue?
+  @Boxed package var baseline: StoredValue?
   /// Whether it did a second thing if it were made again, by the plugins of when it was made.
   package var isPlainWrite = false
   package var error: RunError?
   /// When the next attempt is due, if this one failed and there is one.
-  @Apart package var retryAt: Timestamp?
+  @Boxed package var retryAt: Timestamp?
   /// The HTTP requests made: method, redacted URL, status, bytes, time; never bodies.
   package var exchanges: [Value]
   /// The answer of a write whose step has a `shape`, unless it fitted.
-  @Apart package var answer: StoredValue? = nil
+  @Boxed package var answer: StoredValue? = nil
 
   package init(
     number: Int, startedAt: Timestamp, endedAt: Timestamp? = nil, baseline: StoredValue? = nil, error: RunError? = nil,

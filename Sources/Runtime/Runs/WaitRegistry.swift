@@ -14,7 +14,7 @@
 import Basics
 import Synchronization
 
-/// Counts a run's active strands and holds its waiting steps.
+/// Counts a run's active branches and holds its waiting steps.
 final class WaitRegistry: Sendable {
   /// What the run waits for when its walk leaves.
   struct Departure: Sendable {
@@ -109,7 +109,7 @@ final class WaitRegistry: Sendable {
   /// How many calls there were; taken before a look, so that no call between the look and the wait is lost.
   var calls: Int { state.withLock { $0.calls } }
 
-  // MARK: Active strands
+  // MARK: Active branches
 
   /// Counts a branch that is about to begin beside others.
   func addActive() { state.withLock { $0.activeCount += 1 } }

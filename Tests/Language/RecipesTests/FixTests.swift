@@ -73,10 +73,10 @@ import Testing
   }
 
   private static func mended(_ text: String) -> String {
-    let mending = Mending(Array(text.utf8)) { bytes in
+    let search = FixSearch(Array(text.utf8)) { bytes in
       faults([CaseFile.main: String(decoding: bytes, as: UTF8.self)])
     }
-    return String(decoding: mending.text, as: UTF8.self)
+    return String(decoding: search.text, as: UTF8.self)
   }
 
   /// Lines of a step, as they are written and as they are mended.
@@ -358,24 +358,24 @@ import Testing
     }
     var checked = 0
     let text = Array(recipe(wrong).utf8)
-    let mending = Mending(text) { bytes in
+    let search = FixSearch(text) { bytes in
       checked += 1
       return Self.faults(String(decoding: bytes, as: UTF8.self))
     }
-    #expect(String(decoding: mending.text, as: UTF8.self) == recipe(right))
-    #expect(mending.isComplete == !wrong.contains("fnid"))
+    #expect(String(decoding: search.text, as: UTF8.self) == recipe(right))
+    #expect(search.isComplete == !wrong.contains("fnid"))
     #expect(checked <= (wrong.contains("\t") ? 303 : 60), "\(checked)")
   }
 
   @Test func `What there is no time for is left, and told`() {
     let text = Array("recipe: x\nsumary: A.\nsteps: [{ wait: 1s }]\n".utf8)
-    let mending = Mending(text) {
+    let search = FixSearch(text) {
       false
     } check: {
       Self.faults(String(decoding: $0, as: UTF8.self))
     }
-    #expect(mending.text == text)
-    #expect(!mending.isComplete)
+    #expect(search.text == text)
+    #expect(!search.isComplete)
   }
 
   /// What has several answers, or a value that only the author knows, is left as it is.

@@ -10,7 +10,7 @@ import YAMLReader
 /// Each check takes as long as the text is long, so as many fixes as possible are tried in one: first all, then all but
 /// those beside which other faults came up, which mostly finds the good ones in a few checks. Halves of the rest, and one
 /// fix after the other, cost more, and are tried as long as there is time.
-package struct Mending {
+package struct FixSearch {
   /// The text as it is left.
   package private(set) var text: [UInt8]
   /// The titles of the fixes that were applied.
@@ -41,8 +41,8 @@ package struct Mending {
   package init(_ text: [UInt8], hasTime: @escaping () -> Bool = { true }, check: @escaping Check) {
     self.text = text
     faults = check(text)
-    let affordable = Mending.mostBytes / max(text.count, 1)
-    let most = min(max(affordable, Mending.mostChecks.lowerBound), Mending.mostChecks.upperBound)
+    let affordable = FixSearch.mostBytes / max(text.count, 1)
+    let most = min(max(affordable, FixSearch.mostChecks.lowerBound), FixSearch.mostChecks.upperBound)
     var trials = Trials(check: check, hasTime: hasTime, left: most)
     if !isReadable { makeReadable(&trials) }
     mend(&trials, depth: 0)
@@ -73,13 +73,13 @@ package struct Mending {
   /// What there was no time for is left to another time if all before were further up in the text.
   private mutating func makeReadable(_ trials: inout Trials) {
     var next = self
-    for _ in 0..<Mending.mostUnread {
+    for _ in 0..<FixSearch.mostUnread {
       guard trials.hasTime() else {
         trials.isOver = true
         self = next
         return
       }
-      let mended = Mending.apart(next.faults.filter { $0.certainFix != nil })
+      let mended = FixSearch.apart(next.faults.filter { $0.certainFix != nil })
       guard let first = mended.compactMap({ $0.certainFix?.edits.first?.range.lowerBound }).min() else { return }
       next.apply(mended, trials.check)
       if next.isReadable {
@@ -104,8 +104,8 @@ package struct Mending {
   }
 
   private mutating func mend(_ trials: inout Trials, depth: Int) {
-    for _ in 0..<Mending.mostRounds {
-      let mendable = Mending.apart(mendable)
+    for _ in 0..<FixSearch.mostRounds {
+      let mendable = FixSearch.apart(mendable)
       if let most = sifting(mendable, &trials) {
         self = most
         continue
@@ -114,13 +114,13 @@ package struct Mending {
         self = all
         continue
       }
-      let groups = Mending.groups(of: mendable)
+      let groups = FixSearch.groups(of: mendable)
       let good = good(among: groups, &trials)
       if let some = applying(good, &trials, depth: nil) {
         self = some
         continue
       }
-      var one: Mending?
+      var one: FixSearch?
       for group in groups where one == nil && (groups.count > 1 || group.count == 1) {
         one = applying(group, &trials, depth: depth)
       }
@@ -138,7 +138,7 @@ package struct Mending {
   ///
   /// A name that expressions read at several places is more likely right, and wrong where it is declared.
   private var mendable: [Diagnostic] {
-    let counts = Mending.counts(faults.filter { $0.certainFix != nil })
+    let counts = FixSearch.counts(faults.filter { $0.certainFix != nil })
     return faults.filter { fault in
       fault.certainFix != nil && !(fault.message.hasSuffix("`?") && counts[Key(fault), default: 0] > 1)
     }
@@ -166,9 +166,9 @@ package struct Mending {
   }
 
   /// What is left with the fixes of some faults but those beside which other faults come up.
-  private func sifting(_ faults: [Diagnostic], _ trials: inout Trials) -> Mending? {
+  private func sifting(_ faults: [Diagnostic], _ trials: inout Trials) -> FixSearch? {
     var tried = faults
-    for _ in 0..<Mending.mostSiftings {
+    for _ in 0..<FixSearch.mostSiftings {
       guard !tried.isEmpty, trials.next() else { return nil }
       var result = self
       result.apply(tried, trials.check)
@@ -181,7 +181,7 @@ package struct Mending {
   }
 
   /// The faults whose fixes are nearest to each fault that came up with them, as indices.
-  private func culprits(among mended: [Diagnostic], in result: Mending) -> Set<Int> {
+  private func culprits(among mended: [Diagnostic], in result: FixSearch) -> Set<Int> {
     let edits = mended.indices.flatMap { index in
       (mended[index].certainFix?.edits ?? []).map { (edit: $0, index: index) }
     }.sorted { $0.edit.range.lowerBound < $1.edit.range.lowerBound }
@@ -192,8 +192,8 @@ package struct Mending {
       moved += edit.text.utf8.count - edit.range.count
       ends.append(edit.range.upperBound + moved)
     }
-    let allowed = Mending.counts(faults)
-    let excess = Mending.counts(result.faults).filter { $0.value > allowed[$0.key, default: 0] }
+    let allowed = FixSearch.counts(faults)
+    let excess = FixSearch.counts(result.faults).filter { $0.value > allowed[$0.key, default: 0] }
     var culprits: Set<Int> = []
     for fault in result.faults where excess[Key(fault)] != nil {
       guard let place = fault.location?.range.lowerBound else { continue }
@@ -222,21 +222,21 @@ package struct Mending {
   /// What is left with the fixes of some faults, if nothing is wrong with it that wasn't, and those faults are gone.
   ///
   /// - Parameter depth: How many fixes brought this one to light; nil if it must bring none.
-  private func applying(_ mended: [Diagnostic], _ trials: inout Trials, depth: Int?) -> Mending? {
+  private func applying(_ mended: [Diagnostic], _ trials: inout Trials, depth: Int?) -> FixSearch? {
     guard !mended.isEmpty, trials.next() else { return nil }
     var result = self
     result.apply(mended, trials.check)
     if result.isGood(after: self, without: mended) { return result }
-    guard let depth, depth < Mending.deepest else { return nil }
+    guard let depth, depth < FixSearch.deepest else { return nil }
     result.mend(&trials, depth: depth + 1)
     return result.isGood(after: self, without: mended) ? result : nil
   }
 
   /// Whether nothing is wrong with it that wasn't before, and some faults are gone.
-  private func isGood(after before: Mending, without mended: [Diagnostic]) -> Bool {
-    var allowed = Mending.counts(before.faults)
+  private func isGood(after before: FixSearch, without mended: [Diagnostic]) -> Bool {
+    var allowed = FixSearch.counts(before.faults)
     for fault in mended { allowed[Key(fault), default: 0] -= 1 }
-    return Mending.counts(faults).allSatisfy { $0.value <= allowed[$0.key, default: 0] }
+    return FixSearch.counts(faults).allSatisfy { $0.value <= allowed[$0.key, default: 0] }
   }
 
   /// Whether YAML can read the text, so that its faults are those of a recipe.

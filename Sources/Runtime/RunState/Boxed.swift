@@ -1,6 +1,6 @@
 /// What most records lack, kept apart from them, so that those without it are small: a run may have thousands.
 @propertyWrapper
-package struct Apart<Wrapped: Sendable & Equatable>: Sendable, Equatable {
+package struct Boxed<Wrapped: Sendable & Equatable>: Sendable, Equatable {
   private indirect enum Box: Sendable, Equatable {
     case none
     case some(Wrapped)
