@@ -72,7 +72,7 @@ extension AnswerFields {
         if let encoding {
           try encoding.utf8(ofBody: response.body, type, called: name)
         } else {
-          try ReadEncoding.utf8(ofUntoldBody: response.body, type, called: name)
+          try ReadEncoding.utf8(ofUnlabelledBody: response.body, type, called: name)
         }
     } catch {
       // A web page in place of data is told as one, however it is written.

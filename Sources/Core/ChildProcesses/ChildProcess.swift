@@ -123,7 +123,7 @@ package final class ChildProcess: Sendable {
   package func run(for limit: TimeSpan? = nil) async -> End {
     await withTaskCancellationHandler {
       let code = await onThread { self.start() }
-      guard code == 0 else { return End(reason: code == Self.untold ? .lost : .notStarted(code)) }
+      guard code == 0 else { return End(reason: code == Self.unreported ? .lost : .notStarted(code)) }
       return await onThread { self.follow(for: limit) }
     } onCancel: {
       end()
@@ -131,7 +131,7 @@ package final class ChildProcess: Sendable {
   }
 
   /// Stands for a keeper that was killed before it told whether the command was started.
-  private static let untold: Int32 = -1
+  private static let unreported: Int32 = -1
 
   /// Starts it; gives 0, or why it could not.
   private func start() -> Int32 {
@@ -152,7 +152,7 @@ package final class ChildProcess: Sendable {
       close(pipes[pipe][end])
       pipes[pipe][end] = -1
     }
-    code = Self.untold
+    code = Self.unreported
     if let record = record(from: pipes[4][0]), Int(record.kind) == CProcessStarted { code = record.value }
     guard code == 0 else {
       _ = reaped(keeper)

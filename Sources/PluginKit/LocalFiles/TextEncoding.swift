@@ -60,7 +60,7 @@ package enum ReadEncoding: String, Choice {
 
   /// The body of a message in UTF-8 for a step that can't say how it is written: as the message itself says.
   package static func utf8(
-    ofUntoldBody bytes: [UInt8], _ type: ContentType, called what: @autoclosure () -> String
+    ofUnlabelledBody bytes: [UInt8], _ type: ContentType, called what: @autoclosure () -> String
   ) throws(ActionError) -> [UInt8] {
     do throws(CharsetError) { return try type.utf8(of: bytes) } catch {
       let help = error.isMisfit ? "; the service must name its charset in 'Content-Type'" : ""

@@ -296,7 +296,7 @@ struct RunSession: Sendable {
       let connection = try await access.connection()
       if isOneOfAll { _ = await connection.agent?.host.recover(in: workspace.stateFolder) }
       await connection.agent?.host.observe { [console] news in
-        if case .untold(_, let reason) = news {
+        if case .unreported(_, let reason) = news {
           console.error("onFailure of errand.yaml starts nothing: \(reason.safe)")
         }
       }

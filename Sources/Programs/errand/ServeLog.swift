@@ -105,9 +105,9 @@ final class ServeLog: Sendable {
         members(of: run))
     // The schedules say what they do with it.
     case .event: break
-    case .untold(let run, let reason):
+    case .unreported(let run, let reason):
       say(
-        "untold", "onFailure starts nothing for the run \(run.id) of \(run.recipe.safe): \(reason.safe)", .error,
+        "unreported", "onFailure starts nothing for the run \(run.id) of \(run.recipe.safe): \(reason.safe)", .error,
         [("run", run.id), ("recipe", run.recipe)])
     case .refused(let run, let reason): say("refused", "the run \(run): \(reason.safe)", .error, [("run", run)])
     case .shared(let news): say(news)
@@ -130,7 +130,7 @@ final class ServeLog: Sendable {
     case .barred(let reason):
       say("leaseRefused", "there is no new lease on runs, so that nothing runs here: \(reason.safe)", .error)
     case .back: say("leaseBack", "there is a new lease on runs, and runs are taken up")
-    case .reaped(let names):
+    case .expired(let names):
       for name in names {
         say(
           "workerGone", "the worker \(name.safe) hasn't renewed its lease; other workers take up its runs", .warning,
@@ -142,7 +142,7 @@ final class ServeLog: Sendable {
         "another database server has taken over; runs of which it lacks something wait for a person", .warning)
     case .cut(let run, let reason):
       say("runCut", "\(run) is paused: \(reason.safe)", .warning, [("run", run), ("reason", reason)])
-    case .vanished(let run, let recipe):
+    case .missing(let run, let recipe):
       say(
         "runVanished",
         "\(recipe.safe) \(run) is gone: it was begun when the database server that took over was behind already; look "
@@ -151,7 +151,7 @@ final class ServeLog: Sendable {
     case .draining(true):
       say("draining", "draining, as 'errand workers drain' asked: takes up nothing more, and finishes what is running")
     case .draining(false): say("drainingUndone", "no longer draining; runs are taken up again")
-    case .claimed, .told, .deposed: break
+    case .claimed, .told, .fenced: break
     }
   }
 

@@ -291,7 +291,7 @@ struct StateCommand: DispatchedCommand {
       switch error.kind {
       case .invalid, .secret: .cannotCreate
       case .damaged, .newer: .invalid
-      case .unavailable, .fatal, .closed, .deposed: .unavailable
+      case .unavailable, .fatal, .closed, .fenced: .unavailable
       }
     return RuntimeError(kind, error.message)
   }

@@ -34,7 +34,7 @@ final class EventInbox: Sendable {
       return false
     }
     do throws(StateError) { try await host.keeper.append([.eventReceived(event)]) } catch {
-      if event.delivery != nil, error.isOutrun { return false }
+      if event.delivery != nil, error.isConflict { return false }
       // It was brought twice at the same time.
       if error.kind == .invalid, let known = await store.event(event.id) {
         guard known.isSame(as: event, given: store.secrets) else { throw EventInbox.isTaken(event.id) }

@@ -27,19 +27,19 @@ extension RunHost {
       if !suspects.isEmpty { Task { await adopt(suspects: suspects) } }
       for run in runs where run.claims.last?.isSuspect != true { Task { await adopt(run) } }
     case .told(let id): await told(id)
-    case .deposed(let id): lose(id)
+    case .fenced(let id): lose(id)
     case .lost:
       keeper.tell(.shared(news))
-      if !ownsAll { stranded.formUnion(idsInOrder.filter(isWalked)) }
+      if !ownsAll { interrupted.formUnion(idsInOrder.filter(isWalked)) }
       for id in idsInOrder { lose(id) }
     case .back:
       keeper.tell(.shared(news))
       // These end when the runs have begun or others have them.
-      for id in stranded { Task { await takeBack(id) } }
-    case .vanished(let id, _):
+      for id in interrupted { Task { await takeBack(id) } }
+    case .missing(let id, _):
       keeper.tell(.shared(news))
       lose(id)
-    case .reaped, .tookOver, .cut, .barred: keeper.tell(.shared(news))
+    case .expired, .tookOver, .cut, .barred: keeper.tell(.shared(news))
     case .draining(let isDraining):
       self.isDraining = isDraining
       keeper.tell(.shared(news))
@@ -93,12 +93,12 @@ extension RunHost {
       try? await time.sleep(for: RunHost.untilTaking)
       // The walk from before may still be ending.
       if isWalked(id) { continue }
-      guard stranded.contains(id) else { return }
+      guard interrupted.contains(id) else { return }
       // What a person has to decide on meanwhile is a person's.
-      guard let run = await store.openRun(id), !run.stands else { return _ = stranded.remove(id) }
+      guard let run = await store.openRun(id), !run.stands else { return _ = interrupted.remove(id) }
       // What others carry on is followed there; without a lease it is tried again with the next one.
       guard let isHere = try? await take(id) else { return }
-      stranded.remove(id)
+      interrupted.remove(id)
       if isHere { try? await carryOn(id) }
       return
     }

@@ -33,7 +33,7 @@ package actor RunHost {
   /// Whether every open run is this program's to carry on.
   private(set) var ownsAll = false
   /// What a command was asked to do, and lost with its lease.
-  var stranded: Set<String> = []
+  var interrupted: Set<String> = []
   /// Whether this program takes nothing more up, as a person asked.
   var isDraining = false
   /// The runs that are being given up, and whether something came for one meanwhile.
@@ -242,7 +242,7 @@ package actor RunHost {
     await sharing.passOn(id)
     release(id)
     if ownsAll || isEnding { return }
-    stranded.insert(id)
+    interrupted.insert(id)
     // Ends when the run has begun, or others have it; without a lease it is tried again with the next one.
     Task { await takeBack(id) }
   }

@@ -64,7 +64,7 @@ final class RunKeeper: Sendable {
   /// Whether the state takes nothing more; a shared one may be away for a while.
   func isFailure(_ error: StateError) -> Bool {
     switch error.kind {
-    case .invalid, .deposed: false
+    case .invalid, .fenced: false
     // In a shared state it is one run's log that is damaged.
     case .unavailable, .damaged: store.sharing == nil
     case .newer, .secret, .fatal, .closed: true

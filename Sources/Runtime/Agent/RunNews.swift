@@ -69,7 +69,7 @@ package indirect enum RunNews: Sendable {
   /// An event came that no waiting run took.
   case event(String)
   /// A run failed, and the run that tells of it can't be made.
-  case untold(RunRecord, reason: String)
+  case unreported(RunRecord, reason: String)
   /// The state has refused an event of a run, which is paused by that if it is open.
   case refused(String, reason: String)
   /// What became of the programs that share the state.

@@ -207,7 +207,7 @@ package struct RunService: Sendable {
       return nil
     } catch {
       // Another caller with the same key was faster.
-      if error.isOutrun, let known = try await holder(ofKeyOf: run) { return known }
+      if error.isConflict, let known = try await holder(ofKeyOf: run) { return known }
       throw RequestRefusedError(error)
     }
   }
@@ -452,7 +452,7 @@ package struct RunService: Sendable {
   private func issue(_ token: TokenIssued) async throws(RequestRefusedError) -> AgentReply {
     if let fault = TokenIssued.fault(ofName: token.name) { throw RequestRefusedError(.request, fault) }
     do throws(StateError) { try await store.append(.tokenIssued(token)) } catch {
-      guard error.isOutrun else { throw RequestRefusedError(error) }
+      guard error.isConflict else { throw RequestRefusedError(error) }
       throw RequestRefusedError(
         .conflict, "there is a token '\(token.name)' already; revoke it first: errand token revoke \(token.name)")
     }
@@ -461,7 +461,7 @@ package struct RunService: Sendable {
 
   private func revoke(tokenNamed name: String) async throws(RequestRefusedError) -> AgentReply {
     do throws(StateError) { try await store.append(.tokenRevoked(TokenRevoked(at: time.now(), name: name))) } catch {
-      guard error.isOutrun else { throw RequestRefusedError(error) }
+      guard error.isConflict else { throw RequestRefusedError(error) }
       throw RequestRefusedError(.notFound, "there is no token '\(name)'; see: errand token list")
     }
     return .tokens(await store.tokens())

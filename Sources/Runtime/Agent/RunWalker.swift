@@ -52,7 +52,7 @@ struct RunWalker: Sendable {
           failureRun.id.withLock { $0 = created.run }
           return [keeper.creation(of: created)]
         } catch {
-          keeper.tell(.untold(run, reason: error.message))
+          keeper.tell(.unreported(run, reason: error.message))
           return []
         }
       }

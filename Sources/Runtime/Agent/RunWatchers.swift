@@ -103,7 +103,7 @@ final class RunWatchers: Sendable {
     case .waits(let run): notice = RunNotice(.waits, run)
     case .stands(let run): notice = RunNotice(.stands, run)
     case .ended(let run): notice = RunNotice(.ended, run)
-    case .event, .untold, .refused, .shared, .failed: return
+    case .event, .unreported, .refused, .shared, .failed: return
     }
     for watcher in watchers {
       if case .dropped = watcher.yield(notice) { watcher.yield(RunNotice(.missed, nil)) }

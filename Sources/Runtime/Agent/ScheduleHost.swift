@@ -32,7 +32,7 @@ package enum ScheduleNews: Sendable {
 ///
 /// Ends of runs come first, so that a start that waits for one doesn't wait for all events before it as well; events come
 /// in turn, so that many of one kind don't hold up another's.
-final class Untold: Sendable {
+final class Unreported: Sendable {
   private let content = Mutex((ends: TurnQueue<RunNews>(), events: TurnQueue<RunNews>()))
 
   /// - Parameter queue: The queue of an event; nil for the end of a run.
@@ -71,7 +71,7 @@ package actor ScheduleHost {
   var clock: AlarmClock<Bool>?
   private var news: Task<Void, Never>?
   /// What the schedules haven't been told of.
-  private let untold = Untold()
+  private let unreported = Unreported()
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
   /// Records the latest decisions; ends when they are on disk.
   private(set) var keeping: Task<Result<Void, StateError>, Never>?
@@ -82,7 +82,7 @@ package actor ScheduleHost {
   /// The events that wait for a secret which is missing here, and when they were offered last.
   var lacking: [String: TimeSpan] = [:]
   /// The schedules reported to follow a recipe that doesn't exist, with that recipe.
-  private var astray: [String: String] = [:]
+  private var misplaced: [String: String] = [:]
   /// The schedules reported to have a mark ahead of the clock.
   private var ahead: Set<String> = []
   let watched: WatchedFolder?
@@ -234,7 +234,7 @@ package actor ScheduleHost {
       for item in unplanned { plans[item.file] = await plans(of: item) }
     }
     let entries = registry.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
-    tellAstray(entries)
+    tellMisplaced(entries)
     let before = settings
     // A schedule that has just been removed must not come back with what it had.
     _ = await keeping?.value
@@ -390,7 +390,7 @@ package actor ScheduleHost {
   }
 
   /// Reports each entry once that follows a recipe that doesn't exist.
-  private func tellAstray(_ entries: [ScheduleEntry]) {
+  private func tellMisplaced(_ entries: [ScheduleEntry]) {
     // The missing recipe may be in a faulty file.
     guard registry.faults.isEmpty else { return }
     let names = registry.items.map(\.name)
@@ -398,11 +398,11 @@ package actor ScheduleHost {
     for entry in entries {
       guard let name = entry.plan.follows, !names.contains(where: name.hasSameScalars) else { continue }
       found[entry.id] = name
-      if astray[entry.id] != name {
+      if misplaced[entry.id] != name {
         tell(.followsNone(schedule: entry.id, reason: Trigger.followsNone(name, of: names)))
       }
     }
-    astray = found
+    misplaced = found
   }
 
   /// What an earlier process had in force of schedules that have changed or are gone; the scheduler knows its own.
@@ -462,28 +462,28 @@ package actor ScheduleHost {
     // What came that the last run of the loop hasn't seen is worth one more.
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let (activity, intake) = (host.activity, host.intake)
-    let untold = untold
+    let unreported = unreported
     // What is left is in the state.
-    let dropUntold: @Sendable () -> Void = { while untold.next() != nil { activity?.end() } }
+    let dropUnreported: @Sendable () -> Void = { while unreported.next() != nil { activity?.end() } }
     await host.observe { news in
       switch news {
-      case .ended: untold.add(news, to: nil)
-      case .event(let id): untold.add(news, to: intake.hold(id) ?? "")
+      case .ended: unreported.add(news, to: nil)
+      case .event(let id): unreported.add(news, to: intake.hold(id) ?? "")
       default: return
       }
       activity?.begin()
-      if case .terminated = continuation.yield() { dropUntold() }
+      if case .terminated = continuation.yield() { dropUnreported() }
     }
     // Cancelled by `stop`.
     news = Task {
       for await _ in stream {
-        while !Task.isCancelled, let item = untold.next() {
+        while !Task.isCancelled, let item = unreported.next() {
           await handle(item)
           if case .event(let id) = item { intake.leave(id) }
           activity?.end()
         }
       }
-      dropUntold()
+      dropUnreported()
     }
     // The tasks that it starts end on their own.
     clock = AlarmClock(time, countedBy: activity) { [weak self] isForSlots in

@@ -24,13 +24,13 @@ extension Recordable {
 package struct RecordError: Error, Sendable {
   package var message: String
   /// Whether the event was based on a state that has changed since.
-  package var isOutrun = false
+  package var isConflict = false
   /// How long it is until the same may be possible.
   package var wait: TimeSpan?
 
-  package init(_ message: String, isOutrun: Bool = false) {
+  package init(_ message: String, isConflict: Bool = false) {
     self.message = message
-    self.isOutrun = isOutrun
+    self.isConflict = isConflict
   }
 }
 

@@ -1,7 +1,7 @@
 /// Run keys: names that callers choose for runs, so that a request which is sent twice starts one run.
 ///
 /// A key belongs to one caller and one recipe. It is recorded with the run's first event, so that no second run of the
-/// same key can be appended: the state refuses it as outrun while the run is open, and for seven days after it was
+/// same key can be appended: the state refuses it as a conflict while the run is open, and for seven days after it was
 /// created. A retry takes over the key of the run that it retries, unless it was asked for with a key of its own. A start
 /// out of turn that has to wait reserves its key for the run that it will start, and one that starts nothing leaves its
 /// outcome with the key.
@@ -163,7 +163,7 @@ struct RunKeys: Sendable, Equatable {
 extension RecordError {
   fileprivate static func isTaken(_ key: RunKey, by holder: KeyedRun) -> RecordError {
     let who = holder.settled.map { "a start of '\($0.schedule)' that started nothing" } ?? "the run \(holder.run)"
-    return RecordError("\(who) has the key '\(key.key)'", isOutrun: true)
+    return RecordError("\(who) has the key '\(key.key)'", isConflict: true)
   }
 }
 

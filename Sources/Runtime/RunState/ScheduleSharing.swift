@@ -3,7 +3,7 @@ package import Basics
 /// What a scheduler knows: the version of the schedules that it was made from, or that its last decision made.
 ///
 /// Every change of the schedules begins the next version, but for the ends of runs, and so does each new leader. A decision
-/// is kept only if it begins the version after its scheduler's: a leader that was deposed, and one that doesn't know of a
+/// is kept only if it begins the version after its scheduler's: a leader that was fenced, and one that doesn't know of a
 /// change, is refused and reads the schedules again.
 package struct ScheduleTerm: Sendable, Equatable {
   package var version: Int
@@ -30,7 +30,7 @@ package protocol ScheduleSharing: Sendable {
   func term() async -> ScheduleTerm?
   /// The name of the worker that leads, here or elsewhere; nil if none does.
   func leaderName() async throws(StateError) -> String?
-  /// Records what a scheduler decided, all or none; refused as outrun if there is another version than it knows.
+  /// Records what a scheduler decided, all or none; refused as a conflict if there is another version than it knows.
   ///
   /// - Returns: What the scheduler knows now.
   func append(_ events: [StateEvent], in term: ScheduleTerm) async throws(StateError) -> ScheduleTerm

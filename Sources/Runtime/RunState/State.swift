@@ -133,12 +133,12 @@ package struct State: Sendable, Equatable {
     case .connectionUsed(let event): try note(event)
     case .tokenIssued(let event):
       guard tokens[event.name].map({ $0.isExpired(at: event.at) }) ?? true else {
-        throw RecordError("there is a token '\(event.name)' already", isOutrun: true)
+        throw RecordError("there is a token '\(event.name)' already", isConflict: true)
       }
       tokens[event.name] = event
     case .tokenRevoked(let event):
       guard tokens.removeValue(forKey: event.name) != nil else {
-        throw RecordError("there is no token '\(event.name)'", isOutrun: true)
+        throw RecordError("there is no token '\(event.name)'", isConflict: true)
       }
     }
   }
@@ -158,7 +158,7 @@ package struct State: Sendable, Equatable {
     by step: StepReference?, behind ahead: State?
   ) throws(RecordError) {
     if let condition, condition.value != values[name] {
-      throw RecordError("the value '\(name)' is not what it was", isOutrun: true)
+      throw RecordError("the value '\(name)' is not what it was", isConflict: true)
     }
     if let step { try apply(event, to: step.run, behind: ahead) }
     values[name] = value
@@ -196,7 +196,7 @@ extension State {
       earlier.consumedBy == nil || schedules[delivery.schedule]?.batch?.events.contains(event.id) == true
     }
     guard isHeld != true, !deliveries.has(delivery.keys, at: event.receivedAt) else {
-      throw RecordError("the delivery \(event.id) was received already", isOutrun: true)
+      throw RecordError("the delivery \(event.id) was received already", isConflict: true)
     }
     deliveries.take(delivery, at: event.receivedAt)
   }
@@ -404,7 +404,7 @@ extension RunRecord {
     case .decisionGiven(let event): try change(event.step) { $0.decision = event.decision }
     case .runNoted(let event):
       guard event.condition.value == notes[event.name] else {
-        throw RecordError("the note '\(event.name)' of the run \(id) is not what it was", isOutrun: true)
+        throw RecordError("the note '\(event.name)' of the run \(id) is not what it was", isConflict: true)
       }
       notes[event.name] = event.value
     case .runPlaced(let event):

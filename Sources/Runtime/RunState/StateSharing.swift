@@ -5,7 +5,7 @@ package enum SharedNews: Sendable {
   /// There may be something new that a run it holds waits for, or others wrote to it.
   case told(String)
   /// Another program took a run over: nothing more may be done for it here.
-  case deposed(String)
+  case fenced(String)
   /// The lease is over, and others may have everything that was held here; with what the database said last.
   case lost(String?)
   /// There is no lease any more, for a reason that doesn't pass by itself: the state was moved, or can't be used.
@@ -13,13 +13,13 @@ package enum SharedNews: Sendable {
   /// There is a lease again.
   case back
   /// Workers whose lease was over, and whose runs can be taken up.
-  case reaped([String])
+  case expired([String])
   /// Another server has taken over, and it was looked whether it has all that was written here.
   case tookOver
   /// Entries of a run are gone that were written here, because the server that took over was behind; it waits for a person.
   case cut(String, reason: String)
   /// Nothing is left of a run that was written here, because the server that took over was behind.
-  case vanished(String, of: String)
+  case missing(String, of: String)
   /// Whether this program is to take nothing more up from now on, as a person asked.
   case draining(Bool)
 }
@@ -49,7 +49,7 @@ package protocol StateSharing: Sendable {
   func drain() async
   /// Which claim of a run this program has; nil if it doesn't hold it.
   func claim(of run: String) -> Int?
-  /// Records events of a run as `StateStore.append`, if it is still held by that claim; refused as deposed otherwise, also
+  /// Records events of a run as `StateStore.append`, if it is still held by that claim; refused as fenced otherwise, also
   /// if this program has lost the run meanwhile and taken it up again.
   func append(_ events: [StateEvent], of run: String, inClaim claim: Int) async throws(StateError)
   /// Holds an open run if nobody does, so that it is carried on here, whether it is due or not.

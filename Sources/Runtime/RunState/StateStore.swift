@@ -306,7 +306,7 @@ package struct StateError: Error, Sendable, Equatable {
     /// The store was closed.
     case closed
     /// Another program took the run over, which carries it on; this one must do nothing more for it.
-    case deposed
+    case fenced
   }
 
   package var kind: Kind
@@ -315,7 +315,7 @@ package struct StateError: Error, Sendable, Equatable {
   /// Whether the events are `invalid` because they depend on something that has changed since it was read.
   ///
   /// The change is in the state when this is thrown, so a caller that reads again sees it, and may decide anew.
-  package var isOutrun = false
+  package var isConflict = false
   /// The name of the secret that is missing, if one is.
   package var missing: String?
   /// How long it is until requests on a connection may go that programs which share the state have to wait for.

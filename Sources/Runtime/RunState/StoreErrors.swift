@@ -31,7 +31,7 @@ extension RunRecord {
 extension StateError {
   fileprivate init(refusing error: RecordError) {
     self.init(.invalid, "the state cannot take the event: \(error.message)")
-    isOutrun = error.isOutrun
+    isConflict = error.isConflict
     wait = error.wait
   }
 }

@@ -255,7 +255,7 @@ package final class RunEngine: Sendable {
       let placed = journal.current.placed(lacking: error.missing, at: surroundings.time.now())
     else { return }
     try await journal.commit([placed])
-    throw .stateFailed(StateError(.deposed, error.message))
+    throw .stateFailed(StateError(.fenced, error.message))
   }
 
   /// The events for a run whose secret is missing or has changed.

@@ -206,7 +206,7 @@ final class RunJournal: Sendable {
       }
       journal.shareSteps(endedBy: batch)
       guard journal.maySend || batch.contains(where: \.endsRun) else {
-        let error = StateError(.deposed, "another program may carry the run \(journal.id) on by now")
+        let error = StateError(.fenced, "another program may carry the run \(journal.id) on by now")
         journal.fail(error)
         throw .stateFailed(error)
       }

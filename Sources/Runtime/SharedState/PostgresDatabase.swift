@@ -222,7 +222,7 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  package func reap(lease: TimeSpan) async throws(DatabaseError) -> [String] {
+  package func removeExpired(lease: TimeSpan) async throws(DatabaseError) -> [String] {
     try await reading.ask { connection throws(PostgresError) in
       _ = try await connection.run(SQL.shortened, .int64(lease.nanoseconds / 1000))
       let results = try await connection.run([

@@ -195,7 +195,7 @@ package struct WorkerIdentity: Sendable, Hashable {
 /// What became of a lease that was to be renewed.
 package enum LeaseRenewal: Sendable, Equatable {
   /// - Parameters:
-  ///   - hasDead: Whether there are workers whose lease is over, to be reaped.
+  ///   - hasDead: Whether there are workers whose lease is over, to be removed.
   ///   - holding: How many runs the database has the worker hold.
   case renewed(isDraining: Bool, hasDead: Bool = false, holding: Int = 0)
   /// It was over, and others may have the worker's runs.
@@ -335,7 +335,7 @@ package protocol SharedDatabase: Sendable {
   ///
   /// - Parameter lease: How long a lease may last from now; one that lasts much longer was given before the clock was put
   ///   back, and is made to end by then.
-  func reap(lease: TimeSpan) async throws(DatabaseError) -> [String]
+  func removeExpired(lease: TimeSpan) async throws(DatabaseError) -> [String]
   /// Gives up everything that a worker holds, and forgets it; there is news for all of it.
   func leave(_ worker: WorkerIdentity) async throws(DatabaseError)
   /// Takes up runs that nobody holds, are due and can run here, the one that is due longest first.

@@ -5,7 +5,7 @@ import Synchronization
 /// Has a program lead the schedules whenever no other does.
 ///
 /// The lead is a lease like a worker's, by the database's clock, and belongs to the worker: with its lease it is over. A
-/// leader that doesn't know yet that it was deposed harms nothing, because its decisions are refused (`ScheduleTerm`).
+/// leader that doesn't know yet that it was fenced harms nothing, because its decisions are refused (`ScheduleTerm`).
 /// One whose clock is off doesn't lead, because it would start runs too early or too late.
 actor SharedLeader {
   nonisolated let leading: AsyncStream<Bool>

@@ -229,8 +229,9 @@ package actor SharedWorker {
       await follow()
       // What ran here under the lease before is told as lost.
       let dead =
-        hasDead ? try await database.reap(lease: terms.lease).filter { !$0.hasSameScalars(as: terms.name) } : []
-      if !dead.isEmpty { tell(.reaped(dead)) }
+        hasDead
+        ? try await database.removeExpired(lease: terms.lease).filter { !$0.hasSameScalars(as: terms.name) } : []
+      if !dead.isEmpty { tell(.expired(dead)) }
       renewals += 1
       if renewals % SharedWorker.renewalsPerNet == 0 { try? await readClock() }
       if takesUp, renewals % SharedWorker.renewalsPerNet == 0 { try await database.wakeQueued() }

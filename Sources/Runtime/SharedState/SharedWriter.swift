@@ -62,7 +62,7 @@ actor SharedWriter {
   /// How many entries of a log are read one by one, by whoever takes the run up.
   private static let mostUnfolded = 500
   /// How often what another program outran is tried again.
-  private static let mostOutrun = 20
+  private static let mostConflicts = 20
   private static let pause = TimeSpan.seconds(1)
 
   init(
@@ -281,12 +281,12 @@ actor SharedWriter {
         continue
       }
       if let claim = request.claim, run.epoch != claim {
-        finish([request], .failure(.deposed(id)))
+        finish([request], .failure(.fenced(id)))
         continue
       }
       drafts[id, default: Draft(run: run, requests: [])].requests.append(request)
     }
-    var outrun = 0
+    var conflicts = 0
     while !drafts.isEmpty {
       var next: [String: HeldRuns.Run] = [:]
       var entries: [LogEntry] = []
@@ -305,16 +305,16 @@ actor SharedWriter {
         }
       }
       if entries.isEmpty { break }
-      outrun += 1
-      if outrun > SharedWriter.mostOutrun {
-        for draft in drafts.values { settle(draft, .failure(.outrun)) }
+      conflicts += 1
+      if conflicts > SharedWriter.mostConflicts {
+        for draft in drafts.values { settle(draft, .failure(.conflict)) }
         break
       }
       let kept: Set<String>
       let lost = Atomic(false)
       do throws(StateError) {
         // What could no longer be sent need not be kept as begun.
-        let answer = try await unlessOutrun(whileHeld: true) {
+        let answer = try await unlessConflict(whileHeld: true) {
           [database, entries, rows] () async throws(DatabaseError) in
           do throws(DatabaseError) { return try await database.append(entries, changing: rows) } catch {
             if case .unknown = error { lost.store(true, ordering: .relaxed) }
@@ -375,9 +375,9 @@ actor SharedWriter {
       let run = try noting(found.dropFirst(isOwn ? 1 : 0), of: isOwn ? next : draft.run)
       drafts[entry.run]?.run = run
     } catch {
-      if error.kind != .deposed { doubtful.insert(entry.run) }
+      if error.kind != .fenced { doubtful.insert(entry.run) }
       guard var draft = drafts.removeValue(forKey: entry.run) else { return }
-      if error.kind == .deposed {
+      if error.kind == .fenced {
         // What anybody may ask of a run is asked of whoever holds it now.
         let others = draft.requests.filter { !$0.events.contains(where: \.isHolders) }
         draft.requests.removeAll { !$0.events.contains(where: \.isHolders) }
@@ -391,7 +391,7 @@ actor SharedWriter {
   private func noting(_ entries: ArraySlice<LogEntry>, of run: HeldRuns.Run) throws(StateError) -> HeldRuns.Run {
     var log = run.log
     for entry in entries {
-      if entry.epoch > run.epoch { throw depose(log.record.id, claim: run.epoch) }
+      if entry.epoch > run.epoch { throw fence(log.record.id, claim: run.epoch) }
       try log.add(entry)
     }
     let run = HeldRuns.Run(log, epoch: run.epoch, foldedAt: run.foldedAt)
@@ -400,12 +400,12 @@ actor SharedWriter {
   }
 
   /// Lets a run go that another program has taken over.
-  private func depose(_ run: String, claim: Int) -> StateError {
+  private func fence(_ run: String, claim: Int) -> StateError {
     // It may have been taken up again meanwhile.
-    if held[run].map({ $0.epoch > claim }) == true { return .deposed(run) }
+    if held[run].map({ $0.epoch > claim }) == true { return .fenced(run) }
     held.letGo(run, claim: claim)
-    tell(.deposed(run))
-    return .deposed(run)
+    tell(.fenced(run))
+    return .fenced(run)
   }
 
   private func settle(_ draft: Draft?, _ outcome: Result<Void, StateError>) {
@@ -434,14 +434,14 @@ actor SharedWriter {
     let created = Set(events.compactMap { if case .runCreated(let run) = $0 { run.run } else { nil } })
     held.create(created.count)
     defer { held.create(-created.count) }
-    for _ in 0..<SharedWriter.mostOutrun {
+    for _ in 0..<SharedWriter.mostConflicts {
       do throws(StateError) {
         try await settleDoubts(ids)
         if isWorker { try await checkHeld(events) }
         let runs = ids.compactMap { held[$0] }
-        if let claim, let other = runs.first(where: { $0.epoch != claim }) { throw .deposed(other.log.record.id) }
+        if let claim, let other = runs.first(where: { $0.epoch != claim }) { throw .fenced(other.log.record.id) }
         let worker = held.worker
-        let outcome = try await unlessOutrun { [database, held] () async throws(DatabaseError) -> Outcome in
+        let outcome = try await unlessConflict { [database, held] () async throws(DatabaseError) -> Outcome in
           try await database.transact { transaction throws(DatabaseError) in
             try await SharedWriter.make(events, in: term, holding: runs, worker, receipt, transaction) {
               held.holds(created: $0, besides: $1)
@@ -476,7 +476,7 @@ actor SharedWriter {
         throw error
       }
     }
-    throw .outrun
+    throw .conflict
   }
 
   /// Refuses what carries a run on that another program holds, or may hold.
@@ -486,7 +486,7 @@ actor SharedWriter {
       guard let id = event.changedRun else { continue }
       if case .runCreated = event { created.insert(id) }
       guard event.isHolders, !created.contains(id), held[id] == nil else { continue }
-      throw try await entries(of: id, after: .max) == nil ? .notHeld(id) : .deposed(id)
+      throw try await entries(of: id, after: .max) == nil ? .notHeld(id) : .fenced(id)
     }
   }
 
@@ -573,7 +573,7 @@ actor SharedWriter {
       }
     } catch { return .refused(error) }
     if let term {
-      guard try await transaction.begin(after: term.version) else { return .refused(.deposedScheduler) }
+      guard try await transaction.begin(after: term.version) else { return .refused(.fencedScheduler) }
       writes.concernsSchedules = changes.concernsSchedules && !term.isLeading
     } else {
       (writes.isSteering, writes.concernsSchedules) = (changes.isSteering, changes.concernsSchedules)
@@ -605,7 +605,7 @@ actor SharedWriter {
     for id in held.ids { await look(at: id) }
     for mark in held.former where held[mark.run] == nil {
       do throws(StateError) { _ = try await entries(after: mark, epoch: 0) } catch {
-        if error.kind != .deposed { throw error }
+        if error.kind != .fenced { throw error }
       }
     }
     try await tellGone(marks)
@@ -623,7 +623,7 @@ actor SharedWriter {
     }
     for mark in recent where gone.contains(mark.run) {
       held.forgetMark(of: mark.run)
-      tell(.vanished(mark.run, of: mark.recipe))
+      tell(.missing(mark.run, of: mark.recipe))
     }
   }
 
@@ -646,7 +646,7 @@ actor SharedWriter {
   ///
   /// - Parameter epoch: By which claim the run is held here; 0 if it isn't.
   private func pauseCut(_ mark: HeldRuns.Mark, epoch: Int) async throws(StateError) -> StateError {
-    for _ in 0..<SharedWriter.mostOutrun {
+    for _ in 0..<SharedWriter.mostConflicts {
       let found = try await untilKnown { [database] () async throws(DatabaseError) in
         var needs = StateNeeds()
         needs.runs = [mark.run]
@@ -679,8 +679,8 @@ actor SharedWriter {
     held.forgetMark(of: mark.run)
     // Whoever carries it on meanwhile stops.
     try? await database.tell(mark.run)
-    tell(.deposed(mark.run))
-    return .deposed(mark.run)
+    tell(.fenced(mark.run))
+    return .fenced(mark.run)
   }
 
   private static let cut = "a database server took over that was behind"
@@ -709,14 +709,14 @@ actor SharedWriter {
   private func untilKnown<Answer: Sendable>(
     _ body: @Sendable () async throws(DatabaseError) -> Answer
   ) async throws(StateError) -> Answer {
-    guard let answer = try await unlessOutrun(body) else { throw .outrun }
+    guard let answer = try await unlessConflict(body) else { throw .conflict }
     return answer
   }
 
   /// Likewise; nil if another transaction came between.
   ///
   /// - Parameter whileHeld: Whether it isn't tried again once the lease is over.
-  private func unlessOutrun<Answer: Sendable>(
+  private func unlessConflict<Answer: Sendable>(
     whileHeld: Bool = false, _ body: @Sendable () async throws(DatabaseError) -> Answer
   ) async throws(StateError) -> Answer? {
     let start = time.elapsed()
@@ -775,8 +775,8 @@ extension StateEvent {
 }
 
 extension StateError {
-  static func deposed(_ run: String) -> StateError {
-    StateError(.deposed, "another program has taken the run \(run) over")
+  static func fenced(_ run: String) -> StateError {
+    StateError(.fenced, "another program has taken the run \(run) over")
   }
   /// Something came for a run that was to be given up.
   static func isNeeded(_ run: String) -> StateError { StateError(.invalid, "the run \(run) has something to do") }
@@ -787,14 +787,14 @@ extension StateError {
     StateError(
       .unavailable, "the run \(run) ended while the database was away, so that it isn't known whether this was kept")
   }
-  static var deposedScheduler: StateError {
+  static var fencedScheduler: StateError {
     var error = StateError(.invalid, "another program changed the schedules, or decides on them now")
-    error.isOutrun = true
+    error.isConflict = true
     return error
   }
-  static var outrun: StateError {
+  static var conflict: StateError {
     var error = StateError(.invalid, "other programs changed the same again and again; try it once more")
-    error.isOutrun = true
+    error.isConflict = true
     return error
   }
 }

@@ -403,7 +403,7 @@ package final class SimulatedConnection: SharedDatabase {
     }
   }
 
-  package func reap(lease: TimeSpan) async throws(DatabaseError) -> [String] {
+  package func removeExpired(lease: TimeSpan) async throws(DatabaseError) -> [String] {
     try await changing { () async throws(DatabaseError) -> [String] in
       _ = try await tables(forWriting: true)
       let now = database.time.elapsed()

@@ -120,7 +120,7 @@ final class Days: @unchecked Sendable {
       switch item {
       case .waits(let run), .stands(let run), .ended(let run): return run
       case .failed(let error): throw error
-      case .began, .event, .untold, .shared, .refused: continue
+      case .began, .event, .unreported, .shared, .refused: continue
       }
     }
     throw CancellationError()

@@ -114,12 +114,12 @@ import Testing
       queue.add("\(number)", to: "a")
       if number % 3 == 0 { #expect(queue.next() == "\(number / 3)") }
     }
-    let untold = Untold()
-    for id in ["1", "2"] { untold.add(.event(id), to: "event a") }
-    untold.add(.failed(StateError(.closed, "an end")), to: nil)
-    untold.add(.event("3"), to: "event b")
+    let unreported = Unreported()
+    for id in ["1", "2"] { unreported.add(.event(id), to: "event a") }
+    unreported.add(.failed(StateError(.closed, "an end")), to: nil)
+    unreported.add(.event("3"), to: "event b")
     let words = (0..<5).map { _ -> String in
-      switch untold.next() {
+      switch unreported.next() {
       case .event(let id): id
       case .failed(let error): error.message
       case let other: other == nil ? "none" : "another"

@@ -10,7 +10,7 @@ final class Crowd: Sendable {
   private enum Refusal {
     case never
     /// Another program was first.
-    case outrun
+    case conflict
     /// The run has ended, or the event was consumed.
     case gone
   }
@@ -129,18 +129,18 @@ final class Crowd: Sendable {
       case 10:
         let name = "token \(Int.random(in: 0..<3, using: &random))"
         let token = TokenIssued(at: now, name: name, sha256: "\(ticks.next())", scopes: [.read])
-        await append([.tokenIssued(token)], by: program, .outrun)
+        await append([.tokenIssued(token)], by: program, .conflict)
       case 11:
         let key = RunKey("key \(Int.random(in: 0..<3, using: &random))", caller: "ana")
         let id = UUID7(at: now, using: &random).description
-        await append([created(id, recipe: "odd", key: key)], by: program, .outrun)
+        await append([created(id, recipe: "odd", key: key)], by: program, .conflict)
       case 12:
         let keys = [
           "digest \(Int.random(in: 0..<3, using: &random))", "digest \(Int.random(in: 0..<3, using: &random))",
         ]
         let delivery = DeliveryRecord(schedule: "odd", keys: keys, until: .latest)
         let event = EventRecord(id: "delivery \(ticks.next())", name: "hook", receivedAt: now, delivery: delivery)
-        await append([.eventReceived(event)], by: program, .outrun)
+        await append([.eventReceived(event)], by: program, .conflict)
       case 13, 14:
         let schedule = Bool.random(using: &random) ? "odd" : "even"
         let cause = RunCause(.slot, schedule: schedule, slot: now)
@@ -210,7 +210,7 @@ final class Crowd: Sendable {
       let events: [StateEvent] = [
         .runStatusChanged(RunStatusChanged(run: run, at: now, status: status)), .runNoted(note),
       ]
-      if await append(events, by: program, .outrun)?.isOutrun != true { return }
+      if await append(events, by: program, .conflict)?.isConflict != true { return }
     }
     deeds.withLock { $0.append(Deed(events: [], error: .starved, mayBe: .never)) }
   }
@@ -221,7 +221,7 @@ final class Crowd: Sendable {
       let known = await stores[program].value(named: "v")
       let set = ValueSet(
         at: instant(), name: "v", value: .inline(.int(ticks.next())), condition: ValueState(known), change: change)
-      if await append([.valueSet(set)], by: program, .outrun)?.isOutrun != true { return }
+      if await append([.valueSet(set)], by: program, .conflict)?.isConflict != true { return }
     }
     deeds.withLock { $0.append(Deed(events: [], error: .starved, mayBe: .never)) }
   }
@@ -266,7 +266,7 @@ final class Crowd: Sendable {
     if error.kind == .unavailable { return nil }
     let isGone = error.message.contains("not open") || error.message.contains("no unconsumed event")
     switch mayBe {
-    case .outrun where error.isOutrun || isGone: return nil
+    case .conflict where error.isConflict || isGone: return nil
     case .gone where isGone: return nil
     default: return "unexpected: \(error.message)"
     }
@@ -378,5 +378,5 @@ final class Crowd: Sendable {
 }
 
 extension StateError {
-  fileprivate static let starved = StateError(.invalid, "it was outrun thirty times")
+  fileprivate static let starved = StateError(.invalid, "it had thirty conflicts")
 }

@@ -51,7 +51,7 @@ import Testing
         } else {
           isKept = try await maker.answers(of: reader) != maker.answers(of: model)
         }
-      } else if failure.map({ $0.kind == .unavailable || $0.isOutrun == batch.refusal?.isOutrun })
+      } else if failure.map({ $0.kind == .unavailable || $0.isConflict == batch.refusal?.isConflict })
         ?? (batch.refusal == nil) != true
       {
         return ["step \(step): \(failure?.message ?? "accepted"), not \(batch.refusal?.message ?? "accepted")"]

@@ -223,7 +223,7 @@ import Testing
       }
       #expect(isCut)
     } else {
-      await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+      await #expect(throws: StateError(.fenced, "another program has taken the run \(run) over")) {
         try await begin("d")
       }
     }

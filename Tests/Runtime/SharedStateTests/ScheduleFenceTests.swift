@@ -23,14 +23,14 @@ import Testing
       // A lease that is soon over, so that all come to lead.
       if isLeading { _ = try? await database.lead(worker, lease: lease, clock: clock.now(), isWilling: true) }
       guard var term = await store.term(), let known = await store.schedule("tick") else { return false }
-      // As one that doesn't know that it was deposed.
+      // As one that doesn't know that it was fenced.
       term.isLeading = isLeading
       var next = ScheduleFenceTests.number(known.processedUntil) + 1
       while next <= last {
         do throws(StateError) {
           term = try await store.append(ScheduleFenceTests.started(next, by: newRun(), at: clock.now()), in: term)
         } catch {
-          if error.isOutrun || error.kind == .unavailable { return true }
+          if error.isConflict || error.kind == .unavailable { return true }
           throw error
         }
         next += 1
@@ -169,10 +169,10 @@ import Testing
     #expect(await leader.term() == term)
     // But one by which a schedule is paused.
     try await leader.append(.runEnded(RunEnded(run: second, at: clock.now(), status: .failed)))
-    var outrun = StateError(.invalid, "another program changed the schedules, or decides on them now")
-    outrun.isOutrun = true
+    var conflict = StateError(.invalid, "another program changed the schedules, or decides on them now")
+    conflict.isConflict = true
     let third = "0199a3f2-4c00-7abc-8def-000000000003"
-    await #expect(throws: outrun) {
+    await #expect(throws: conflict) {
       _ = try await leader.append(Self.started(3, by: third, at: clock.now()), in: term)
     }
     let next = try #require(await leader.term())
@@ -182,8 +182,8 @@ import Testing
     #expect(!theirs.isLeading && theirs.version == next.version)
     let resumed = [StateEvent.schedulePaused(SchedulePaused(schedule: "tick", pause: nil))]
     _ = try await other.append(resumed, in: theirs)
-    await #expect(throws: outrun) { _ = try await other.append(resumed, in: theirs) }
-    await #expect(throws: outrun) {
+    await #expect(throws: conflict) { _ = try await other.append(resumed, in: theirs) }
+    await #expect(throws: conflict) {
       _ = try await leader.append(Self.started(3, by: third, at: clock.now()), in: next)
     }
     #expect(await leader.schedule("tick")?.pause == nil)

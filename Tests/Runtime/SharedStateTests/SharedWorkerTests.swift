@@ -78,7 +78,7 @@ import Testing
     #expect(other.store.run(run)?.claims.map(\.worker) == ["lab-2"])
     #expect(other.store.run(run)?.status == .running)
     // It wakes, and believes that the run is still its own.
-    await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+    await #expect(throws: StateError(.fenced, "another program has taken the run \(run) over")) {
       try await frozen.store.append([Self.running(run, at: clock.now())])
     }
     #expect(frozen.store.run(run) == nil)
@@ -146,7 +146,7 @@ import Testing
     let value = ValueSet(at: clock.now(), name: "v", value: .inline(.int(1)), condition: ValueState(nil))
     // Alone, and in a transaction.
     for events in [[.stepBegan(step)], [.stepBegan(step), .valueSet(value)]] as [[StateEvent]] {
-      await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+      await #expect(throws: StateError(.fenced, "another program has taken the run \(run) over")) {
         try await holder.store.append(events, of: run, inClaim: first)
       }
     }
@@ -238,7 +238,7 @@ import Testing
     clock.advance(by: .seconds(3))
     var told: [String] = []
     for await news in program.store.news {
-      if case .vanished(let run, of: "averages") = news { told.append(run) }
+      if case .missing(let run, of: "averages") = news { told.append(run) }
       if case .tookOver = news { break }
     }
     #expect(told == [lost])

@@ -125,7 +125,7 @@ import Testing
     #expect(try await database.lead(worker, lease: lease, clock: SystemTime().now(), isWilling: true) == nil)
     #expect(try await database.claim(worker, terms, most: 5, at: now) == [])
     let status = StateEvent.runStatusChanged(RunStatusChanged(run: run, at: now, status: .running))
-    await #expect(throws: StateError(.deposed, "another program has taken the run \(run) over")) {
+    await #expect(throws: StateError(.fenced, "another program has taken the run \(run) over")) {
       try await writer.append([status])
     }
     try await writer.close()
