@@ -21,7 +21,7 @@ extension RunCommand {
   private func plan(
     _ request: Request, in sandboxes: Sandboxes? = nil, at instant: Timestamp? = nil
   ) async throws(RuntimeError) -> MadePlan {
-    var factory = request.session.access.factory(standIns: sandboxes?.settings ?? [:])
+    var factory = request.session.access.factory(connectionOverrides: sandboxes?.settings ?? [:])
     factory.copy = sandboxes?.copy
     var run = PlannedRun(
       request.path, texts: .map(request.recipe.texts), zone: request.recipe.folderZone, inputs: request.inputs,

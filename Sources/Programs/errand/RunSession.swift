@@ -80,7 +80,7 @@ struct RunSession: Sendable {
   func run(
     _ origin: RunCreated, in sandboxes: Sandboxes, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
-    var factory = access.factory(standIns: sandboxes.settings)
+    var factory = access.factory(connectionOverrides: sandboxes.settings)
     factory.copy = sandboxes.copy
     return try await runApart(origin, factory, asJSON: asJSON)
   }
@@ -111,7 +111,7 @@ struct RunSession: Sendable {
       let plugin = workspace.configuration.plugins[name] ?? name
       guard let schema = workspace.catalog.plugin(plugin)?.configuration else { continue }
       let settings = schema.withNeededSecrets(recording.connections[name]?.map ?? ValueMap())
-      factory.standIns[name] = .map(settings)
+      factory.connectionOverrides[name] = .map(settings)
       hidden += schema.secrets(in: settings)
     }
     factory.secrets = SecretSources(madeUp)

@@ -139,12 +139,12 @@ extension RunHost {
         guard let run = await store.openRun(id), run.status == .paused || run.status == .uncertain else { return false }
         name = holder
         try? await time.sleep(for: RunHost.untilTaking)
-      case .nobody(let lacking):
+      case .nobody(let missing):
         let run = await store.openRun(id)
-        if run?.pendingCancel != nil { throw RunRefusedError.cannotFinish(lacking, run: id) }
-        guard run?.status == .paused else { throw RunRefusedError.lacks(lacking, run: id) }
+        if run?.pendingCancel != nil { throw RunRefusedError.cannotFinish(missing, run: id) }
+        guard run?.status == .paused else { throw RunRefusedError.lacks(missing, run: id) }
         // Whoever has what it needs takes it up.
-        let reason = "waits for a worker with \(lacking.map(RunNeed.inWords).joined(separator: ", "))"
+        let reason = "waits for a worker with \(missing.map(RunNeed.inWords).joined(separator: ", "))"
         do throws(StateError) { try await keeper.hold(id, as: .queued, reason) } catch {
           throw RunRefusedError(error)
         }

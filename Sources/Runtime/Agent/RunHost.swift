@@ -159,7 +159,8 @@ package actor RunHost {
   /// Carries on the runs that were paused because they lacked something, as far as that is there now.
   package func carryOnLacking() async {
     guard ownsAll, store.sharing == nil else { return }
-    for run in await store.openRuns(OpenRunQuery(statuses: [.paused])) where store.run(run.id)?.isLacking == true {
+    for run in await store.openRuns(OpenRunQuery(statuses: [.paused]))
+    where store.run(run.id)?.hasMissingDependency == true {
       try? await carryOn(run.id, isAsked: true)
     }
   }
@@ -204,7 +205,7 @@ package actor RunHost {
     do throws(RunRefusedError) { prepared = try await prepare(run) } catch {
       // A pause that came meanwhile is what the state says, and who resumes the run learns why it can't go on.
       guard lives[id]?.beginning == beginning else { throw error }
-      if await leave(run, lacking: error) { throw error }
+      if await leave(run, after: error) { throw error }
       await keeper.hold(run, because: error)
       await stand(id)
       throw error
@@ -227,8 +228,8 @@ package actor RunHost {
   }
 
   /// Leaves a run to a program that has the secret which is missing here; false if that can't be.
-  private func leave(_ run: RunRecord, lacking error: RunRefusedError) async -> Bool {
-    guard let sharing = store.sharing, let placed = run.placed(lacking: error.missing, at: time.now()),
+  private func leave(_ run: RunRecord, after error: RunRefusedError) async -> Bool {
+    guard let sharing = store.sharing, let placed = run.placed(missing: error.missing, at: time.now()),
       (try? await keeper.append([placed])) != nil
     else { return false }
     await leave(run.id, to: sharing)
@@ -429,7 +430,7 @@ package actor RunHost {
     guard run.pendingCancel == nil else { throw RunRefusedError("the run \(id) is being cancelled") }
     change(id) { $0.resume(false) }
     // One that would go on by itself doesn't any more.
-    if run.status == .paused, !run.isLacking, !isWalked(id) { return }
+    if run.status == .paused, !run.hasMissingDependency, !isWalked(id) { return }
     guard run.status != .uncertain else {
       throw RunRefusedError(
         "the run \(id) is uncertain and waits for a person already; tell what happened with errand runs resolve")

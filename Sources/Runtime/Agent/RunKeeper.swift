@@ -82,10 +82,12 @@ final class RunKeeper: Sendable {
 
   /// Keeps that an open run is paused or queued.
   ///
-  /// - Parameter isLacking: Whether a paused run goes on by itself once it can.
-  func hold(_ id: String, as status: RunStatus, _ reason: String, isLacking: Bool = false) async throws(StateError) {
+  /// - Parameter hasMissingDependency: Whether a paused run goes on by itself once it can.
+  func hold(_ id: String, as status: RunStatus, _ reason: String, hasMissingDependency: Bool = false)
+    async throws(StateError)
+  {
     var change = RunStatusChanged(run: id, at: time.now(), status: status, reason: reason)
-    change.isLacking = isLacking
+    change.hasMissingDependency = hasMissingDependency
     try await append([.runStatusChanged(change)])
   }
 
@@ -105,7 +107,7 @@ final class RunKeeper: Sendable {
     } else {
       let message = run.doubts.map { "\($0), for the program ended meanwhile; and \(reason.message)" } ?? reason.message
       if run.status != .paused || run.reason != message {
-        try? await hold(run.id, as: .paused, message, isLacking: true)
+        try? await hold(run.id, as: .paused, message, hasMissingDependency: true)
       }
     }
   }

@@ -19,7 +19,7 @@ enum RunRecovery {
       // As it is now, because people may have asked for something while those before it were prepared.
       guard let run = store.run(id) else { continue }
       switch run.status {
-      case .paused where run.pendingCancel == nil && !run.isLacking, .uncertain: left.append(run)
+      case .paused where run.pendingCancel == nil && !run.hasMissingDependency, .uncertain: left.append(run)
       case .paused: if (try? await host.carryOn(id, isAsked: true)) == nil, let run = store.run(id) { left.append(run) }
       case .waiting where run.pendingCancel == nil && !run.hasNews(events):
         host.change(id) { $0.host() }

@@ -115,8 +115,8 @@ extension ScheduleHost {
     let isFirst = offered.isEmpty
     let free = try await sharing.freeEvents()
     offered.formIntersection(free.map(\.id))
-    lacking = lacking.filter { offered.contains($0.key) }
-    for (id, last) in lacking where time.elapsed() - last >= ScheduleHost.untilOffered { offered.remove(id) }
+    missing = missing.filter { offered.contains($0.key) }
+    for (id, last) in missing where time.elapsed() - last >= ScheduleHost.untilOffered { offered.remove(id) }
     var new = TurnQueue<String>()
     for event in free where !offered.contains(event.id) { new.add(event.id, to: event.name) }
     for _ in 0..<ScheduleHost.mostOffered {

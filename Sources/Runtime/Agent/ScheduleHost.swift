@@ -80,7 +80,7 @@ package actor ScheduleHost {
   /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
   private(set) var generation = 0
   /// The events that wait for a secret which is missing here, and when they were offered last.
-  var lacking: [String: TimeSpan] = [:]
+  var missing: [String: TimeSpan] = [:]
   /// The schedules reported to follow a recipe that doesn't exist, with that recipe.
   private var misplaced: [String: String] = [:]
   /// The schedules reported to have a mark ahead of the clock.
@@ -205,7 +205,7 @@ package actor ScheduleHost {
     let news = registry.look()
     // The zone, the connections or the secrets may differ now.
     (plans, knownTools) = ([:], [:])
-    offered.subtract(lacking.keys)
+    offered.subtract(missing.keys)
     await setEntries()
     return news
   }
@@ -592,7 +592,7 @@ package actor ScheduleHost {
     let headers = await headers(of: event)
     if sharing != nil, scheduler.listens(for: event), let error = data.error ?? headers.error, error.missing != nil {
       // It is kept for a leader that has the secret, or until this one has it.
-      if lacking.updateValue(time.elapsed(), forKey: id) == nil { tell(.lacks(event: id, reason: error.message)) }
+      if missing.updateValue(time.elapsed(), forKey: id) == nil { tell(.lacks(event: id, reason: error.message)) }
       return true
     }
     guard let decision = decide({ $0.eventReceived(event, with: data, headers: try? headers.get(), at: time.now()) })

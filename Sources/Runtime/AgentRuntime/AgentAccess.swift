@@ -52,9 +52,9 @@ package struct AgentAccess: Sendable {
     self.tell = tell
   }
 
-  package func factory(standIns: [String: Value] = [:]) -> RunFactory {
+  package func factory(connectionOverrides: [String: Value] = [:]) -> RunFactory {
     var factory = RunFactory(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time)
-    factory.standIns = standIns
+    factory.connectionOverrides = connectionOverrides
     factory.recorder = recorder
     return factory
   }

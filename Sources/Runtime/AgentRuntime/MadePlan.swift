@@ -57,10 +57,10 @@ extension RunFactory {
       throw RuntimeError(.invalid, "'\(run.file)' cannot be planned")
     }
     var run = run
-    var standIns = standIns
+    var connectionOverrides = connectionOverrides
     // As for a run: a setting of a connection could lead out of the sandboxes.
     if let sandboxes {
-      standIns = try await sandboxes.settings(of: recipe, in: workspace)
+      connectionOverrides = try await sandboxes.settings(of: recipe, in: workspace)
       run.overrides = [:]
       run.isSandbox = true
     }
@@ -68,7 +68,8 @@ extension RunFactory {
     let snapshot = Snapshot()
     // The services of a plan answer from its snapshot, so no run may share them.
     let services = try workspace.services(
-      for: recipe, secrets: run.secrets, hiding: registry.all, overrides: run.overrides, standIns: standIns, time: time,
+      for: recipe, secrets: run.secrets, hiding: registry.all, overrides: run.overrides,
+      connectionOverrides: connectionOverrides, time: time,
       pool: ServicePool(time: time), limiters: run.limiters,
       interceptor: { snapshot.transport(of: $0, over: network?($0, $1) ?? $1) }, on: copy)
     let inputs = Value.map(run.inputs)

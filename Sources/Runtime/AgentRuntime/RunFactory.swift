@@ -15,7 +15,7 @@ package struct RunFactory: Sendable {
   package let pool: ServicePool
   package let time: any TimeSource
   /// The settings that replace those of connections, by connection: of sandboxes, or of a recording.
-  package var standIns: [String: Value] = [:]
+  package var connectionOverrides: [String: Value] = [:]
   /// The sandboxes that replace every service, if the whole agent is made up.
   package var sandboxes: ServedSandboxes?
   /// Where the paths of recipes start; nil for the folder of errand.yaml.
@@ -67,14 +67,14 @@ package struct RunFactory: Sendable {
         """)
     }
     do throws(RuntimeError) {
-      var standIns = standIns
+      var connectionOverrides = connectionOverrides
       // A setting of a connection could lead a run out of the sandboxes.
       if let sandboxes {
-        standIns = try await sandboxes.settings(of: recipe, in: workspace)
+        connectionOverrides = try await sandboxes.settings(of: recipe, in: workspace)
         overrides = [:]
       }
       let inputs = record.origin.inputs
-      let isApart = sandboxes != nil || !standIns.isEmpty
+      let isApart = sandboxes != nil || !connectionOverrides.isEmpty
       let secrets =
         !isApart
         ? try await workspace.secrets(of: recipe, inputs: inputs, overrides: overrides, from: secrets)
@@ -84,7 +84,8 @@ package struct RunFactory: Sendable {
       let limiters = await pool.limiters(
         workspace.configuration.limits.filter { names.contains($0.key) }, keptIn: store)
       let services = try workspace.services(
-        for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
+        for: recipe, secrets: secrets, overrides: overrides, connectionOverrides: connectionOverrides, time: time,
+        pool: pool,
         limiters: limiters,
         interceptor: sandboxes?.interceptor ?? interceptor, calls: calls, recorder: recorder,
         renewing: isApart ? nil : self.secrets, from: record.origin.folder, on: copy)

@@ -208,7 +208,7 @@ package struct Workspace: Sendable {
   ///   - folder: The folder that the path of the recipe starts from; the working folder if nil.
   package func services(
     for recipe: Recipe, secrets: Secrets, hiding others: [(name: String, text: String)] = [],
-    overrides: [String: Value], standIns: [String: Value] = [:],
+    overrides: [String: Value], connectionOverrides: [String: Value] = [:],
     time: any TimeSource, pool: ServicePool, limiters: [String: ConnectionLimiter] = [:],
     interceptor: PluginContext.Interceptor? = nil,
     calls: (any CallInterceptor)? = nil,
@@ -222,8 +222,8 @@ package struct Workspace: Sendable {
       guard let plugin = catalog.plugin(declared?.plugin ?? name) else { continue }
       var settings = ValueMap()
       var renewal: Services.Renewal?
-      if let standIn = standIns[name] {
-        settings = standIn.map ?? settings
+      if let other = connectionOverrides[name] {
+        settings = other.map ?? settings
         if let copy, !plugin.isLocal {
           // The sandbox stands in for the service; its files are those of the folder.
           if settings["folder"]?.string == copy.folderOfMadeUpFiles { settings["folder"] = nil }
@@ -253,7 +253,8 @@ package struct Workspace: Sendable {
     return Services(
       catalog: catalog, connections: connections, redactor: Redactor(named: Workspace.adding(others, to: known)),
       time: time,
-      cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
+      cacheFolder: connectionOverrides.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root,
+      pool: pool,
       limiters: limiters, interceptor: interceptor, calls: recorder ?? calls,
       ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder, naming: namedFiles), standIn: copy)
   }

@@ -69,7 +69,7 @@ extension RunRecord {
 
   /// Has only a program carry the run on that has a secret, which was found to be missing; nil if that is so already, or
   /// may be no reason: the run may be carried on by any program, or is to end.
-  package func placed(lacking secret: String?, at instant: Timestamp) -> StateEvent? {
+  package func placed(missing secret: String?, at instant: Timestamp) -> StateEvent? {
     guard let secret, pendingCancel == nil else { return nil }
     let needs = needs(besidesFor: [secret])
     return needs.isEmpty ? nil : .runPlaced(RunPlaced(run: id, at: instant, needs: needs))

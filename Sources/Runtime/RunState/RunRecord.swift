@@ -19,7 +19,7 @@ package struct RunRecord: Sendable, Equatable {
   /// Of a waiting run: when it continues even if nothing happens; never if absent.
   package var wakeAt: Timestamp?
   /// Of a paused run: whether it lacks something, and goes on by itself once that is there.
-  package var isLacking = false
+  package var hasMissingDependency = false
   /// Set once cancellation was requested.
   package var pendingCancel: CancelRequested?
   package var endedAt: Timestamp?
@@ -137,7 +137,7 @@ extension RunRecord: Record {
     error = try member("error", record?.error)
     reason = try member("reason", record?.reason)
     wakeAt = try member("wakeAt", record?.wakeAt)
-    isLacking = try member("lacking", record?.isLacking, default: false)
+    hasMissingDependency = try member("lacking", record?.hasMissingDependency, default: false)
     pendingCancel = try member("pendingCancel", record?.pendingCancel)
     endedAt = try member("endedAt", record?.endedAt)
     erasedAt = try member("erasedAt", record?.erasedAt)

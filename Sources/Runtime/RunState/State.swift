@@ -386,7 +386,7 @@ extension RunRecord {
       status = event.status
       reason = event.reason
       wakeAt = event.wakeAt
-      isLacking = event.isLacking
+      hasMissingDependency = event.hasMissingDependency
     case .cancelRequested(let event): pendingCancel = event
     case .stepBegan(let event): apply(event)
     case .attemptBegan(let event): try change(event.step) { $0.apply(event) }

@@ -187,7 +187,7 @@ package struct RunStatusChanged: Record, Equatable {
   /// Of a waiting run: when it continues even if nothing happens; never if absent.
   package var wakeAt: Timestamp?
   /// Of a paused run: whether it lacks something, and goes on by itself once that is there.
-  package var isLacking = false
+  package var hasMissingDependency = false
 
   package init(run: String, at: Timestamp, status: RunStatus, reason: String? = nil, wakeAt: Timestamp? = nil) {
     self.run = run
@@ -203,7 +203,7 @@ package struct RunStatusChanged: Record, Equatable {
     status = try member("status", record?.status)
     reason = try member("reason", record?.reason)
     wakeAt = try member("wakeAt", record?.wakeAt)
-    isLacking = try member("lacking", record?.isLacking, default: false)
+    hasMissingDependency = try member("lacking", record?.hasMissingDependency, default: false)
   }
 }
 

@@ -134,7 +134,7 @@ package enum RunHolder: Sendable, Equatable {
   /// The worker of that name.
   case elsewhere(String)
   /// Nobody; this program doesn't offer what it needs.
-  case nobody(lacking: [String])
+  case nobody(missing: [String])
   /// The run isn't open.
   case over
 }

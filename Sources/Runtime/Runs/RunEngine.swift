@@ -171,7 +171,7 @@ package final class RunEngine: Sendable {
         case .failure(.uncertain): last = journal.current.uncertainty(at: surroundings.time.now())
         case .failure(.stopped): last = nil
         case .failure(.halted(let error)):
-          try await leave(lacking: error, journal)
+          try await leave(after: error, journal)
           before = halted(error.message, journal.current)
           last = before.popLast()
         case .failure(.stateFailed(let error)): throw .stateFailed(error)
@@ -250,9 +250,9 @@ package final class RunEngine: Sendable {
   }
 
   /// Leaves a run to a program that has the secret which is missing here, if several share the state.
-  private func leave(lacking error: StateError, _ journal: RunJournal) async throws(StepInterruption) {
+  private func leave(after error: StateError, _ journal: RunJournal) async throws(StepInterruption) {
     guard surroundings.store.sharing != nil,
-      let placed = journal.current.placed(lacking: error.missing, at: surroundings.time.now())
+      let placed = journal.current.placed(missing: error.missing, at: surroundings.time.now())
     else { return }
     try await journal.commit([placed])
     throw .stateFailed(StateError(.fenced, error.message))
@@ -267,7 +267,7 @@ package final class RunEngine: Sendable {
     var change = RunStatusChanged(
       run: id, at: surroundings.time.now(), status: .paused,
       reason: "\(reason), then: errand runs resume \(id); or give it up with: errand runs cancel \(id)")
-    change.isLacking = true
+    change.hasMissingDependency = true
     return [.runStatusChanged(change)]
   }
 

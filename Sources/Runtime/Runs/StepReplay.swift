@@ -136,7 +136,7 @@ package struct StepReplay {
   }
 
   /// Texts in the place of the secrets, each of which makes what is computed with it a secret.
-  private var standIns: (secrets: ValueMap, inputs: Value) {
+  private var placeholders: (secrets: ValueMap, inputs: Value) {
     var secrets = ValueMap()
     for (name, _) in recipe.allSecrets { secrets[name] = .string(MaskedText.mark) }
     var inputs = record.origin.inputs.map ?? ValueMap()
@@ -157,7 +157,7 @@ package struct StepReplay {
     run["slot"] = record.origin.cause.slot.map { .timestamp($0) }
     run["attempt"] = .int(record.origin.attempt)
     run["url"] = record.url("runs", record.id).map { .string($0) }
-    let known = hasSecrets ? standIns : (secrets: ValueMap(), inputs: record.origin.inputs)
+    let known = hasSecrets ? placeholders : (secrets: ValueMap(), inputs: record.origin.inputs)
     var environment = Environment(
       inputs: known.inputs, run: .map(run), secrets: .map(known.secrets), now: record.createdAt)
     var parts = path.split(separator: "/")[...]

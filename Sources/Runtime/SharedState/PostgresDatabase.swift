@@ -319,11 +319,11 @@ package final class PostgresDatabase: SharedDatabase {
       let found = try await transaction.run(SQL.locked, .uuid(run))
       guard let row = found.first else { return .over }
       if let owner = try row.isNull(0) ? nil : row.int64(0) { return .held(by: try row.text(1), id: owner) }
-      let lacking = try row.texts(2).filter { !terms.offers.contains($0) }
+      let missing = try row.texts(2).filter { !terms.offers.contains($0) }
       let home = try row.isNull(3) ? nil : row.text(3)
       let isElsewhere = home != nil && home != terms.home
-      if !anyway, !lacking.isEmpty || isElsewhere {
-        return .lacking(lacking + (isElsewhere ? [RunNeed.home(home ?? "")] : []))
+      if !anyway, !missing.isEmpty || isElsewhere {
+        return .missing(missing + (isElsewhere ? [RunNeed.home(home ?? "")] : []))
       }
       let log = try await transaction.run(SQL.log, .uuid(run))
       if let damage = try SQL.logs(log).first?.damage { throw PostgresError(.protocolError, damage) }

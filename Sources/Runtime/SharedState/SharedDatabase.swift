@@ -220,7 +220,7 @@ package enum RunClaim: Sendable {
   /// A worker holds it.
   case held(by: String, id: Int)
   /// It needs what was not offered.
-  case lacking([String])
+  case missing([String])
   /// It isn't open.
   case over
   /// The worker takes nothing more up.

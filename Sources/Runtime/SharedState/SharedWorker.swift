@@ -148,7 +148,7 @@ package actor SharedWorker {
       return .here
     // A claim of this program's own may be under way.
     case .held(let name, let worker): return worker == identity.id && held[run] != nil ? .here : .elsewhere(name)
-    case .lacking(let needs): return .nobody(lacking: needs)
+    case .missing(let needs): return .nobody(missing: needs)
     case .over: return .over
     case .draining:
       let name = terms.name

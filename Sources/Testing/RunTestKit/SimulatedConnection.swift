@@ -509,9 +509,9 @@ package final class SimulatedConnection: SharedDatabase {
       guard let open = tables.open[run] else { return .over }
       if let owner = open.owner { return .held(by: tables.workers[owner]?.terms.name ?? "", id: owner) }
       let isElsewhere = (open.row.home ?? terms.home) != terms.home
-      let lacking =
+      let missing =
         open.row.needs.filter { !terms.offers.contains($0) } + (isElsewhere ? [RunNeed.home(open.row.home ?? "")] : [])
-      if !anyway, !lacking.isEmpty { return .lacking(lacking) }
+      if !anyway, !missing.isEmpty { return .missing(missing) }
       if let damage = try tables.run(run)?.damage { throw .unusable(damage) }
       guard let claimed = try claim(open, in: tables, worker, terms, at: instant) else {
         throw .conflict("another program claimed the run \(run)")

@@ -46,14 +46,14 @@ import Testing
     ])
     #expect(first.run(run)?.needs == ["secret:KEY"])
     await first.abandon(run)
-    #expect(try await first.take(run) == .nobody(lacking: ["secret:KEY"]))
+    #expect(try await first.take(run) == .nobody(missing: ["secret:KEY"]))
     #expect(try await second.take(run) == .here)
     #expect(second.run(run)?.needs == ["secret:KEY"])
 
     // And files to the machine that has them.
     try await second.append([.runPlaced(RunPlaced(run: run, at: now, home: "lab-1:/srv"))])
     await second.abandon(run)
-    #expect(try await second.take(run) == .nobody(lacking: ["home:lab-1:/srv"]))
+    #expect(try await second.take(run) == .nobody(missing: ["home:lab-1:/srv"]))
     var place = try #require(try await second.place(of: run))
     #expect(place == RunPlace(worker: nil, missing: [], home: nil, queue: "default", hasWorker: false))
     let worker = try #require(try await second.workers().first { $0.name == "lab-1" })
@@ -71,20 +71,20 @@ import Testing
       run: Self.run, at: now, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
       program: "test")
     // Any program may carry it on.
-    #expect(RunRecord(created).placed(lacking: "KEY", at: now) == nil)
+    #expect(RunRecord(created).placed(missing: "KEY", at: now) == nil)
     created.needs = ["format:1", "secret:OTHER"]
     var record = RunRecord(created)
-    #expect(record.placed(lacking: nil, at: now) == nil)
-    #expect(record.placed(lacking: "OTHER", at: now) == nil)
+    #expect(record.placed(missing: nil, at: now) == nil)
+    #expect(record.placed(missing: "OTHER", at: now) == nil)
     func placed(_ needs: [String]) -> StateEvent { .runPlaced(RunPlaced(run: Self.run, at: now, needs: needs)) }
-    #expect(record.placed(lacking: "KEY", at: now) == placed(["secret:KEY"]))
+    #expect(record.placed(missing: "KEY", at: now) == placed(["secret:KEY"]))
     // A setting has no name of its own on other machines.
-    #expect(record.placed(lacking: "connections.desk #2", at: now) == placed(["connection:desk"]))
+    #expect(record.placed(missing: "connections.desk #2", at: now) == placed(["connection:desk"]))
     record = try record.folding([placed(["secret:KEY", "connection:desk"])])
-    #expect(record.placed(lacking: "KEY", at: now) == nil)
-    #expect(record.placed(lacking: "connections.desk #1", at: now) == nil)
+    #expect(record.placed(missing: "KEY", at: now) == nil)
+    #expect(record.placed(missing: "connections.desk #1", at: now) == nil)
     record = try record.folding([.cancelRequested(CancelRequested(run: Self.run, at: now))])
-    #expect(record.placed(lacking: "ANOTHER", at: now) == nil)
+    #expect(record.placed(missing: "ANOTHER", at: now) == nil)
   }
 
   @Test(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed"))
