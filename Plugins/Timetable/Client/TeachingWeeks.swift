@@ -73,9 +73,6 @@ public struct TeachingWeeks: Sendable {
     semesters = own?.semesters.map(Term.init) ?? []
   }
 
-  /// Whether the academic calendar can be used, for dates of its year.
-  public var usesCalendar: Bool { calendar != nil }
-
   /// The first and last day on which a calendar says that there is teaching; nil without one.
   public var teachingDates: ClosedRange<CivilDate>? {
     let periods = semesters.flatMap(\.periods).filter(\.isTeaching).map(\.dates)

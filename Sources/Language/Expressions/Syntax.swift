@@ -82,12 +82,4 @@ enum BinaryOperator: String {
   case equal = "=="
   case notEqual = "!="
   case membership = "in"
-
-  /// Whether it compares, rather than makes something of two values.
-  var isRelation: Bool {
-    switch self {
-    case .less, .lessOrEqual, .greater, .greaterOrEqual, .equal, .notEqual, .membership: true
-    case .add, .subtract, .multiply, .divide, .remainder: false
-    }
-  }
 }

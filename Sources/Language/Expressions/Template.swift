@@ -20,11 +20,6 @@ package struct Template: Sendable {
     if segments.count == 1, case .expression = segments[0] { true } else { false }
   }
 
-  /// Whether the text holds an expression.
-  package var hasExpressions: Bool {
-    segments.contains { if case .expression = $0 { true } else { false } }
-  }
-
   private init(_ text: [UInt8], _ segments: [Segment]) {
     self.text = text
     self.segments = segments

@@ -37,9 +37,6 @@ struct FrameReader {
 
   init(limit: Int = 64 << 20) { self.limit = limit }
 
-  /// Whether a message has begun and isn't whole.
-  var isWithin: Bool { missing != nil || hasLines || !line.isEmpty }
-
   mutating func read(_ bytes: some Sequence<UInt8>) -> [Found] {
     var found: [Found] = []
     for byte in bytes {

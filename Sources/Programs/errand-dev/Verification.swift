@@ -9,6 +9,7 @@ import Foundation
 //   see a plugin.
 // - Shipped targets import neither Foundation nor the standard library's regular expressions, which are a megabyte.
 // - Every generated file is up to date, and every plugin's folder is in the list.
+// - No more lines have a hard phrase than `WordCount` allows.
 
 /// The check of the package that a test runs.
 struct Verification {
@@ -38,7 +39,7 @@ struct Verification {
     for target in manifest.targets where target.kind != .system {
       faults += imports(of: target, in: try SourceFile.all(of: target, in: root), manifest)
     }
-    return faults + unlistedPlugins(manifest) + staleFiles(try generatedFiles(in: root))
+    return faults + unlistedPlugins(manifest) + staleFiles(try generatedFiles(in: root)) + (try WordCount(of: root)).faults
   }
 
   // MARK: Dependencies

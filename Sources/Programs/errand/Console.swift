@@ -168,11 +168,6 @@ enum Style: String {
   }
 }
 
-extension Timestamp {
-  /// The instant without its fraction, as people read it.
-  var toSeconds: String { Timestamp(seconds: seconds).map { "\($0)" } ?? "\(self)" }
-}
-
 extension String {
   /// The text cut to what a column of a table holds.
   var clipped: String { shortened(into: 80) }

@@ -3,7 +3,6 @@
 /// A record is an object whose members are identified by name. Absent optional members are left out; instants are RFC
 /// 3339 texts, lengths of time are CEL's duration texts. Reading is strict: a missing member, one of the wrong kind and
 /// an unknown one are faults, because a state that is half understood would be half lost at the next snapshot.
-/// that is not known are faults, because a state that is half understood would be half lost at the next snapshot.
 package import Basics
 
 /// A value that the state keeps as JSON.

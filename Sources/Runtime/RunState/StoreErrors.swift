@@ -6,7 +6,6 @@ extension StateError {
 }
 
 extension StateError {
-  static let noThread = StateError(.unavailable, "the system has no thread left for the state")
   package static let closed = StateError(.closed, "the state was closed")
 }
 

@@ -97,9 +97,6 @@ package struct Scheduler: Sendable {
     return decisions
   }
 
-  /// Marks a schedule for another look at what may start.
-  mutating func settleLater(_ index: Int32) { unsettled.insert(index) }
-
   /// Lets one schedule decide, and folds its decision.
   mutating func evaluate(_ index: Int32, at now: Timestamp, _ body: (inout ScheduleEvaluation) -> Void) -> [Decision] {
     let schedule = schedules[Int(index)]
