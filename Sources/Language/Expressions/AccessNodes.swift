@@ -41,7 +41,9 @@ private func noField(_ name: String, in map: ValueMap, _ range: Range<Int>) -> E
   return EvaluationError("there is no field `\(name)` here\(near)", at: range)
 }
 
-/// The field of a map, or nil if the map lacks it. If `isNullAbsent`, a null counts as absent.
+/// The field of a map, or nil if the map lacks it.
+///
+/// If `isNullAbsent`, a null counts as absent.
 private func optionalField(
   _ key: Value, of value: Value, _ range: Range<Int>, isNullAbsent: Bool = false
 ) throws(EvaluationError) -> Value? {

@@ -228,7 +228,9 @@ extension Checker {
     var isNullAbsent = false
     /// Whether it is read from a value inside an optional, or several nested ones, so that the result is optional too.
     var isInOptional = false
-    /// Whether only data can make it absent. Which secrets exist, by contrast, is known before a run starts.
+    /// Whether only data can make it absent.
+    ///
+    /// Which secrets exist, by contrast, is known before a run starts.
     var isLookup = true
   }
 
@@ -245,7 +247,9 @@ extension Checker {
     return Result(node, asOperand ? found.type : narrowed(found.type, syntax))
   }
 
-  /// The type of a field. Reports a fault if the field can't be read.
+  /// The type of a field.
+  ///
+  /// Reports a fault if the field can't be read.
   private mutating func field(_ name: String, of type: ValueType, _ syntax: Syntax, isRead: Bool) -> Found {
     switch inference.resolved(type) {
     case .dyn, .parameter: return Found(type: .dyn)
@@ -386,8 +390,9 @@ extension Checker {
       + other(for: source(operand) + ".?" + name, syntax)
   }
 
-  /// Suggests how to read the whole chain around a part that may be absent. `start` is that part's optional form, such
-  /// as `a.?b`.
+  /// Suggests how to read the whole chain around a part that may be absent.
+  ///
+  /// `start` is that part's optional form, such as `a.?b`.
   private func other(for start: String, _ syntax: Syntax) -> MessageText {
     let chain = chain ?? syntax.range
     let rest = chain.upperBound > syntax.range.upperBound ? syntax.range.upperBound..<chain.upperBound : nil
@@ -400,7 +405,9 @@ extension Checker {
     return suggestion(isUnwrapped || isAsked ? optional : "\(optional).orValue(…)", for: chain, ", or write")
   }
 
-  /// Whether an index certainly counts from the start. In other languages, a negative one counts from the end.
+  /// Whether an index certainly counts from the start.
+  ///
+  /// In other languages, a negative one counts from the end.
   private func isFromStart(_ index: Syntax) -> Bool {
     guard case .literal(let value) = index.kind, let position = value.int else { return false }
     return position >= 0

@@ -359,7 +359,9 @@ extension Checker {
     return "timestamp(\(source(syntax)))"
   }
 
-  /// Whether a string literal is a date. Only its author knows the time zone that it is meant in.
+  /// Whether a string literal is a date.
+  ///
+  /// Only its author knows the time zone that it is meant in.
   func isDate(_ syntax: Syntax) -> Bool {
     guard case .literal(let value) = syntax.kind, let text = value.string else { return false }
     return text.utf8.count == 10 && Timestamp("\(text)T00:00:00Z") != nil

@@ -85,8 +85,9 @@ package struct CompiledExpression: Sendable {
     return reads
   }
 
-  /// The values on both sides of the comparison that makes a condition false. If several comparisons are joined by
-  /// `&&`, it is the first false one.
+  /// The values on both sides of the comparison that makes a condition false.
+  ///
+  /// If several comparisons are joined by `&&`, it is the first false one.
   ///
   /// A side is nil if it is a literal, or if it only reads a variable whose value isn't a list or a map.
   package func sides(_ variables: [Value]) -> (left: Value?, right: Value?) {

@@ -7,7 +7,9 @@ import Basics
 package final class EvaluationError: Error {
   /// The problem, with the value: "index 3 is outside the list of 2 items".
   package let message: String
-  /// The part of the text, as UTF-8 offsets. A function leaves it nil, and its call sets it.
+  /// The part of the text, as UTF-8 offsets.
+  ///
+  /// A function leaves it nil, and its call sets it.
   package let range: Range<Int>?
   /// The unknown value that the evaluation met; only in plans.
   package let unknown: Unknown?

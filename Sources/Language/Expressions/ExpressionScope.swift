@@ -22,7 +22,9 @@ package struct ExpressionScope: Sendable {
   package let container: String
   /// The time zone for functions of times that are called without one.
   package var zone = "UTC"
-  /// Whether values may be unknown, as in a plan. Reading an unknown is then an error of its own kind (`Unknown`).
+  /// Whether values may be unknown, as in a plan.
+  ///
+  /// Reading an unknown is then an error of its own kind (`Unknown`).
   package let mayMeetUnknowns: Bool
   private var variables = LayeredMap<Variable>()
   /// The number of the variables' slots, including hidden variables.
@@ -65,7 +67,9 @@ package struct ExpressionScope: Sendable {
     if variable.type.holdsSecret { hasSecrets = true }
   }
 
-  /// Declares a variable with a slot of its own. It hides an earlier variable of the same name.
+  /// Declares a variable with a slot of its own.
+  ///
+  /// It hides an earlier variable of the same name.
   package mutating func shadow(_ name: String, _ type: ValueType) {
     if facts.contains(where: { $0.root.hasSameScalars(as: name) }) {
       facts = facts.filter { !$0.root.hasSameScalars(as: name) }

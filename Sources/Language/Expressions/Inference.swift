@@ -103,7 +103,9 @@ struct Inference {
 
   // MARK: Acceptance
 
-  /// Whether a value of the given type is accepted where the other is wanted. Binds variables only if it is.
+  /// Whether a value of the given type is accepted where the other is wanted.
+  ///
+  /// Binds variables only if it is.
   mutating func accepts(_ wanted: ValueType, _ given: ValueType) -> Bool {
     let mark = mark
     if unify(wanted, given) { return true }

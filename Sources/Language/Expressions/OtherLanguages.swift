@@ -69,6 +69,7 @@ func replacement(forFilter name: String) -> String? {
 }
 
 /// The CEL form of a method of other languages, and whether it does the same for all values; nil if there is none.
+///
 /// `receiver` and `arguments` are code that binds closer than any operator.
 func replacement(
   forMethod name: String, on receiver: String, with arguments: [String]
