@@ -392,7 +392,7 @@ extension Checker {
     "date": "timestamp", "datetime": "timestamp", "abs": "math.abs", "floor": "math.floor", "ceil": "math.ceil",
     "sqrt": "math.sqrt",
   ]
-  /// The names above for which CEL's function does the same with every value.
+  /// The names above whose CEL function does the same with every value.
   private static let sameFunctions: Set<String> = [
     "length", "len", "count", "str", "toString", "has_value", "indexof", "strip", "sum", "mean", "avg",
     "average", "median", "min", "max", "default", "abs", "floor", "ceil", "sqrt",

@@ -14,7 +14,7 @@ package final class EvaluationError: Error {
   /// The unknown value that the evaluation met; only in plans.
   package let unknown: Unknown?
 
-  /// The item of the innermost loop at which the error occurred.
+  /// The current item of the innermost loop when the error occurred.
   package let item: String?
 
   /// Whether the evaluation exceeded a limit; no operator absorbs such an error.
@@ -45,7 +45,7 @@ package final class EvaluationError: Error {
     self.range == nil ? EvaluationError(message, range, isLimit: isLimit, unknown: unknown, item: item) : self
   }
 
-  /// The same error with the item of a loop at which it occurred, unless it names the item of an inner loop.
+  /// The same error with the current item of a loop, unless it already names the item of an inner loop.
   func met(at name: String, _ item: Value) -> EvaluationError {
     if unknown != nil || isLimit || self.item != nil { return self }
     return EvaluationError(message, range, isLimit: false, item: "\(name) is \(item.brief())")

@@ -24,7 +24,7 @@ struct Inference {
 
   private func index(_ name: String) -> Int? { Int(name).flatMap { bindings.indices.contains($0) ? $0 : nil } }
 
-  /// The type with its outermost variable replaced by what it is bound to.
+  /// The type with its outermost variable replaced by its binding.
   func resolved(_ type: ValueType) -> ValueType {
     var type = type
     while case .parameter(let name) = type, let index = index(name), let bound = bindings[index] { type = bound }
@@ -113,7 +113,7 @@ struct Inference {
     return false
   }
 
-  /// The position in the trail to which an attempt is undone.
+  /// The position in the trail for undoing an attempt.
   var mark: Int { trail.count }
 
   mutating func undo(to mark: Int) {
@@ -234,7 +234,7 @@ struct Inference {
     }
   }
 
-  /// The type of a value that has one of two types, of which one is `dyn`.
+  /// The type of a value that has one of two types, one of them `dyn`.
   private func anything(_ left: ValueType, _ right: ValueType) -> ValueType {
     holdsSecret(left) || holdsSecret(right) ? .secret(.dyn) : .dyn
   }
