@@ -1,6 +1,6 @@
 package import Basics
 
-/// Gives every part of an expression its type, finds all its faults, and builds the nodes that run it, in one walk.
+/// Infers the type of every part of an expression, finds all faults, and builds the nodes that run it, in one walk.
 ///
 /// Presence is tracked as facts: the paths known to be present at the part being checked. `has(a.b)` adds a fact for
 /// the parts that are evaluated only if it is true: the rest of an `&&`, the branch of a `?:`, the value of a filtered

@@ -41,14 +41,14 @@ package struct EvaluationContext {
     bytesLeft = limits.bytes
   }
 
-  /// Takes steps from the limit.
+  /// Subtracts steps from the remaining limit.
   @inline(__always)
   package mutating func charge(steps: Int = 1) throws(EvaluationError) {
     stepsLeft &-= steps
     if stepsLeft < 0 { throw tooManySteps() }
   }
 
-  /// Takes bytes from the limit.
+  /// Subtracts bytes from the remaining limit.
   @inline(__always)
   package mutating func charge(bytes: Int) throws(EvaluationError) {
     guard bytes <= bytesLeft else { throw tooManyBytes() }

@@ -46,7 +46,7 @@ package struct ExpressionPoint: Sendable {
     case function(of: String)
     /// The text of a choice, within quotes.
     case choice([String])
-    /// Nothing that is known: within a text, behind a number.
+    /// Nothing that can be completed: within a text, after a number.
     case nothing
   }
 
@@ -176,7 +176,7 @@ extension ExpressionScope {
     }
   }
 
-  /// The macros of values of a type, each as it is written behind the dot.
+  /// The macros of values of a type, each as it is written after the dot.
   package static func macros(of type: ValueType) -> [(name: String, form: String)] {
     let fitting: [String]
     switch type {

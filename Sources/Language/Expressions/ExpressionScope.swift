@@ -54,7 +54,7 @@ package struct ExpressionScope: Sendable {
     var type: ValueType
   }
 
-  /// Declares a variable, or gives a declared one another type; its slot stays.
+  /// Declares a variable, or changes the type of a declared one; its slot stays the same.
   package mutating func declare(_ name: String, _ type: ValueType) {
     let slot = variables[name]?.slot ?? slotCount
     if slot == slotCount { slotCount += 1 }

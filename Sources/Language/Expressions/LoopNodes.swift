@@ -131,7 +131,7 @@ final class LoopNode: Node {
   }
 
   /// Sets the variables for each round and calls the closure with the item (or the first variable, if there are two)
-  /// until it gives false.
+  /// until it returns false.
   @inline(__always)
   private func forEach(
     _ context: inout EvaluationContext,
