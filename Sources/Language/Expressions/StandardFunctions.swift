@@ -1,6 +1,6 @@
 import Basics
 
-/// CEL's standard functions, operators and macros apart.
+/// CEL's standard functions, without operators and macros.
 let standardFunctions: [FunctionDeclaration] =
   sizes + texts + conversions + instants + lengthsOfTime + optionals
 
@@ -28,7 +28,7 @@ private let size: FunctionDeclaration.Body = { arguments, context throws(Evaluat
   case .string(let text):
     try context.charge(steps: text.utf8.count >> 9)
     var text = text
-    // All bytes but those that go on with a character.
+    // Count all bytes except UTF-8 continuation bytes.
     return .int(text.withUTF8 { bytes in bytes.reduce(into: 0) { $0 += $1 & 0xC0 == 0x80 ? 0 : 1 } })
   case .bytes(let bytes): return .int(bytes.count)
   case .list(let items): return .int(items.count)
@@ -70,7 +70,7 @@ private let texts: [FunctionDeclaration] = [
     summary: "Whether a part of the text fits the pattern.", literalCheck: patternFault, body: matches),
 ]
 
-/// Whether the bytes of one text hold those of a short one.
+/// Whether the bytes of a text contain the bytes of a short one.
 private func contains(_ text: String, _ part: String) -> Bool {
   var text = text
   var part = part
@@ -92,7 +92,7 @@ private let matches: FunctionDeclaration.Body = { arguments, context throws(Eval
   return .bool(try context.pattern(try arguments.string(1)).matches(text))
 }
 
-/// What is wrong with a pattern that is the second argument.
+/// Checks a pattern in the second argument.
 let patternFault: FunctionDeclaration.LiteralCheck = { constants in
   guard constants.count > 1, let text = constants[1]?.string else { return nil }
   do throws(PatternError) {
@@ -311,7 +311,7 @@ func typeName(of value: Value) -> String {
   }
 }
 
-// MARK: Parts of instants and lengths of time
+// MARK: Parts of timestamps and durations
 
 private let instants: [FunctionDeclaration] = [
   part("getFullYear", "The year, in UTC.", "2026") { date(of: $0).year },

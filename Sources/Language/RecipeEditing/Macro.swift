@@ -1,13 +1,13 @@
 import Basics
 import Expressions
 
-/// A loop, binding or question of the language that looks like a function, as editors show it.
+/// A loop, a binding or `has`: language constructs that look like functions, as editors display them.
 struct Macro {
   let name: String
   let form: String
   let summary: String
 
-  /// Those that editors tell of, each of which has the form that messages tell if they tell one.
+  /// The macros that editors offer, in the same form as in messages.
   static let all: [Macro] = {
     let methods = ExpressionScope.macros(of: .list(.dyn)) + ExpressionScope.macros(of: .optional(.dyn))
     return methods.map { Macro(name: $0.name, form: $0.form, summary: summaries[$0.name] ?? "") } + others

@@ -77,10 +77,10 @@ let listFunctions: [FunctionDeclaration] = [
   },
 ]
 
-/// Any type of items.
+/// The type parameter of the items.
 private let item = ValueType.parameter("T")
 
-/// What items of the type would need to be sorted, as the end of a sentence; nil if they can be.
+/// Why items of the type can't be sorted, as the end of a sentence; nil if they can.
 private func orderFault(_ type: ValueType) -> String? {
   switch type {
   case .bool, .int, .uint, .double, .string, .choice, .bytes, .timestamp, .duration, .dyn: nil
@@ -95,7 +95,7 @@ private func orderFault(_ type: ValueType) -> String? {
 
 private func sorted(_ list: [Value], _ context: inout EvaluationContext) throws(EvaluationError) -> [Value] {
   guard list.count > 1 else { return list }
-  // A comparison sort goes through about n log n pairs.
+  // A comparison sort compares about n log n pairs.
   try context.charge(steps: list.count * (Int.bitWidth - list.count.leadingZeroBitCount))
   if order(list[0], list[0]) == nil {
     throw EvaluationError("\(list[0].kindName) has no order; sort by what has one, as in items.sortBy(x, x.name)")
@@ -106,7 +106,7 @@ private func sorted(_ list: [Value], _ context: inout EvaluationContext) throws(
     }
     guard order(value, value) == .equal else { throw EvaluationError("NaN has no place in an order") }
   }
-  // Swift's sort is stable, though its documentation does not promise it, so the index decides between equal items.
+  // Swift's sort is stable, but its documentation doesn't guarantee that, so the index orders equal items.
   return list.indices.sorted { left, right in
     switch order(list[left], list[right]) {
     case .less: true
@@ -116,7 +116,7 @@ private func sorted(_ list: [Value], _ context: inout EvaluationContext) throws(
   }.map { list[$0] }
 }
 
-/// The type of a list whose lists are opened so many levels deep; nil for as many as only data decides.
+/// The type of a list flattened by that many levels; if `depth` is nil, only data decides how many.
 private func flattened(_ list: ValueType, depth: Int?) -> ValueType? {
   guard case .list(let element) = list else { return nil }
   func opened(_ type: ValueType, _ depth: Int) -> [ValueType] {
@@ -127,7 +127,7 @@ private func flattened(_ list: ValueType, depth: Int?) -> ValueType? {
     }
   }
   if let depth { return ValueType.joined(opened(element, depth)).map { .list($0) } }
-  // No list that an expression makes is deeper.
+  // An expression can't make deeper lists.
   var types: [ValueType] = []
   for depth in 0...100 {
     let next = opened(element, depth)
@@ -140,7 +140,7 @@ private func flattened(_ list: ValueType, depth: Int?) -> ValueType? {
 private func flatten(
   _ list: [Value], depth: Int, _ context: inout EvaluationContext
 ) throws(EvaluationError) -> Value {
-  // A stack of its own, because a list may be nested deeper than a thread's stack allows.
+  // This uses its own stack, because a list may be nested deeper than the thread's stack allows.
   var result: [Value] = []
   var open: [(items: [Value], next: Int)] = [(list, 0)]
   while let (items, next) = open.popLast() {

@@ -68,7 +68,7 @@ let mathFunctions: [FunctionDeclaration] =
       "math.bitNot", parameters: [.uint], result: .uint, summary: "Every bit turned over."
     ) { arguments, _ throws(EvaluationError) in .uint(~(try arguments.uint(0))) },
   ]
-  // Swift's smart shifts give 0 for 64 places and more, and of unsigned numbers they fill with 0.
+  // Swift's smart shifts return 0 for 64 places and more, and they fill unsigned numbers with 0.
   + shifts("bitShiftLeft", "The bits moved to the left.", "math.bitShiftLeft(1, 2) == 4") { $0 << $1 }
   + shifts(
     "bitShiftRight", "The bits moved to the right; zeros take their place, also in a negative number.",
@@ -96,7 +96,7 @@ private func extremes(_ name: String, _ word: String, _ example: String, _ wante
       summary: type.mixedParts == nil ? "The \(word) of the numbers." : "The \(word) of numbers of several kinds.",
       example: type == .int ? example : ""
     ) { arguments, context throws(EvaluationError) in
-      // A single list that is `dyn` to the checker is taken for its items.
+      // A single list that the checker sees as `dyn` is replaced by its items.
       if arguments.count == 1, case .list(let items) = arguments[0].content { return try pick(items, &context) }
       return try pick(arguments.dropping(), &context)
     }

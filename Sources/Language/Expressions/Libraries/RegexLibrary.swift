@@ -78,7 +78,7 @@ private func checkGroups(_ constants: [Value?]) -> LiteralFault? {
 
 private func checkReplacement(_ constants: [Value?]) -> LiteralFault? {
   guard let text = constants[2]?.string else { return nil }
-  // Without the pattern the number of its groups is not known.
+  // Without the pattern, the number of its groups isn't known.
   let groups = constants[1]?.string.flatMap { try? Pattern($0) }?.groupCount ?? 9
   do {
     _ = try Replacement(text, groups: groups)
@@ -88,7 +88,7 @@ private func checkReplacement(_ constants: [Value?]) -> LiteralFault? {
   }
 }
 
-/// All matches that do not overlap, at most so many if the limit is not negative.
+/// All matches that don't overlap, at most `limit` if it isn't negative.
 private func matches(
   _ pattern: Pattern, _ text: String, limit: Int, _ context: inout EvaluationContext
 ) throws(EvaluationError) -> [[Range<Int>?]] {
@@ -97,9 +97,9 @@ private func matches(
   var start = 0
   var previousEnd: Int?
   while limit < 0 || found.count < limit, let match = pattern.firstMatch(in: text, from: start), let all = match[0] {
-    // A search goes through the text from its start to the match.
+    // A search reads the text from its start to the match.
     try context.charge(steps: 1 + (all.upperBound - start) >> 6)
-    // An empty match right after another is none, as in Go.
+    // An empty match right after another match doesn't count, as in Go.
     if !(all.isEmpty && all.lowerBound == previousEnd) { found.append(match) }
     previousEnd = all.upperBound
     start = all.upperBound
@@ -137,7 +137,7 @@ private func replace(
   return try context.made(String(decoding: result, as: UTF8.self))
 }
 
-/// What takes the place of a match, read.
+/// A parsed replacement.
 private struct Replacement {
   enum Part {
     case bytes([UInt8])

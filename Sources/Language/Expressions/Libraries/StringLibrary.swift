@@ -154,7 +154,7 @@ let stringFunctions: [FunctionDeclaration] = [
   },
 ]
 
-/// What stands after the backslash for the characters that need one in a string literal.
+/// The letters after the backslash for characters that must be escaped in a string literal.
 private let escapes: [UInt8: UInt8] = [
   0x07: UInt8(ascii: "a"), 0x08: UInt8(ascii: "b"), ASCII.formFeed: UInt8(ascii: "f"), ASCII.newline: UInt8(ascii: "n"),
   ASCII.carriageReturn: UInt8(ascii: "r"), ASCII.tab: UInt8(ascii: "t"), 0x0B: UInt8(ascii: "v"),
@@ -206,7 +206,7 @@ private func split(
   guard limit != 0 else { return .list([]) }
   var cuts: [Int]
   if separator.bytes.isEmpty {
-    // Between the characters, but at neither end.
+    // Cut between the characters, but not at the ends.
     cuts = Array(text.occurrences(of: separator, atMost: limit < 0 ? .max : limit).dropFirst())
     if cuts.last == text.bytes.count { cuts.removeLast() }
     if text.bytes.isEmpty { return .list([]) }

@@ -1,6 +1,6 @@
 import Basics
 
-/// Our own library `text`: what names of files, columns and messages need.
+/// Our own library `text`: functions for the names of files, columns and messages.
 let textFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "text.lower", parameters: [.string], result: .string, summary: "The text in lower case, letters of every script.",
@@ -101,7 +101,7 @@ private func slug(_ text: String) -> String {
   for scalar in text.lowercased().unicodeScalars {
     switch scalar {
     case "a"..."z", "0"..."9": append(CollectionOfOne(UInt8(truncatingIfNeeded: scalar.value)))
-    // An apostrophe parts no word.
+    // An apostrophe doesn't separate words.
     case "'", "’": continue
     case _ where scalar.isASCII: needsDash = true
     default:
@@ -110,7 +110,7 @@ private func slug(_ text: String) -> String {
       } else if scalar.properties.isAlphabetic {
         append(UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
       } else if scalar.properties.generalCategory != .nonspacingMark {
-        // An accent that stands by itself goes with its letter.
+        // A combining accent belongs to the letter before it.
         needsDash = true
       }
     }
@@ -118,7 +118,7 @@ private func slug(_ text: String) -> String {
   return String(decoding: slug, as: UTF8.self)
 }
 
-/// Latin letters with accents, in lower case, and what they are without.
+/// Lowercase Latin letters with accents, and their plain forms.
 private let plainLetters: [Unicode.Scalar: String] = {
   let families = [
     "a": "àáâãäåāăąǎ", "ae": "æ", "c": "çćĉċč", "d": "ďđð", "e": "èéêëēĕėęě", "g": "ĝğġģ", "h": "ĥħ",

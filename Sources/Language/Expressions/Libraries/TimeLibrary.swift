@@ -1,9 +1,9 @@
 import Basics
 import Calendars
 
-/// Our own library `time`: instants as the clocks of a zone show them.
+/// Our own library `time`: instants in the wall-clock time of a zone.
 ///
-/// None of these reads a clock; `now` is a variable. Each has a form without the zone, which is the recipe's then.
+/// None of these functions reads a clock; `now` is a variable. Each has a form without the zone, for the recipe's zone.
 let timeFunctions: [FunctionDeclaration] = zonedFunctions.flatMap { [$0, $0.withoutZone] }
 
 private let zonedFunctions: [FunctionDeclaration] = [
@@ -18,11 +18,11 @@ private let zonedFunctions: [FunctionDeclaration] = [
     let seconds = try secondOfDay(arguments.string(1))
     let zone = try context.zone(arguments.string(2))
     var date = zone.localTime(at: start).time.date.daysSinceEpoch
-    // Today's time may be past; of two days at most one is lost to a jump of the calendar.
+    // Today's time may be past; of two days at most one is skipped by a change of the calendar.
     for _ in 0..<4 {
       let time = CivilTime(CivilDate(daysSinceEpoch: date), secondOfDay: seconds)
       date += 1
-      // A whole day that does not exist has no such time.
+      // On a day that the zone skips, the time doesn't exist.
       if case .gap(_, let before, let after) = zone.resolve(time), after - before > 3 * 3600 { continue }
       let found = try instant(of: time, in: zone)
       if found > start { return .timestamp(found) }
@@ -62,7 +62,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
     let start = try arguments.timestamp(0)
     let days = try arguments.int(1)
     let zone = try context.zone(arguments.string(2))
-    // The second showing of a repeated time stays what it is.
+    // Adding 0 days must not change the second instant of a repeated time.
     guard days != 0 else { return arguments[0] }
     // No two dates are further apart.
     guard days.magnitude < 3_652_060 else { throw EvaluationError("\(days) days lead out of the years 1 to 9999") }
