@@ -2,8 +2,7 @@ public import ActionKit
 import SandboxKit
 import LocalFiles
 
-// The sandbox: a small shop on a loopback port, with what there is to try. Beside what every sandbox has
-// (`SandboxServer`):
+// The sandbox: a small shop on a loopback port. Beside the paths that every sandbox has (`SandboxServer`), it serves:
 //
 //   /items          a list, by pages (`limit`, `page`) with Link headers and ETags; POST makes one, also from a form
 //   /items/1        one item: GET, PUT, DELETE
