@@ -195,7 +195,7 @@ final class PostOffice: Sendable {
 
     init(_ client: Int32) { self.client = client }
 
-    /// The next line without its end; nil if the client has left, or the line is too long.
+    /// The next line without its end; nil if the client has left, or sends too much.
     mutating func next() -> [UInt8]? {
       var searched = 0
       while true {
