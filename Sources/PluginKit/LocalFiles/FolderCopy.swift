@@ -87,7 +87,7 @@ package final class FolderCopy: FolderStandIn {
     try result.get()
   }
 
-  /// Copies the files of a folder inside the folder, as far as possible.
+  /// Copies the files of each folder on a relative path, as far as possible.
   package func fill(_ path: String) {
     try? fill(folder, path.split(separator: "/").map(String.init), isWhole: false)
   }

@@ -4,7 +4,7 @@ package import ActionKit
 //
 // A byte order mark tells the encoding. A file without one is UTF-8 unless the step says otherwise, because its content
 // doesn't tell. Bytes that don't match the encoding are refused with their place: a table with guessed letters in its
-// names is worse than none. The rules are those in `Charset`.
+// names is worse than none. `Charset` defines the rules.
 
 /// The encoding of a file to read.
 package enum ReadEncoding: String, Choice {
