@@ -5,11 +5,11 @@ import LocalFiles
 // The sandbox: a mail server in this program (`PostOffice`), which keeps the mails it receives and delivers none. Tests
 // order its faults on another port (`ControlEndpoint`); a call is a recipient's address. The faults are:
 //
-//   refuse       the connection ends before the server has said a word
-//   busy         the mail is not taken for now (451, or another `status`)
-//   recipient    a recipient is refused for ever (550, or another `status`)
-//   cutOff       the connection ends before the mail has come
-//   lostAnswer   the connection ends when the mail has come, before the answer; the mail is kept
+//   refuse       the connection ends before the server has sent anything
+//   busy         the mail is refused temporarily (451, or another `status`)
+//   recipient    a recipient is refused permanently (550, or another `status`)
+//   cutOff       the connection ends before the mail has arrived
+//   lostAnswer   the connection ends after the mail has arrived, before the reply; the mail is kept
 
 extension MailPlugin: SandboxedPlugin {
   public static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox {

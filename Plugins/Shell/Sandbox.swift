@@ -7,7 +7,7 @@ import LocalFiles
 // writes isn't run: it returns the first exit code that it expects, with empty outputs, and its step says so in
 // `isRun`. Tests order faults on a loopback port (`ControlEndpoint`); a call is a command line. The faults are:
 //
-//   exit      the command ends with code 1, or another `status`, and has done nothing
+//   exit      the command exits with code 1, or another `status`, and has done nothing
 //   timeOut   the command fails as if it took too long
 
 extension ShellPlugin: SandboxedPlugin {

@@ -44,7 +44,7 @@ extension AnswerFields {
     var headers: [String: String] = [:]
     for field in response.headers.fields {
       let name = field.name.lowercased()
-      // A cookie is a credential, and outputs are kept.
+      // A cookie is a credential, and outputs are stored.
       if name == "set-cookie" { continue }
       headers[name] = headers[name].map { "\($0), \(field.value)" } ?? field.value
     }

@@ -22,7 +22,7 @@ package enum PageOrder: Sendable {
   }
 }
 
-/// A list that a service gives page by page.
+/// A list that a service returns in pages.
 package struct PagedList {
   /// The request for the first page.
   package var call: WebClient.Call

@@ -2,7 +2,7 @@ public import ActionKit
 public import HTTPClient
 package import LocalFiles
 
-// How a step's request is made and its answer read, for all actions.
+// Creates the requests of steps and reads their responses, for all actions.
 //
 // Credentials are sent only to the origin of `baseURL`, and are dropped when a redirect leads elsewhere. A failed
 // request that changes something has one of two outcomes. If nothing was sent, or the service refused it (4xx), nothing

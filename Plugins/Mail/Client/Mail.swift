@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// A mail, whose addresses have been read and whose header lines hold no line end.
 public struct Mail: Sendable {
-  /// A file that goes with a mail.
+  /// A file attached to a mail.
   public struct Attachment: Sendable {
     /// The file name that recipients see.
     public var name: String

@@ -32,7 +32,7 @@ public enum MailErrorKind: ServiceErrorKind, Equatable {
     case .timeout: .timeout
     case .cancelled: .cancelled
     case .refusedLogin: .authentication
-    // Codes from 400 on mean later, those from 500 on never (RFC 5321, section 4.2.1).
+    // Codes from 400 on are temporary, codes from 500 on permanent (RFC 5321, section 4.2.1).
     case .refused(let code): code < 500 ? .server : .validation
     case .unreadable: .plugin
     }

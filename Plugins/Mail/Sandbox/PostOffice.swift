@@ -7,12 +7,12 @@ import Synchronization
 // mails it receives. It serves one client after another, on a thread that may block; a client that is silent for a
 // minute is disconnected. Some addresses, at any host, cause faults:
 //
-//   refused@…   is refused as a recipient for ever (550)
-//   later@…     is refused as a recipient for now (451)
-//   full@…      is taken, and the mail then refused for ever (552)
-//   lost@…      is taken, and the connection ends when the mail has come, before the answer; the mail is kept
-//   gone@…      is taken, and the connection ends before the mail has come
-//   silent@…    is taken, and the mail is never answered until the client leaves; the mail is kept
+//   refused@…   is refused permanently as a recipient (550)
+//   later@…     is refused temporarily as a recipient (451)
+//   full@…      is accepted, and the mail is then refused permanently (552)
+//   lost@…      is accepted, and the connection ends after the mail has arrived, before the reply; the mail is kept
+//   gone@…      is accepted, and the connection ends before the mail has arrived
+//   silent@…    is accepted, and there is no reply to the mail until the client leaves; the mail is kept
 //
 // A control endpoint, if there is one, can order faults for some mails only.
 

@@ -200,6 +200,6 @@ extension String {
     return text
   }
 
-  /// The anchor that GitHub gives a heading.
+  /// GitHub's anchor of a heading.
   fileprivate var anchor: String { lowercased().filter { $0 != "." } }
 }

@@ -23,7 +23,7 @@ package struct OwnFiles: Sendable {
 
   /// Full paths of `errand.yaml`, even if it doesn't exist.
   package var configuration: [String]
-  /// Full paths of files that hold secrets or the key to them, and of programs that give secrets.
+  /// Full paths of files with secrets or their key, and of programs that provide secrets.
   package var secrets: [String]
   /// Full paths of the folders of the state.
   package var state: [String]

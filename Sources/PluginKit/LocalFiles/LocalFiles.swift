@@ -65,8 +65,8 @@ public struct LocalFiles: Sendable {
   /// Creates access to the files in one folder, for a service whose connection has the setting `folder`.
   ///
   /// Without a folder, it is the folder of errand.yaml.
-  /// - Parameter limit: The connection's setting that limits the size of files to read; a message may advise to raise
-  ///   it.
+  ///
+  /// - Parameter limit: The setting that limits the size of files to read; a message may advise to raise it.
   public init(folder: String?, limit: String? = nil) {
     self.folder = folder
     others = []
