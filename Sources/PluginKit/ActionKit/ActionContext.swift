@@ -29,7 +29,7 @@ public struct ActionContext: Sendable {
   package var confinement: String?
   /// Intercepts the action's file reads, in a run that is recorded or replayed.
   package var fileInterceptor: (any FileInterceptor)?
-  /// The program's own files, which actions can't access.
+  /// The program's own files: actions can't change them, and may read only some of them.
   package var ownFiles = OwnFiles()
   /// Replaces folders by copies, in a run that changes nothing in the original ones.
   package var standIn: (any FolderStandIn)?

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The program's own files, which actions can't access.
+/// The program's own files: actions can't change them, and may read only some of them.
 ///
 /// They are the files that the program reads, and the programs that it starts. Each kind is provided by the code that
 /// reads it, so that a new source of secrets, or a new setting that names a file, needs no entry here.
