@@ -8,11 +8,11 @@ public import HTTPClient
 public protocol InterviewPrepClientProtocol: Sendable {
   /// Asks whether the backend answers, which says nothing about its language model; throws if it does not.
   func health() async throws(InterviewPrepError)
-  /// Has a routine made for the week.
+  /// Generates a routine for the week.
   func generateRoutine(for profile: Profile) async throws(InterviewPrepError) -> Generated<WeekPlan>
-  /// Has a prep pack made.
+  /// Generates a prep pack.
   func generatePrep(for profile: Profile) async throws(InterviewPrepError) -> Generated<PrepPack>
-  /// Regenerates one section of a plan, and gives the plan with it.
+  /// Regenerates one section of a plan, and returns the whole plan with it.
   func reroll(
     _ section: PlanSection, of plan: WeekPlan, for profile: Profile
   ) async throws(InterviewPrepError) -> Generated<WeekPlan>
@@ -20,11 +20,11 @@ public protocol InterviewPrepClientProtocol: Sendable {
 
 /// Something that was made for a person.
 public struct Generated<Content: Sendable>: Sendable {
-  /// What was made.
+  /// The generated content.
   public var content: Content
-  /// Whether the backend gave a ready-made answer, or what it was sent, because its language model failed.
+  /// Whether the backend's language model failed, so that the content is a canned answer or the unchanged section.
   public var isCanned: Bool
-  /// What was left out because it cannot be read, a sentence each.
+  /// One sentence for each part that was left out because it cannot be read.
   public var warnings: [String] = []
 }
 
