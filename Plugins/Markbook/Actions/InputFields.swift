@@ -1,6 +1,6 @@
 import ActionKit
 
-// What several actions take.
+// The inputs that several actions share.
 
 struct MarkbookKey: FieldSet {
   @Field("Key of the markbook.") var markbookKey: Int

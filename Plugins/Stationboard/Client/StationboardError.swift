@@ -6,7 +6,7 @@ public import HTTPClient
 /// Every call only reads, so nothing can have happened outside.
 public typealias StationboardError = ServiceError<StationboardErrorKind>
 
-/// What went wrong with the service.
+/// The kinds of errors of the service.
 public enum StationboardErrorKind: ServiceErrorKind {
   /// A parameter cannot be right; no request was sent.
   case invalidParameter

@@ -1,8 +1,8 @@
 public import ActionKit
 
-// What the searches for stops answer.
+// The answers of the searches for stops.
 
-/// What a search for stops found.
+/// The stops that a search found.
 public struct StopSearch: FieldSet {
   @Field("The stops, the likeliest or nearest first, one for each station.") public var stops: [Stop]
   @Field("Whether the service searched with less than it usually has, and may have missed some.")
