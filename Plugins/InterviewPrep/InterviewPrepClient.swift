@@ -35,7 +35,7 @@ public struct Generated<Content: Sendable>: Sendable {
 ///     for day in try await client.generateRoutine(for: me).content.days { print(day.date, day.tasks) }
 ///
 /// Both generations of the backend are understood: the older one plans by the clock, the newer one by hours. Each call
-/// is sent once; `InterviewPrepError.isRetryable` says whether it is worth sending again. What cannot be right is
+/// is sent once; `InterviewPrepError.isRetryable` says whether it is worth sending again. An invalid profile or plan is
 /// refused before it is sent. A client can be shared by any number of tasks.
 public final class InterviewPrepClient: InterviewPrepClientProtocol {
   /// A backend on this machine.

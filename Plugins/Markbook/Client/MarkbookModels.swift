@@ -325,7 +325,7 @@ public struct CreateMarkbookResponse: FieldSet {
 
 // MARK: - Backups
 
-/// What `getBackupURL` answers.
+/// The answer of `getBackupURL`.
 public struct BackupURLResponse: FieldSet {
   @Field("Whether the backup is ready, is still to be built, or does not exist.") public var state: BackupState
   @Field("Address of the zip; there if the backup is ready.") public var url: String?

@@ -50,14 +50,14 @@ enum ExportCalendar: PreviewingAction {
     @Field("What is odd about it.") var warnings: [String]
   }
 
-  /// What is wrong with a first and a last date.
+  /// The fault of a first and a last date; nil if they are valid.
   private static func fault(_ from: CivilDate, _ until: CivilDate) -> String? {
     if until < from { return "must not be before 'from'" }
     if until.daysSinceEpoch - from.daysSinceEpoch > 400 { return "must be at most 400 days after 'from'" }
     return nil
   }
 
-  /// What the file is to hold, and what it holds.
+  /// A calendar file to export, with the classes and dates that it covers.
   private struct Export {
     var days: ClassDays
     var dates: ClosedRange<CivilDate>

@@ -7,9 +7,9 @@ public import HTTPClient
 /// not at all.
 public typealias TransitDataError = ServiceError<TransitDataErrorKind>
 
-/// What went wrong with the data set.
+/// The kinds of errors of the data set.
 public enum TransitDataErrorKind: ServiceErrorKind {
-  /// What was asked for makes no sense.
+  /// A parameter is invalid.
   case invalidParameter
   /// The settings cannot work: an address that is no secure one, a redirect to an unexpected host.
   case configuration
@@ -29,7 +29,7 @@ public enum TransitDataErrorKind: ServiceErrorKind {
   case httpStatus(Int)
   /// The file is larger than the bound.
   case tooLarge
-  /// The bytes that arrived are not those of the release: size or digest differ.
+  /// The size or the digest of the received bytes differs from the release's.
   case digestMismatch
   /// An answer or the file is not what it should be.
   case decoding
@@ -39,7 +39,7 @@ public enum TransitDataErrorKind: ServiceErrorKind {
   case noCachedData
   /// No station, or more than one, is what was asked for.
   case notFound
-  /// The data set cannot be stored, or what is stored cannot be read.
+  /// The data set cannot be stored, or the stored one cannot be read.
   case storage
   /// The calling task was cancelled.
   case cancelled
@@ -64,7 +64,7 @@ public enum TransitDataErrorKind: ServiceErrorKind {
     case .network(let error): error.errorKind
     case .httpStatus(let status): ErrorKind(httpStatus: status)
     case .tooLarge, .decoding, .checksumMismatch: .plugin
-    // What was lost on the way may arrive the next time.
+    // A file that was damaged on the way may arrive intact the next time.
     case .digestMismatch: .network
     case .cancelled: .cancelled
     }
@@ -74,7 +74,7 @@ public enum TransitDataErrorKind: ServiceErrorKind {
 }
 
 extension TransitDataError {
-  /// No whole answer came, or a file that does not keep to what was announced.
+  /// The error of a request that got no complete answer, or a file that doesn't match its announcement.
   init(_ error: HTTPError, asking what: String) {
     let kind: TransitDataErrorKind =
       switch error.kind {
