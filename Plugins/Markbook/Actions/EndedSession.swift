@@ -6,8 +6,7 @@ import ActionKit
 // not wait for it to settle.
 
 extension ReconcilingAction<MarkbookClient> {
-  /// Sends a write. If it is refused because its session may have ended, and a look-up shows that it wasn't done, sends
-  /// it once more.
+  /// Sends a write, and repeats it if a refusal may be due to an ended session and a look-up shows that it wasn't done.
   static func onceUnderSession(
     _ input: Input, on markbook: MarkbookClient, in context: ActionContext, _ send: () async throws -> Output
   ) async throws -> Output {

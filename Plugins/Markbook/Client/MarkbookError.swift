@@ -42,10 +42,10 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   public var message: String
   /// Whether the call can have changed anything although it failed.
   public var effect: ActionError.Effect
-  /// Whether the service may have refused the session rather than the call. The call wasn't repeated, because a
-  /// repetition would change something again.
+  /// Whether the service may have refused the session rather than the call.
   ///
-  /// The session is forgotten by then, so the next call opens a new one.
+  /// The call wasn't repeated, because a repetition would change something again. The session is forgotten by then, so
+  /// the next call opens a new one.
   public var sessionMayHaveEnded = false
 
   /// The service's own explanation in the answer's body, if the body is a text and not a page.

@@ -35,7 +35,9 @@ public struct BoardQuery: Sendable {
   /// Creates a query for a stop.
   public init(_ stopId: String) { self.stopId = stopId }
 
-  /// The fault of the query as a sentence, or nil. The service itself would silently change an invalid value.
+  /// The fault of the query as a sentence, or nil.
+  ///
+  /// The service itself would silently change an invalid value.
   var fault: String? {
     if stopId.isEmpty || stopId.unicodeScalars.count > Self.mostStopCharacters
       || stopId.unicodeScalars.contains(where: { $0.value < 32 })

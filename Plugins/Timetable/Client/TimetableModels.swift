@@ -192,7 +192,9 @@ public enum ClassType: String, Choice {
   case lecture, seminar, lab
 }
 
-/// The audience of a class. It only informs: no class is left out because of it unless a subgroup is chosen.
+/// The audience of a class.
+///
+/// It only informs: no class is left out because of it unless a subgroup is chosen.
 public struct Audience: FieldSet, Hashable {
   @Field("What the university's page names, such as '512/1'; absent if it names nothing clearly.")
   public var formation: String?
