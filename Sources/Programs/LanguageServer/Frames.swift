@@ -13,7 +13,7 @@ import Basics
 struct FrameReader {
   enum Found: Equatable {
     case body([UInt8])
-    /// What is wrong with a header.
+    /// A fault in a header.
     case fault(String)
   }
 
@@ -86,7 +86,7 @@ struct FrameReader {
     if missing == 0 { endBody(&found) }
   }
 
-  /// What follows the last `Content-Length:` of a line, whatever comes before it.
+  /// Returns the text after the last `Content-Length:` of a line, whatever comes before it.
   private static func valueOfLength(in line: [UInt8]) -> String? {
     let name = Array("content-length:".utf8)
     guard line.count >= name.count else { return nil }
