@@ -156,9 +156,9 @@ extension Dispatch {
 }
 
 extension Workspace {
-  /// What recipes are checked against, with the settings of the connections here.
+  /// The environment that recipes are checked in, with the settings of this folder's connections.
   ///
-  /// - Parameter texts: Texts of files that count more than what is on disk.
+  /// - Parameter texts: Texts of files, which replace the texts on disk.
   func environmentOfChecks(with texts: [String: Source] = [:]) -> RecipeEnvironment {
     var environment = environment
     if !texts.isEmpty {
@@ -174,8 +174,8 @@ extension Workspace {
   /// The faults between the recipes of folders, as `serve` finds them.
   ///
   /// - Parameters:
-  /// - recipes: The recipes that were read, nil for a faulty one.
-  ///   - given: What the command line names; single files need not be served together.
+  ///   - recipes: The recipes that were read, nil for a faulty one.
+  ///   - given: The arguments of the command line; single files need not be served together.
   func faults(among recipes: [Recipe?], of given: [String]) -> [Diagnostic] {
     guard given.isEmpty || given.contains(where: Workspace.isFolder) else { return [] }
     var faults: [Diagnostic] = []

@@ -75,7 +75,7 @@ struct Dispatch {
 
   /// The workspace of a command.
   ///
-  /// - Parameter configuration: The text of errand.yaml that counts more than what is in the file.
+  /// - Parameter configuration: The text of errand.yaml, which replaces the file's.
   func workspace(
     besides recipe: String? = nil, inState state: String? = nil, configuration: Source? = nil
   ) throws(RuntimeError) -> Workspace {

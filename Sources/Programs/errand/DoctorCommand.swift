@@ -146,7 +146,7 @@ struct DoctorCommand: DispatchedCommand {
         return opened.map { SharedStateStore($0) }
       }
       guard Files.exists(workspace.stateFolder) else { return nil }
-      // What opening it would repair stays in memory.
+      // Repairs that are made when the state is opened stay in memory.
       return try? await FileStateStore.open(
         workspace.stateFolder, program: version, fileSystem: OverlayFileSystem())
     }

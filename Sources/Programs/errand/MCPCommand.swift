@@ -163,7 +163,9 @@ private actor ToolAgent {
     }
   }
 
-  /// Takes up what was opened; the first of those that wait for it does, so that none finds it still under way.
+  /// Stores the opened connection.
+  ///
+  /// The first waiter does this, so that no waiter finds the opening still under way.
   private func settle(
     _ task: Task<Result<AgentConnection, RuntimeError>, Never>, _ opened: Result<AgentConnection, RuntimeError>
   ) {
@@ -211,7 +213,7 @@ private actor ToolAgent {
   // MARK: Requests
 
   private func ask(_ request: AgentRequest) async throws(RequestRefusedError) -> AgentReply {
-    // An agent that ended may or may not have carried the request out; those that are asked here may be repeated.
+    // An agent that ended may or may not have executed the request; the requests made here may be repeated.
     for _ in 0..<3 {
       let connection = try await connection()
       let reply = try? await AgentRequests(connection: connection).first(request)
@@ -226,7 +228,7 @@ private actor ToolAgent {
     let (stream, sink) = AsyncStream.makeStream(of: AgentReply.self)
     // Ends with the answers; cancelled when they are no longer read.
     let task = Task {
-      // A run that no agent carries on goes on when it is resumed.
+      // A run that no agent is running continues once it is resumed.
       let isServed: Bool
       if let agent = connection.agent {
         isServed = await agent.service.isCarriedOn(run)

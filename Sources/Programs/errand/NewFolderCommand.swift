@@ -57,7 +57,7 @@ struct NewFolderCommand: DispatchedCommand {
   }
 }
 
-/// What a bare `errand` says where there is nothing to run yet.
+/// The text that `errand` without arguments prints in a folder with nothing to run.
 enum FirstSteps {
   /// Three lines; nil in or below a folder of recipes, where the help is of more use.
   static var text: String? {

@@ -11,7 +11,7 @@ struct PluginCommand: DispatchedCommand {
   let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
-    // What is wrong in errand.yaml hinders no lock, but one that isn't there is another's.
+    // Faults in errand.yaml don't affect locks; but without the named file, the locks would be another folder's.
     if let given = parsed["config"].text {
       let path = Workspace.absolute(given, in: Workspace.workingFolder)
       guard Files.exists(path) else { throw RuntimeError(.noInput, "cannot read \(given.safe): no such file") }

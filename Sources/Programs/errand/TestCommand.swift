@@ -33,7 +33,7 @@ struct TestCommand: DispatchedCommand {
     }
   }
 
-  /// What the command reacts to.
+  /// The events that the command handles.
   private enum ServiceEvent: Sendable {
     case run
     case end(ExitCode)

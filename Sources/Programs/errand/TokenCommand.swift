@@ -41,7 +41,7 @@ struct TokenCommand: DispatchedCommand {
     }
     let given = parsed["scope"].texts.compactMap(TokenScope.init(rawValue:))
     var wanted = Set(given.isEmpty ? [.read] : given)
-    // What 'read' shows comes first.
+    // Approving and showing values need the scope 'read' too.
     for (scope, verb) in [(TokenScope.approve, "approve"), (.data, "show")]
     where wanted.contains(scope) && wanted.insert(.read).inserted {
       console.say("added the scope 'read', without which there is nothing to \(verb)")
