@@ -54,7 +54,7 @@ public protocol MarkbookClientProtocol: Sendable {
   ///
   /// It is built at about 1 AM. There is one a day: asking again replaces what was asked before.
   @discardableResult func scheduleBackup(matching: String) async throws(MarkbookError) -> StatusResponse
-  /// Asks for the address of the backup, which is deleted about an hour after it was first told.
+  /// Requests the address of the backup, which is deleted about an hour after the address was first given.
   func getBackupURL() async throws(MarkbookError) -> BackupURLResponse
 }
 
@@ -302,7 +302,7 @@ extension CreateMarkbookRequest {
     map["studentlist"] = .list(
       studentList.map { student in
         var map = student.wireValue
-        // The service goes by the key.
+        // The service ignores the name and uses the key.
         map["classname"] = .string(classList.first { $0.key == student.classKey }?.name ?? "")
         return .map(map)
       })

@@ -131,7 +131,7 @@ final class StationboardSandbox: ServedSandbox {
 
     // MARK: Boards
 
-    /// Answers as the edge does, which gives what it holds; not everything that is asked is in its keys.
+    /// Answers like the edge, from its cache if possible; the cache keys omit some parameters.
     private func cached(_ query: HTTPQuery, _ request: HTTPServerRequest, at now: Timestamp) -> HTTPServerResponse {
       guard query["debug"] != "1" else { return board(query, request, at: now) }
       let stop = query["stop_id"] ?? query["stationId"] ?? query["station_id"] ?? ""

@@ -112,7 +112,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
   ///
   /// - Parameters:
   ///   - settings: Where the data set is published.
-  ///   - folder: Where it is installed, a folder of its own that is made when it is needed; nil installs it in memory.
+  ///   - folder: A folder for the data set alone, which is created when it is needed; nil installs it in memory.
   ///   - http: Sends the requests; share one among all clients of a process.
   ///   - time: Tells how old an answer is.
   public init(
@@ -226,7 +226,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
       changes: before.map { RailChange.changes(from: $0.data, to: data.data) } ?? [])
   }
 
-  /// Looks at the release that is wanted; trouble on the way is no error if something is installed.
+  /// Checks the wanted release; trouble with the network is no error if a version is installed.
   private func check(
     _ choice: ReleaseChoice, isForced: Bool, over before: InstalledData?
   ) async throws(TransitDataError) -> UpdateCheck {
@@ -284,7 +284,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
         return CheckedRelease(try await api.latest(isForced: isForced))
       } catch {
         guard case .rateLimited = error.kind else { throw error }
-        // The file itself costs no quota; if it cannot be found either, the quota is what people should hear of.
+        // The file itself costs no quota; if it cannot be found either, the error about the quota is thrown.
         guard let tag = try? await api.latestTagOfFile() else { throw error }
         let asset = Release.Asset(name: settings.assetName, url: settings.assetURL(tag: tag), isUploaded: true)
         return CheckedRelease(

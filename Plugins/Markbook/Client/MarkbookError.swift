@@ -18,13 +18,13 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
     ///
     /// Trying again with the same password does not help.
     indirect case authenticationFailed(underlying: MarkbookError)
-    /// The base address is none.
+    /// The base address isn't a valid URL.
     case invalidURL
     /// The text for `scheduleBackup` has fewer than two characters.
     ///
     /// Nothing was sent.
     case invalidBackupMatchingParameter
-    /// The answer is no JSON, or a field that must be there is missing or of another type.
+    /// The answer isn't JSON, or a required field is missing or of another type.
     case unreadable
     /// The zip that was downloaded is damaged.
     case backupDamaged

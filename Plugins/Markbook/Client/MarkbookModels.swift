@@ -176,7 +176,7 @@ public struct OutcomesAltResponse: FieldSet {
   public init() {}
 }
 
-/// Something that tasks are to show that students can do.
+/// A learning outcome that tasks assess.
 public struct MarkbookOutcome: FieldSet, Hashable {
   @Field("Key of the outcome in its markbook.") public var key: Int
   @Field("Code in the syllabus; empty if there is none.") public var code: String
@@ -236,7 +236,7 @@ public struct CreateClassResponse: FieldSet {
   public init() {}
 }
 
-/// The gender that the service wants to be told, and does not tell again.
+/// A student's gender, which the service requires in writes and never returns.
 public enum Gender: String, Choice {
   case male
   case female

@@ -10,7 +10,7 @@ import ActionKit
 private func wireNames(of field: String) -> [String] {
   switch field {
   case "sid": ["studentid"]
-  // The real name of the field, and that which it would have, should it ever be mended.
+  // The field's real name, and the name that it would have if the service corrected the spelling.
   case "givenName": ["givename", "givenname"]
   case "markbooks", "users": ["list"]
   case "classes": ["classlist"]
@@ -23,7 +23,7 @@ private func wireNames(of field: String) -> [String] {
   case "raw", "value": ["rawresult"]
   case "rounded": ["roundedresult"]
   case "level": ["outcomelevel"]
-  // The envelope's, which is read by itself.
+  // Part of the envelope, which is read separately.
   case "schoolName": []
   default: [field.lowercased()]
   }

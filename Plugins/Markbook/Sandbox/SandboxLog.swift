@@ -24,7 +24,7 @@ struct SandboxLog: Sendable {
     writes[action, default: [:]][subject, default: 0] += 1
   }
 
-  /// Keeps what a result was, if this is the first time that it is recorded.
+  /// Keeps the previous value of a result, if this is the first time that it is recorded.
   mutating func keep(_ put: Put, was raw: String) {
     if before[put] == nil { before[put] = raw }
   }

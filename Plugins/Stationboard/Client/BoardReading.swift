@@ -58,7 +58,7 @@ extension String {
 extension Board {
   /// A departure stays on the board until that long after it was expected to leave.
   static let lingering = TimeSpan.seconds(45)
-  /// How far ahead the service looks unless it is told otherwise.
+  /// How far ahead the service looks by default.
   static let window = TimeSpan.seconds(210 * 60)
 
   // Made once, because making them takes longer than reading a row.
@@ -156,7 +156,7 @@ extension Value {
     return .map(row)
   }
 
-  /// Why there is no service, each instant of the window without its twin in local time.
+  /// The reason why there is no service, with each instant of the window only in UTC.
   fileprivate var noService: Value {
     guard var map, let window = map["window"]?.map else { return self }
     map["window"] = .map(window.mapValues { $0["utc"] ?? .null })

@@ -41,7 +41,7 @@ struct BoardShelf: Sendable {
     }
   }
 
-  /// Keeps what is held; what cannot be kept is not.
+  /// Stores the held answers of a board, if they can be stored.
   func keep(_ entry: Entry, of url: String) async {
     var file = ValueMap([("format", .int(Self.format)), ("latest", Self.value(entry.latest))])
     file["good"] = entry.good.map(Self.value)

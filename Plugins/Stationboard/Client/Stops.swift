@@ -49,7 +49,7 @@ public struct Health: FieldSet {
 extension StopSearch {
   /// Reads an answer; nil if it has no list of stops.
   ///
-  /// A stop without any id is passed over.
+  /// A stop without any id is ignored.
   init?(answer: Value) throws(ValueError) {
     guard let rows = answer["stops"]?.list else { return nil }
     let stops = rows.compactMap { row -> Value? in

@@ -73,8 +73,8 @@ extension RoomLegend {
 
 /// The legend, ready to be looked through many times.
 ///
-/// Codes are compared without white space and case. If a text is no code as a whole, each run of letters, digits and
-/// `_./-` in it is tried, in order; of rooms with one code the first counts.
+/// Codes are compared without white space and case. If a whole text isn't a code, each run of letters, digits and
+/// `_./-` in it is tried, in order. If several rooms have one code, the first counts.
 struct RoomIndex {
   private var addresses: [String: String] = [:]
 

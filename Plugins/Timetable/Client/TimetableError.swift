@@ -16,7 +16,7 @@ public enum TimetableErrorKind: ServiceErrorKind {
   case network(HTTPError)
   /// An answer came whose status says nothing else.
   case httpStatus(Int)
-  /// The file is not what the contract says.
+  /// The file doesn't match the contract.
   case decoding
 
   public var errorKind: ErrorKind {

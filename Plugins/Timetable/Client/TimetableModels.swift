@@ -142,7 +142,7 @@ public struct GroupTimetable: FieldSet {
   /// Whether no day has a class.
   public var isEmpty: Bool { days.allSatisfy(\.entries.isEmpty) }
 
-  /// Whether it is what the publisher writes when it could not read its source and had nothing older.
+  /// Whether it is the timetable that the publisher writes when it couldn't read its source and had nothing older.
   public var isPlaceholder: Bool { isEmpty && lastUpdatedAtSource == nil }
 }
 

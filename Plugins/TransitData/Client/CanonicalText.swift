@@ -15,7 +15,7 @@ import ActionKit
 //   doubles   the shortest digits that read back as the same double: positional with a fraction part from 1e-4 up to
 //             below 1e16, else with an exponent of a sign and at least two digits; `foundation` drops a `.0`
 //
-// The last two forms are what the seed's Swift sketch yields; each fixes the whole content as the first does.
+// The seed's Swift sketch yields the last two forms; each covers the whole content as the first does.
 
 /// The three spellings of a station file that its checksum may be of, the producer's own first.
 public enum ChecksumForm: String, CaseIterable, Sendable {
@@ -34,7 +34,7 @@ struct CanonicalText {
   /// The value of `metadata.checksum_sha256`, which isn't part of the text, as canonical JSON.
   private(set) var checksum: [UInt8]?
 
-  /// Rewrites a document; what is no JSON as Python reads it is an error with its place.
+  /// Rewrites a document; throws an error with the place if Python wouldn't read it as JSON.
   init(of document: [UInt8], as form: ChecksumForm) throws(NoJSON) {
     var writer = CanonicalWriter(form: form, size: document.count)
     let result = document.withUnsafeBufferPointer { input in
@@ -45,7 +45,7 @@ struct CanonicalText {
     checksum = writer.checksum
   }
 
-  /// Why a text is no JSON, and where.
+  /// The reason why a text isn't JSON, and the place.
   struct NoJSON: Error {
     var reason: String
     /// The byte offset.

@@ -45,10 +45,10 @@ final class InstalledStore: Sendable {
 
   private func path(_ name: String) -> String? { folder.map { "\($0)/\(name)" } }
 
-  /// Where the file of a version is, or is to be.
+  /// The path of a version's file, whether or not it exists yet.
   func path(of version: InstalledVersion) -> String? { path(version.fileName) }
 
-  /// A name for the file of a version that is still to come.
+  /// The name for the file of a version that isn't downloaded yet.
   static func fileName(for announcement: String) -> String {
     "stations-\((SHA256.digest(of: Array(announcement.utf8)) ?? "").prefix(16)).json"
   }
@@ -121,7 +121,7 @@ final class InstalledStore: Sendable {
     return Quota(note, credential: credential)
   }
 
-  /// Keeps what is known of the quota; without it the next process asks once in vain.
+  /// Stores the quota; without it the next process would send one request in vain.
   func keep(_ quota: Quota?, credential: String) {
     guard let path = path("quota.json") else { return }
     guard let quota else {

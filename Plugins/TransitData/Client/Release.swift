@@ -69,7 +69,7 @@ enum ReleaseTag {
 }
 
 extension Release {
-  /// Why a release is to be installed over what there is, as the rest of a sentence; nil if it is not.
+  /// The reason to install a release over the installed one, as the rest of a sentence; nil if there is none.
   func reasonToInstall(over installed: InstalledVersion?, asset name: String) -> String? {
     guard let installed else { return "nothing is installed" }
     guard !tag.hasSameScalars(as: installed.tag) else {

@@ -191,7 +191,7 @@ actor ReleasesAPI {
   }
 }
 
-/// Sends nothing, for when only what is kept may answer.
+/// Sends nothing, for requests that only the cache may answer.
 private struct NoNetwork: HTTPTransport {
   func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
     throw HTTPError(.connect, "Nothing was sent.", sent: .nothing)

@@ -31,7 +31,7 @@ public struct TransitDataSettings: Sendable {
 }
 
 extension TransitDataSettings {
-  /// Where an address that is asked for or redirected to may lead, for messages.
+  /// The hosts that addresses and redirects may lead to, for messages.
   static let allowedHosts = "https on github.com or a host ending in .githubusercontent.com"
 
   /// Whether a file may be downloaded from there: from GitHub and its storage, or from a server that stands in for it.

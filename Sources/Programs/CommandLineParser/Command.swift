@@ -70,7 +70,7 @@ package struct Command: Sendable {
     package var summary: String
     /// How many words it takes.
     package var count: ClosedRange<Int>
-    /// Whether it may be a command with options of its own, which follows `--`.
+    /// Whether it may be a command with its own options, after `--`.
     package var mayBeCommand = false
 
     /// One required word.

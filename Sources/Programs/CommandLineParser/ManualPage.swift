@@ -1,6 +1,6 @@
 // Manual pages in the macros of man(7), which every system with `man` reads.
 //
-// A page is made of sections of plain text and of lists of terms, so that what a text holds is escaped in one place.
+// A page consists of sections of plain text and of lists of terms, so that all text is escaped in one place.
 
 /// A manual page.
 package struct ManualPage: Sendable {

@@ -6,8 +6,8 @@ import Basics
 //     \r\n
 //     {"jsonrpc":"2.0","id":1,"method":"shutdown"}
 //
-// A header that gives no length that can be used is reported and passed over; what follows is read as headers until one
-// gives a length. So a client that once sent something else, such as a line of a log, is understood again.
+// A header without a valid length is reported and skipped; the following lines are read as headers until one gives a
+// length. So a client that once sent something else, such as a line of a log, is understood again.
 
 /// Takes the bodies out of a stream of bytes.
 struct FrameReader {

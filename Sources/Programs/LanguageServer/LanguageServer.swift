@@ -119,7 +119,7 @@ package final class LanguageServer {
     waiting[index] = .fault(id: id, ResponseError(.requestCancelled, "the request was cancelled"))
   }
 
-  /// Does the next thing; false if nothing is to be done.
+  /// Handles the next message or check; false if there is none.
   package func work() -> Bool {
     if exitCode != nil { return false }
     if let message = waiting.popFirst() {

@@ -18,10 +18,10 @@ extension Dispatch {
     }.failure ?? .done
   }
 
-  /// Shows what is found in the recipes that the command line names.
+  /// Shows the diagnostics of the recipes that the command line names.
   ///
   /// - Parameter mends: Whether the fixes that leave no doubt are applied first.
-  /// - Returns: All that was found, and the exit code if there is an error among it.
+  /// - Returns: All diagnostics, and the exit code if one of them is an error.
   func examineRecipes(
     _ nothing: String, mends: Bool = false,
     _ findings: (CheckedRecipe, SecretSources, Workspace) async -> [Diagnostic]
@@ -62,7 +62,7 @@ extension Dispatch {
       do throws(FileError) {
         let source = try environment.read(path)
         if RecipeTestFile.isName(path) {
-          // The faults of the recipe itself are told where it is checked.
+          // The faults of the recipe itself are reported where it is checked.
           found += RecipeTestFile.check(source, in: environment).diagnostics.of(path)
           continue
         }

@@ -64,7 +64,7 @@ extension Dispatch {
   /// Applies the fixes of a file and shows them, and notes the text that the file has or, if nothing may be written,
   /// would have.
   ///
-  /// - Parameter check: Finds what is at fault in a text, and tells the observer of secrets in it.
+  /// - Parameter check: Returns the faults of a text, and reports secrets in it to the observer.
   private func mend(
     _ source: Source, at path: String, _ result: inout MendedFiles,
     check: @escaping (_ text: Source, _ observer: CheckObserver?) -> [Diagnostic]
@@ -115,7 +115,7 @@ extension Dispatch {
     console.show(patch: diff, isAside: !isText)
   }
 
-  /// Says how much was mended.
+  /// Reports how many fixes were applied.
   func tellCounts(of files: MendedFiles) {
     guard files.fileCount > 0 else { return }
     let fixes = files.fixCount == 1 ? "1 fix" : "\(files.fixCount) fixes"

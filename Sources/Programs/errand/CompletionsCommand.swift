@@ -168,7 +168,7 @@ private struct Completion {
 
   // MARK: The state
 
-  /// Asks about the state; nil if there is none here.
+  /// Asks the folder's agent or the state; nil if the state is elsewhere or missing.
   private func asking<Answer>(
     _ body: (AgentRequests, Workspace) async throws(RuntimeError) -> Answer
   ) async throws(RuntimeError) -> Answer? {

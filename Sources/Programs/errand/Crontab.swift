@@ -154,7 +154,7 @@ extension Crontab.Job {
     return name.isEmpty ? "job" : name
   }
 
-  /// Why there is no recipe for it; nil if there can be one.
+  /// The reason why it can't become a recipe; nil if it can.
   var obstacle: String? {
     if times.hasPrefix("@reboot") {
       return "nothing here starts when the machine does; let systemd run 'errand run RECIPE' after errand.service"

@@ -11,7 +11,7 @@ struct CrontabImport: DispatchedCommand {
   let dispatch: Dispatch
   let workspace: Workspace
 
-  /// Writes the recipes, and says of each line that is none why.
+  /// Writes the recipes, and reports why the other lines can't become recipes.
   func run(_ path: String) throws(RuntimeError) -> ExitCode {
     let bytes: [UInt8]
     do throws(FileError) {

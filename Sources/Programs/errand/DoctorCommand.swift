@@ -106,7 +106,7 @@ struct DoctorCommand: DispatchedCommand {
     do throws(StateError) { return try body() } catch { throw RuntimeError(.unavailable, error.message) }
   }
 
-  /// Whether failures are told as errand.yaml says.
+  /// The findings about `onFailure` of errand.yaml.
   private var failureFindings: [StateExamination.Finding] {
     get async {
       let name: String

@@ -18,7 +18,7 @@ enum ExitCode: Int32, CaseIterable {
   case interrupted = 130
   case terminated = 143
 
-  /// The codes of an agent that starting again can't mend, because a person has to change something first.
+  /// The exit codes of an agent that a restart can't help, because a person has to change something first.
   static let isFinal: [ExitCode] = [.usage, .noInput, .cannotCreate, .locked, .configuration]
 
   /// The meaning of the code, as a sentence.

@@ -10,10 +10,11 @@ import SecretSources
 import Synchronization
 import Threads
 
-/// `errand mcp`: the recipes as tools of an assistant, which has started this process and speaks to it on standard streams.
+/// `errand mcp`: the recipes as tools of an assistant, which has started this process and speaks to it on standard
+/// streams.
 ///
-/// It asks the folder's agent, or is one as long as there is none: then runs are walked here, but no schedule is fired, and
-/// `errand serve` may take the folder over at any time. It ends with its input.
+/// It asks the folder's agent or, if there is none, is the agent itself: then runs are walked here, but no schedule is
+/// fired, and `errand serve` may take the folder over at any time. It ends with its input.
 struct MCPCommand: DispatchedCommand {
   let dispatch: Dispatch
   let time = SystemTime()
@@ -81,7 +82,7 @@ struct MCPCommand: DispatchedCommand {
     let service = ToolService(workspace.configuration.server.tools, version: version, time: time)
     let caller = await agent.caller { [console] in console.error($0.safe) }
     let session = ToolSession(service, for: caller) { _ = sent.put($0) }
-    // Ends by itself, mostly before the first request.
+    // Ends on its own, usually before the first request.
     let remark = Task { await service.remark(to: caller) }
     await session.serve(input)
     await remark.value
@@ -239,7 +240,7 @@ private actor ToolAgent {
       }
       if let replies = try? connection.ask(isServed ? .follow(run: run) : .resume(run: run)) {
         do { for try await reply in replies { sink.yield(reply) } } catch {
-          // The agent is gone, which is what the end of the stream says.
+          // The agent is gone; the end of the stream says so.
         }
       }
       await leave(connection)

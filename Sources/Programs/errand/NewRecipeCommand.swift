@@ -158,7 +158,7 @@ struct NewRecipeCommand: DispatchedCommand {
     let input = NewRecipeCommand.lines(of: action.examples.first?.input ?? "", action)
     if let cron {
       lines += ["on:", "  - cron: \(JSON.quoted(cron))", "    zone: \(zone)"]
-      // A running agent reads the file at once, and would write values that nobody has looked at.
+      // A running agent reads the file at once, and would write example values that the user hasn't reviewed.
       if action.effect.isWrite, !input.isEmpty {
         lines.append("    paused: Its values are an example. Put in your own, then remove this line.")
       }

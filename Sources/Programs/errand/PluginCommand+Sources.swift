@@ -163,7 +163,7 @@ extension PluginCommand {
     let folder = Workspace.folder(of: Workspace.absolute(document, in: root))
     let folders = [folder, root].compactMap(realPath)
     return { (path: String) throws(PluginLockError) -> [UInt8] in
-      // A link leads where it leads.
+      // The target of a link decides.
       guard let file = realPath(of: "\(folder)/\(path)") else { throw PluginLockError(": no such file") }
       func isBelow(_ file: String, _ folder: String?) -> Bool { folder.flatMap(file.rest) != nil }
       guard isBelow(file, folders.first) || isBelow(folders.first ?? "", folders.last) && isBelow(file, folders.last)

@@ -95,7 +95,7 @@ final class ProgressDisplay: Sendable {
     switch format {
     case .json:
       guard case .printed(let printed) = progress else { return console.error(json: progress.value) }
-      // Commands may print much; the rest is told even so.
+      // Commands may print much; everything else is reported even with --quiet.
       if console.isQuiet { return }
       for line in printed.lines { console.error(json: Progress.printed(line).value) }
     case .github, .text: shown.withLock { show(progress, &$0) }

@@ -116,7 +116,7 @@ struct RunLogsCommand: DispatchedCommand {
 
   // MARK: Following
 
-  /// Shows what there is, and then what comes, until the run ends.
+  /// Shows the existing lines, and then new ones until the run ends.
   private func follow(_ step: String?) async throws(RuntimeError) -> ExitCode {
     let connection = try await session.access.connection()
     let result: Result<ExitCode, RuntimeError>

@@ -389,7 +389,7 @@ private struct Service {
     if let symbol = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(symbol, to: Trim.self)(0) }
   }
 
-  /// Tells what of errand.yaml is without effect.
+  /// Logs the parts of errand.yaml that have no effect.
   private func tellFaults() {
     if current.value.sandboxes != nil { return }
     if let fault = current.value.workspace.failureRecipeFault { log.show([fault]) }

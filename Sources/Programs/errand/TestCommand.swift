@@ -67,7 +67,7 @@ struct TestCommand: DispatchedCommand {
     let began = clock.elapsed()
     let format = parsed["format"].text ?? "text"
     var environment = workspace.environment(isApart: true)
-    // Recordings are as large as what the run sent and got.
+    // A recording may be as large as the run's requests and answers.
     environment.read = { [read = environment.read] path throws(FileError) in
       path.hasSuffix(".json") ? Source(name: path, bytes: try Files.read(path)) : try read(path)
     }

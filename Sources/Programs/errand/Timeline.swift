@@ -218,7 +218,7 @@ extension RunRecord {
       guard step.path.isInHandler, let failure = step.error, failure != error,
         [.failed, .timedOut].contains(step.status)
       else { continue }
-      // A block fails with its step, which is told.
+      // A block fails with its step, which is reported already.
       if failure.step.map({ $0 == step.path }) ?? true {
         sentences.append("the step '\(step.path)' failed: \(failure.message)")
       }

@@ -50,7 +50,7 @@ struct TokenCommand: DispatchedCommand {
       console.say("this token doesn't show the figures of /metrics, which cover all recipes: leave out --recipe")
     }
     let scopes = TokenScope.allCases.filter(wanted.contains)
-    // 256 random bits; the beginning lets people and programs see what it is.
+    // 256 random bits; the prefix lets people and programs recognise a token.
     let text = "errand_" + [UInt8].random(32).hexadecimal
     guard let digest = SHA256.digest(of: Array(text.utf8)) else {
       throw RuntimeError(.unavailable, "libcrypto, which makes hashes, cannot be used here")
