@@ -1,8 +1,8 @@
 import Basics
 import RunState
 
-// The reference page of the journal's events. Their members are read from what the records declare: the page goes
-// through an example of each event, which therefore has to have every member.
+// The reference page of the journal's events. The table of their members is read from the declarations of the records:
+// the page is generated from an example of each event, which therefore must have every member.
 
 private let introduction = """
   # The journal
@@ -52,7 +52,7 @@ private func event(in line: String, of kind: StateEvent.Kind) throws(ToolError) 
 /// Notes the members of a record as a table's rows, and of the records in it as tables of their own.
 private struct MemberTable: MemberCoder {
   private var rows = ""
-  /// The records in those, in the order in which they were met.
+  /// The records in the examples, in the order of their first use.
   private(set) var records: [(name: String, section: String)] = []
 
   mutating func section<Described: Record>(of record: Described) throws(ToolError) -> String {
@@ -93,7 +93,7 @@ private struct MemberTable: MemberCoder {
     let name = "\(type(of: record))"
     if records.contains(where: { $0.name == name }) { return }
     let place = records.count
-    // Its place comes before those of the records in it.
+    // A record's place comes before the places of the records in it.
     records.append((name, ""))
     records[place].section = try section(of: record)
   }
@@ -115,7 +115,7 @@ extension Dictionary: Container where Key == String, Value: Recordable {
   fileprivate var first: (any Recordable)? { values.first }
 }
 
-/// What a member holds, in words.
+/// The form of a member's value, in words.
 private func form(of type: any Recordable.Type) -> String {
   switch type {
   case is String.Type: return "text"
@@ -132,7 +132,7 @@ private func form(of type: any Recordable.Type) -> String {
 
 private func names<Cases: CaseIterable>(of type: Cases.Type) -> [String] { type.allCases.map { "\($0)" } }
 
-/// What each event says and, in the line below it, one that has every member.
+/// A sentence about each event and, in the line below it, an example that has every member.
 private let examples = {
   let run = #""run":"019a9fd5-0000-7000-8000-000000000001","at":"2026-11-20T09:00:00Z""#
   let error =

@@ -50,7 +50,7 @@ struct SwiftLine {
     }
   }
 
-  /// The rest after a single-line string, in which nothing is a comment.
+  /// Returns the rest after a single-line string, since `//` in a string isn't a comment.
   private static func afterText(_ line: Substring) -> Substring {
     if line.first == "#" {
       guard let end = line.dropFirst(2).range(of: "\"#") else { return line[line.endIndex...] }

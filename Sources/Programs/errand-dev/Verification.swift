@@ -82,7 +82,7 @@ struct Verification {
     for line in page.split(separator: "\n") where line.hasPrefix("| ") {
       let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
       guard cells.count == 3, Self.floors.contains(cells[0]) else { continue }
-      // What is between backquotes is at the odd places.
+      // The names between backquotes are at the odd places.
       for (number, name) in cells[1].split(separator: "`", omittingEmptySubsequences: false).enumerated()
       where !number.isMultiple(of: 2) {
         floors[String(name), default: []].append(cells[0])

@@ -7,12 +7,12 @@ import RecipeEditing
 import Recipes
 
 extension Dispatch {
-  /// Whether a path is that of the configuration by its name.
+  /// Whether a path is a configuration's, by its name.
   static func isConfiguration(_ path: String) -> Bool { path == "errand.yaml" || path.hasSuffix("/errand.yaml") }
 
   /// Applies the fixes that leave no doubt to errand.yaml.
   ///
-  /// - Parameter isNamed: Whether the file is to be changed, and not only what is beside it.
+  /// - Parameter isNamed: Whether the file itself may be changed, or only files beside it.
   /// - Returns: The text that it has or, if nothing may be written, would have; nil if it isn't there.
   func mendConfiguration(
     besides place: String?, isNamed: Bool, _ result: inout MendedFiles
@@ -38,7 +38,7 @@ extension Dispatch {
 
   /// Applies the fixes that leave no doubt to recipes and tests, and shows them as a diff.
   func mend(_ paths: [String], _ workspace: Workspace, _ result: inout MendedFiles) {
-    /// What was read of each file, by its path without links, because one may be named twice.
+    /// The fixed texts of the files, by paths without links, because a file may be named twice.
     var known: [String: [UInt8]] = [:]
     // A test is checked against its recipe.
     let schema = FileSchema.recipe.document(catalog)
@@ -50,7 +50,7 @@ extension Dispatch {
         continue
       }
       let environment = workspace.environmentOfChecks(with: result.texts)
-      // What can't be read is told where it is checked.
+      // The check reports a file that can't be read.
       guard let source = try? environment.read(path) else { continue }
       if !RecipeTestFile.isName(path), LikelyRecipe(source, schema: schema).isForeign {
         result.foreign.insert(source.name)
@@ -64,7 +64,7 @@ extension Dispatch {
   /// Applies the fixes of a file and shows them, and notes the text that the file has or, if nothing may be written,
   /// would have.
   ///
-  /// - Parameter check: Finds what is at fault in a text, and tells the observer of secrets in it.
+  /// - Parameter check: Returns the faults of a text, and reports secrets in it to the observer.
   private func mend(
     _ source: Source, at path: String, _ result: inout MendedFiles,
     check: @escaping (_ text: Source, _ observer: CheckObserver?) -> [Diagnostic]
@@ -115,7 +115,7 @@ extension Dispatch {
     console.show(patch: diff, isAside: !isText)
   }
 
-  /// Says how much was mended.
+  /// Reports how many fixes were applied.
   func tellCounts(of files: MendedFiles) {
     guard files.fileCount > 0 else { return }
     let fixes = files.fixCount == 1 ? "1 fix" : "\(files.fixCount) fixes"
@@ -132,7 +132,7 @@ extension Dispatch {
     return String(cString: resolved)
   }
 
-  /// What is at fault in the text of a recipe or a test itself.
+  /// The faults in the text of a recipe or a test itself.
   private static func faults(
     of source: Source, in environment: RecipeEnvironment, _ observer: CheckObserver?
   ) -> [Diagnostic] {
@@ -145,7 +145,7 @@ extension Dispatch {
   }
 }
 
-/// What `errand check --fix` has made of files.
+/// The results of `errand check --fix`.
 struct MendedFiles {
   /// How many fixes were applied.
   var fixCount = 0
@@ -232,7 +232,7 @@ extension Diagnostic.Fix {
 }
 
 extension Diagnostic.Edit {
-  /// The lines and columns of what is replaced; it ends before the last.
+  /// The lines and columns of the replaced text; the end is exclusive.
   fileprivate func region(in source: Source) -> ValueMap {
     let (start, end) = (source.position(at: range.lowerBound), source.position(at: range.upperBound))
     return ValueMap([

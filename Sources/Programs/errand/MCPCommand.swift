@@ -10,10 +10,11 @@ import SecretSources
 import Synchronization
 import Threads
 
-/// `errand mcp`: the recipes as tools of an assistant, which has started this process and speaks to it on standard streams.
+/// `errand mcp`: the recipes as tools of an assistant, which has started this process and speaks to it on standard
+/// streams.
 ///
-/// It asks the folder's agent, or is one as long as there is none: then runs are walked here, but no schedule is fired, and
-/// `errand serve` may take the folder over at any time. It ends with its input.
+/// It asks the folder's agent or, if there is none, is the agent itself: then runs are walked here, but no schedule is
+/// fired, and `errand serve` may take the folder over at any time. It ends with its input.
 struct MCPCommand: DispatchedCommand {
   let dispatch: Dispatch
   let time = SystemTime()
@@ -81,7 +82,7 @@ struct MCPCommand: DispatchedCommand {
     let service = ToolService(workspace.configuration.server.tools, version: version, time: time)
     let caller = await agent.caller { [console] in console.error($0.safe) }
     let session = ToolSession(service, for: caller) { _ = sent.put($0) }
-    // Ends by itself, mostly before the first request.
+    // Ends on its own, usually before the first request.
     let remark = Task { await service.remark(to: caller) }
     await session.serve(input)
     await remark.value
@@ -163,7 +164,9 @@ private actor ToolAgent {
     }
   }
 
-  /// Takes up what was opened; the first of those that wait for it does, so that none finds it still under way.
+  /// Stores the opened connection.
+  ///
+  /// The first waiter does this, so that no waiter finds the opening still under way.
   private func settle(
     _ task: Task<Result<AgentConnection, RuntimeError>, Never>, _ opened: Result<AgentConnection, RuntimeError>
   ) {
@@ -211,7 +214,7 @@ private actor ToolAgent {
   // MARK: Requests
 
   private func ask(_ request: AgentRequest) async throws(RequestRefusedError) -> AgentReply {
-    // An agent that ended may or may not have carried the request out; those that are asked here may be repeated.
+    // An agent that ended may or may not have executed the request; the requests made here may be repeated.
     for _ in 0..<3 {
       let connection = try await connection()
       let reply = try? await AgentRequests(connection: connection).first(request)
@@ -226,7 +229,7 @@ private actor ToolAgent {
     let (stream, sink) = AsyncStream.makeStream(of: AgentReply.self)
     // Ends with the answers; cancelled when they are no longer read.
     let task = Task {
-      // A run that no agent carries on goes on when it is resumed.
+      // A run that no agent is running continues once it is resumed.
       let isServed: Bool
       if let agent = connection.agent {
         isServed = await agent.service.isCarriedOn(run)
@@ -237,7 +240,7 @@ private actor ToolAgent {
       }
       if let replies = try? connection.ask(isServed ? .follow(run: run) : .resume(run: run)) {
         do { for try await reply in replies { sink.yield(reply) } } catch {
-          // The agent is gone, which is what the end of the stream says.
+          // The agent is gone; the end of the stream says so.
         }
       }
       await leave(connection)

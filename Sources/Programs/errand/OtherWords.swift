@@ -1,7 +1,7 @@
 import CommandLineParser
 
-// What people type who know cron, systemd, Docker, kubectl, Terraform, Dagu or Temporal. Each word is answered with the
-// command to type here; none is a second name for it, because scripts and pages should all say the same.
+// The words that users of cron, systemd, Docker, kubectl, Terraform, Dagu or Temporal type. The answer to each word is
+// the command to type here. None is a second name for it, because scripts and pages should all say the same.
 
 extension [Command.OtherWords] {
   /// For `errand WORD`.

@@ -93,7 +93,7 @@ extension RunCommand {
     if made.plan.error != nil { throw RuntimeError(.failed, "the run would fail; nothing was started") }
     guard parsed["confirm"].isGiven else { return }
     guard console.confirms("Run \(made.recipe)?") else { throw RuntimeError(.failed, "nothing was started") }
-    // The user may have taken a while to answer, and agreed to what was shown.
+    // The user agreed to the plan on the screen, and the answer may have taken a while.
     try refuseMoves(from: made.document, to: try await plan(request, in: sandboxes, at: made.instant))
   }
 

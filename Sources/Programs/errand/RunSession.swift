@@ -16,7 +16,7 @@ struct RunSession: Sendable {
   var access: AgentAccess
   let console: Console
   let display: ProgressDisplay
-  /// What people and other programs did while the replayed run was recorded.
+  /// The acts of people and other programs while the replayed run was recorded.
   var acts: [RecordedAct] = []
 
   var workspace: Workspace { access.workspace }
@@ -88,7 +88,7 @@ struct RunSession: Sendable {
   /// Runs against a recording, with a state of its own that is discarded with the process, at the time of the
   /// recording.
   ///
-  /// Nothing waits: the clock is stopped, and jumps to the next instant at which something is due when nothing else can
+  /// Nothing waits: the clock is stopped, and jumps to the next instant when something is due once nothing else can
   /// happen. Nothing outside is touched: calls that aren't requests are answered from the recording too, and the files
   /// that answers are written to are discarded with the run.
   func replay(
@@ -155,7 +155,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// Moves a stopped clock to the instant at which a waiting run resumes.
+  /// Moves a stopped clock to the instant when a waiting run resumes.
   private func pass(
     _ clock: ManualClock, for agent: LocalAgent, _ run: String, _ acts: inout ArraySlice<RecordedAct>
   ) async {
@@ -190,7 +190,7 @@ struct RunSession: Sendable {
     }
   }
 
-  // MARK: Carrying on and following
+  // MARK: Resuming and following
 
   /// How following a run ended.
   private enum Following {
@@ -371,7 +371,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// Waits for the runs that tell of failures, which nothing else would carry on.
+  /// Waits for the runs that report failures, since no other process would run them.
   private func finishFailureRuns(_ host: RunHost?) async {
     let runs = await host?.finishFailureRuns { console.say("onFailure of errand.yaml starts the run \($0)") } ?? []
     for run in runs where run.status != .succeeded {
@@ -462,7 +462,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// What people and other programs did that let a run continue.
+  /// The acts of people and other programs that let a run continue.
   private func acts(of record: RunRecord, in connection: AgentConnection) async throws -> [RecordedAct] {
     var acts = record.stepsInOrder.compactMap { step in
       step.decision.map { RecordedAct(.decision(step.path, $0)) }

@@ -280,8 +280,9 @@ extension RunSummary {
   }
 }
 
-/// The ends of the ids of some runs, as short as they are unique among them: the beginnings are those of all runs of
-/// about a minute.
+/// The ends of the ids of some runs, as short as is unique among them.
+///
+/// The beginnings are equal for all runs of about a minute.
 struct RunTails {
   private let length: Int
 

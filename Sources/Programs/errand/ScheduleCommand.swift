@@ -96,7 +96,7 @@ struct ScheduleCommand: DispatchedCommand {
     let chosen = try KnownSchedule.named(parsed["schedule"].text, among: all)
     let count = parsed["count"].int ?? 10
     let earliest = KnownSchedule.earliest(count, of: chosen, after: own.now)
-    // Of the others not even the first slot is among the earliest.
+    // A schedule whose first slot isn't among the earliest can't have later slots among them.
     let slots = KnownSchedule.earliest(count, of: earliest.map(\.schedule), each: count, after: own.now)
     if asJSON {
       let values = slots.map { slot, schedule in

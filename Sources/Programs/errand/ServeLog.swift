@@ -103,7 +103,7 @@ final class ServeLog: Sendable {
       say(
         "runEnded", "\(run.recipe) \(run.id) \(run.status.rawValue) after \(took)\(error)", isFine ? .info : .warning,
         members(of: run))
-    // The schedules say what they do with it.
+    // The schedules report the effects of an event.
     case .event: break
     case .unreported(let run, let reason):
       say(

@@ -5,9 +5,9 @@ import Basics
 import Glibc
 import Recipes
 
-/// The unit with which systemd keeps `errand serve` running, with this program's and this workspace's paths.
+/// The unit that makes systemd keep `errand serve` running, with this program's and this workspace's paths.
 ///
-/// The hardening allows what recipes need: the network, the state, and the folders into which connections may write.
+/// The hardening allows the needs of recipes: the network, the state, and the folders that connections may write to.
 /// For everything else that it forbids, the unit names the line that allows it. A user's unit has no hardening, because
 /// a user's manager can't set most of it up.
 func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
@@ -105,9 +105,10 @@ private func list(_ paths: [String]) -> String {
   paths.map { "-" + quoted($0, isCommand: false) }.joined(separator: " ")
 }
 
-/// What the agent reads and never writes: its configuration, recipes, the locks of plugins, and files of secrets.
+/// The files that the agent reads and never writes: its configuration, recipes, the locks of plugins, and files of
+/// secrets.
 ///
-/// Recipes aren't among them where a connection may write those, and no folder in which the agent has to write.
+/// Recipes aren't included if a connection may write recipes, and neither is a folder that the agent has to write to.
 private func fixedPaths(of workspace: Workspace) -> [String] {
   let configuration = workspace.configuration
   let mayWriteRecipes = configuration.connections.contains { connection in
@@ -124,7 +125,7 @@ private func fixedPaths(of workspace: Workspace) -> [String] {
   }
 }
 
-/// The folders into which recipes may write: where errand.yaml is, the state, and those that connections name.
+/// The folders that recipes may write to: errand.yaml's, the state's, and the ones named by connections.
 private func writablePaths(of workspace: Workspace) -> [String] {
   var paths = [workspace.root, workspace.stateFolder]
   for connection in workspace.configuration.connections {
@@ -146,7 +147,7 @@ func realPath(of path: String) -> String? {
 /// The text with specifiers escaped.
 private func unitText(_ text: String) -> String { text.map { $0 == "%" ? "%%" : String($0) }.joined() }
 
-/// The text as one word of a command line, in which systemd expands variables, or of another list.
+/// The text as one word of a command line, whose variables systemd expands, or of another list.
 private func quoted(_ text: String, isCommand: Bool = true) -> String {
   let escaped = unitText(text).map { character in
     switch character {

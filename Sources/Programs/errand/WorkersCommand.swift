@@ -62,7 +62,7 @@ struct WorkersCommand: DispatchedCommand {
 }
 
 extension WorkerRecord {
-  /// What it does, in a word or two.
+  /// Its state, in a word or two.
   fileprivate var state: String {
     if isOver { return "gone" }
     let words = [isDraining ? "draining" : nil, isLeading ? "leads the schedules" : nil].compactMap(\.self)
