@@ -241,7 +241,7 @@ extension Maintenance {
   }
 }
 
-/// What was removed.
+/// The results of a maintenance pass.
 package struct MaintenanceReport: Sendable, Equatable {
   /// The months of the history that are gone or became shorter.
   package var prunedRuns: [String] = []

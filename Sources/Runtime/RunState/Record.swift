@@ -3,7 +3,6 @@
 /// A record is an object whose members are identified by name. Absent optional members are left out; instants are RFC
 /// 3339 texts, lengths of time are CEL's duration texts. Reading is strict: a missing member, one of the wrong kind and
 /// an unknown one are faults, because a state that is half understood would be half lost at the next snapshot.
-/// that is not known are faults, because a state that is half understood would be half lost at the next snapshot.
 package import Basics
 
 /// A value that the state keeps as JSON.
@@ -38,7 +37,7 @@ package struct RecordError: Error, Sendable {
 package protocol RecordObject: Recordable {
   /// Writes every present member.
   func write(to record: inout RecordWriter)
-  /// Reads every known member, best in the order in which they are written.
+  /// Reads every known member, preferably in the order of writing.
   init(from record: inout RecordReader) throws(RecordError)
 }
 
@@ -138,7 +137,7 @@ package struct RecordText: ~Copyable {
   }
 }
 
-/// Collects a record's members, each of which is set once: as a map or, to save the journal that map, as text.
+/// Collects a record's members, each set once: as a map or, to save the journal that map, as text.
 package struct RecordWriter: ~Copyable {
   package private(set) var map = ValueMap()
   private var text = RecordText()
@@ -149,7 +148,7 @@ package struct RecordWriter: ~Copyable {
     map.reserveCapacity(12)
   }
 
-  /// Continues a text in which an object has begun.
+  /// Continues a text that has begun an object.
   init(_ text: consuming RecordText) {
     isText = true
     self.text = text
@@ -221,7 +220,7 @@ package struct RecordReader {
   }
 
   private mutating func value(_ name: String) -> Value? {
-    // Records are read in the order in which they were written, unless the keys were sorted.
+    // Members are usually read in the order they were written, unless the keys were sorted.
     for index in next..<map.count {
       let member = map.members[index]
       guard let found = member.name, found.hasSameScalars(as: name) else { continue }

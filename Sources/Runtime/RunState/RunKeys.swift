@@ -15,7 +15,7 @@ package import Basics
 package struct RunKey: Record, Equatable {
   /// How long a run keeps its key after its creation, even if it has ended.
   package static let lifetime = TimeSpan.seconds(7 * 86_400)
-  /// What a key is, for messages.
+  /// The words for a key in messages.
   package static let words = "the key of the request"
   /// The most characters of a key.
   package static let mostCharacters = 200
@@ -51,7 +51,7 @@ package struct RunKey: Record, Equatable {
     return digested
   }
 
-  /// The name under which the state finds the run.
+  /// The name that the state stores the key under.
   package func digest(of recipe: String) throws(RecordError) -> String {
     do throws(StateError) {
       return try sha256([caller, recipe, key].flatMap { Array($0.utf8) + [0] })
@@ -89,7 +89,7 @@ struct RunKeys: Sendable, Equatable {
   /// A bound of when the oldest of those was created that have ended.
   private var oldest: Timestamp?
 
-  /// What is overdue before expired keys are looked for.
+  /// How long the oldest key is overdue before expired keys are removed.
   private static let slack = TimeSpan.seconds(86_400)
 
   init() {}

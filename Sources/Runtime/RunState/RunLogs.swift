@@ -1,7 +1,7 @@
-// What the commands of runs print.
+// The output of the commands of runs.
 //
-// `logs/2026-11/<run>.jsonl` holds the lines that the programs of one run printed, in the order in which they came. The
-// month is that of the run's id (UTC), `other` for an id that has no time. Each line of the file is one printed line,
+// `logs/2026-11/<run>.jsonl` holds the lines that the programs of one run printed, in the order they came. The month is
+// taken from the run's id (UTC), or is `other` for an id that has no time. Each line of the file is one printed line,
 // without secrets:
 //
 //     {"step":"backup","attempt":1,"stream":"output","at":"2026-11-23T13:00:05.25Z","text":"12 files"}
@@ -66,7 +66,7 @@ package struct PrintedLine: Record, Equatable {
   package static let mostOfAttempt = 1 << 20
   /// The most bytes of a run's log.
   package static let mostOfRun = 16 << 20
-  /// What is left free for the note that a limit is reached.
+  /// The bytes reserved for the note that a limit is reached.
   package static let roomForNote = 1 << 10
 
   /// The line of the file.
@@ -155,7 +155,7 @@ final class RunLogs: Sendable {
     return (UUID7(run)?.instant.map(LogMonth.name) ?? "other", "\(run).jsonl")
   }
 
-  /// The run of a log by the names of its folder and its file; nil if they aren't those of a log.
+  /// The run of a log, by the names of its folder and its file; nil if the names don't fit a log.
   static func run(ofFile file: String, in month: String) -> String? {
     guard file.hasSuffix(".jsonl") else { return nil }
     let run = String(file.dropLast(6))
@@ -254,7 +254,7 @@ final class RunLogs: Sendable {
         bytes = try fileSystem.part(of: path, from: start, count: min(RunLogs.longestLine, size - start))
       }
       guard let end = bytes.lastIndex(of: ASCII.newline) else {
-        // Half a line, whose other half may come; or what is no log.
+        // Half a line whose other half may come, or a file that isn't a log.
         let isDamage = bytes.count == RunLogs.longestLine
         return PrintedPiece(lines: [], next: isDamage ? start + bytes.count : start, isLast: !isDamage)
       }
