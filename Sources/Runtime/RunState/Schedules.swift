@@ -359,7 +359,7 @@ package struct ScheduleSet: Record, Equatable {
   package var texts: StoredValue?
   /// The version of the recipe language that the texts are read in.
   package var language: Int
-  /// The mark; slots after it count. Absent to leave it unchanged.
+  /// The mark that slots are decided from; absent to leave it unchanged.
   package var processedUntil: Timestamp?
   package var remainingRuns: Int?
   package var pausesOnFailure: Bool
