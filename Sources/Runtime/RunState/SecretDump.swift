@@ -48,7 +48,7 @@ enum SecretDump {
     return found
   }
 
-  /// Whether a text may be a dump of several lines with characters: it has line ends, and what precedes the characters.
+  /// Whether a text may be a multi-line dump with characters: it has line ends, and a gap that precedes the characters.
   static func mayHaveCharacters(_ bytes: some Collection<UInt8>) -> Bool {
     var (hasGap, hasLineEnd) = (false, false)
     var last: UInt8 = 0
