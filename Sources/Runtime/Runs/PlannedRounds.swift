@@ -110,7 +110,7 @@ extension Planner {
         value.isOptional
           ? Unknown(unknown.reason, mayBeAbsent: true).value : unknown.value(of: value.valueType))
     }
-    // What one round does is there for the next.
+    // The changes of one round are there for the next.
     try await forking(at: path) { () async throws(StepInterruption) in
       try await branch(nil, of: path) { () async throws(StepInterruption) in
         await suppose("in each later round, until `\(repetition.until.text)`", at: path) {

@@ -3,7 +3,7 @@ package import Basics
 
 /// One call of an action whose plugin doesn't use HTTP.
 package struct ServiceCall: Sendable {
-  /// What the action is asked for.
+  /// The part of the action that is called.
   package enum Part: String, Sendable {
     /// To run.
     case run
