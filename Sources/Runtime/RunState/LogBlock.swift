@@ -1,5 +1,5 @@
-/// The blocks of a month: `2026-11.blocks`, 768 bytes for each 128 lines of the index, which say what may be in those
-/// lines.
+/// The blocks of a month: `2026-11.blocks`, 768 bytes for each 128 lines of the index. A block describes its lines, so
+/// that a search can skip them.
 ///
 /// All numbers are little-endian:
 ///

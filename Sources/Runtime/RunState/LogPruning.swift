@@ -2,9 +2,9 @@
 ///
 /// By age, whole months are removed, so that a record is kept until its whole month is old enough. Age counts from the
 /// end of the second-to-last month that has records, and not from the clock alone: a clock that is years ahead for a
-/// while would remove everything. By number, the oldest months are removed as long as enough is left without them; of
-/// the month where that ends, the first blocks are removed once they are at least a fifth of it and a thousand records,
-/// because its files have to be rewritten for that.
+/// while would remove everything. By number, the oldest months are removed as long as enough is left without them. In
+/// the first month that stays, the oldest blocks are removed once they are at least a fifth of it and a thousand
+/// records, because its files have to be rewritten for that.
 ///
 /// A month's index is removed before its records are, durably, so that no index is ever used for another file. Files
 /// are rewritten beside the old ones while those are read and added to; only the additions meanwhile are copied with

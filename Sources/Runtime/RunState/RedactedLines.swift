@@ -56,7 +56,7 @@ package struct RedactedLines: Sendable {
     return lines
   }
 
-  /// Returns what is left when no more bytes come; the program may have been stopped within a secret.
+  /// Returns the remaining lines when no more bytes come; the program may have been stopped within a secret.
   package mutating func finish() -> [String] {
     guard told < rest.count else { return [] }
     let finds = finder.finds(in: rest, SecretFinder.Manner(isShown: true, cutFrom: SecretFinder.shortest)).filter {

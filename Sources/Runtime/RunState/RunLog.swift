@@ -138,7 +138,7 @@ package struct LoggedRun: Sendable, Equatable {
     self.sum = sum.value
   }
 
-  /// A run that comes from elsewhere, as it is then: its log begins with an entry without events.
+  /// A run that comes from elsewhere: its log begins with an entry without events and the folded record of the run.
   package static func moved(
     _ record: RunRecord
   ) throws(StateError) -> (run: LoggedRun, entry: LogEntry, folded: FoldedLog) {

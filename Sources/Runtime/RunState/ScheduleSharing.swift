@@ -48,7 +48,7 @@ package protocol ScheduleSharing: Sendable {
 
   /// Sends a request to the leader, and waits for its answer.
   func carry(_ request: CarriedRequest) async throws(StateError) -> CarriedOutcome
-  /// The requests for the leader that no program has taken, if this one leads; nobody else gets them after that.
+  /// The requests for the leader that no program has taken, if this one leads; no other program gets them afterwards.
   func takeRequests() async throws(StateError) -> [CarriedRequest]
   func answer(_ request: String, with answer: Value) async throws(StateError)
 }

@@ -291,7 +291,7 @@ package enum SlotOutcome: String, Recordable, CaseIterable {
 /// A slot's line in the ledger.
 package struct SlotRecord: Record, Equatable {
   package var schedule: String
-  /// The nominal instant; of a row, the first.
+  /// The nominal instant; the first one of a row.
   package var slot: Timestamp
   /// The last slot of a row.
   package var until: Timestamp?
@@ -302,7 +302,7 @@ package struct SlotRecord: Record, Equatable {
   package var at: Timestamp
   /// The cause of the request; `slot` for a slot that was due.
   package var cause: RunCause
-  /// The run that was started, or the run that prevented it; of a slot that waits, the id that its run will have, if
+  /// The run that was started, or the run that prevented it; for a slot that waits, the id that its run will have, if
   /// its inputs may hold it.
   package var run: String?
   /// The reason, in a sentence.

@@ -93,7 +93,7 @@ package struct RunCreated: Record, Equatable {
   package var base: String?
   /// The needs that a program must offer to run it, if several programs share the state.
   package var needs: [String] = []
-  /// The queue that it waits in then; the standard one if absent.
+  /// Its queue, if several programs share the state; the standard one if absent.
   package var queue: String?
 
   package init(

@@ -8,7 +8,7 @@ package enum SharedNews: Sendable {
   case fenced(String)
   /// The lease is over, and others may have everything that was held here; with the database's last message.
   case lost(String?)
-  /// There is no lease any more, for a reason that doesn't pass by itself: the state was moved, or can't be used.
+  /// There is no lease any more, for a permanent reason: the state was moved, or can't be used.
   case barred(String)
   /// There is a lease again.
   case back
@@ -135,7 +135,7 @@ package enum RunHolder: Sendable, Equatable {
   case here
   /// The worker of that name.
   case elsewhere(String)
-  /// Nobody; this program doesn't offer what it needs.
+  /// No program; this one doesn't offer the run's needs.
   case nobody(missing: [String])
   /// The run isn't open.
   case over

@@ -38,7 +38,8 @@ package struct StepRecord: Sendable, Equatable {
   package var doubts: Int
   /// The last attempt.
   package var lastAttempt: AttemptRecord?
-  /// The attempts before the last one, also those before a person had the step start again; of many, the latest.
+  /// The attempts before the last one, also before a person had the step start again; only the latest if there are
+  /// many.
   package private(set) var earlierAttempts: [AttemptRecord] = []
   package var output: StoredValue?
   package var error: RunError?

@@ -74,7 +74,7 @@ struct ActionRunner {
     case again(isKnown: Bool)
     /// The attempt must not be repeated.
     case over
-    /// The outcome is unknown; the text says what a person should look at.
+    /// The outcome is unknown; the text tells a person where to look.
     case uncertain(String?)
   }
 

@@ -367,7 +367,7 @@ package final class ConnectionLimiter: Sendable {
 
   fileprivate func end(ticket: String) {
     guard let sharing else { return }
-    // Nobody waits for it.
+    // The caller doesn't wait for this, and nothing cancels it.
     Task { await sharing.endCall(ticket) }
   }
 

@@ -187,7 +187,7 @@ extension Plan {
     return old.members.map { ($0.name ?? "", $0.value, new[$0.key]) } + added.map { ($0.name ?? "", nil, $0.value) }
   }
 
-  /// Pairs the items of two lists by path; of equal paths, the first with the first.
+  /// Pairs the items of two lists by path; items with equal paths are paired in order.
   private static func paired(_ old: Value?, _ new: Value?) -> [(path: String, old: Value?, new: Value?)] {
     func byPath(_ list: Value?) -> Value {
       var map = ValueMap()

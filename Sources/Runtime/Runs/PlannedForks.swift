@@ -113,7 +113,7 @@ struct PlannedFork {
 }
 
 extension Planner {
-  /// Plans a fork, again if what it relies on is written beside it.
+  /// Plans a fork, and plans it again if something that it relies on is written beside it.
   func forking<Result>(
     at path: StepPath, _ body: () async throws(StepInterruption) -> Result
   ) async throws(StepInterruption) -> Result {

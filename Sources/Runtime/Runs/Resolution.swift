@@ -77,13 +77,13 @@ extension RunRecord {
 
   /// Resolves an uncertain step, durably; the run continues when it is next resumed.
   ///
-  /// The path of a loop, an item or a block means all that is uncertain in it.
+  /// The path of a loop, an item or a block means all uncertain steps in it.
   ///
   /// - Parameters:
-  ///   - person: Who resolves it, if known.
+  ///   - person: The person who resolves it, if known.
   ///   - key: The digest of the key of the request.
-  ///   - recipe: The run's recipe, as it was when the run began; nil if it can't be checked any more, so that what the
-  ///     step gave is taken as it is said.
+  ///   - recipe: The run's recipe, as it was when the run began; nil if it can't be checked any more, so that the given
+  ///     output is taken unchecked.
   package func resolve(
     _ path: StepPath, as resolution: Resolution, by person: String? = nil, key: RunKey? = nil, of recipe: Recipe?,
     in store: some StateStore, at now: Timestamp

@@ -7,7 +7,7 @@ package struct ServiceCall: Sendable {
   package enum Part: String, Sendable {
     /// To run.
     case run
-    /// Its baseline: what is there before it runs.
+    /// Its baseline: the state before it runs.
     case baseline
     /// Whether it was done.
     case outcome

@@ -2,7 +2,7 @@ import Basics
 
 /// Runs an operation within a time limit, cancels it when the limit passes, and says whether it did.
 ///
-/// The result of a cancelled operation is given as well, because only that says what it did outside.
+/// The result of a cancelled operation is returned as well, because only the result tells its effects outside.
 ///
 /// - Parameters:
 ///   - permit: The limit is paused while requests of this call wait for the limits of their connection.

@@ -303,7 +303,7 @@ extension Scheduler {
     return evaluate(index, at: now) { evaluation in
       let overlap = overlap ?? (evaluation.plan.overlap == .skip ? .bufferAll : evaluation.plan.overlap)
       for slot in slots {
-        // A slot that waits already would be made up for twice, whoever asked for it first.
+        // A slot that waits for a backfill already must not be started twice, even for another person.
         if evaluation.current.buffered.contains(where: { $0.slot == slot && $0.cause.kind == .backfill }) { continue }
         var cause = asked
         (cause.schedule, cause.slot) = (id, slot)
