@@ -48,8 +48,8 @@ package protocol Record: RecordObject {
   ///
   /// A reader has no record, and returns what it reads. Every other coder is given the record, does something with each
   /// member, and returns it as it is; the copy that comes of it is of no use. So the compiler checks that no member is
-  /// forgotten in either direction. Where a record is written with every step, this is inlined (`@inline(__always)`), so
-  /// that the copy is never made.
+  /// forgotten in either direction. Where a record is written with every step, this is inlined (`@inline(__always)`),
+  /// so that the copy is never made.
   init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure)
 }
 

@@ -7,8 +7,8 @@
 // secret is found when it comes in the next line.
 //
 // A secret is shown as `•••`, and a line end within it as a line end, so that each line of a key is one of the output.
-// A line end is a line feed, or a carriage return and a line feed. A line longer than 64 KiB is cut into pieces, after its
-// secrets are taken out, and bytes that aren't UTF-8 become replacement characters.
+// A line end is a line feed, or a carriage return and a line feed. A line longer than 64 KiB is cut into pieces, after
+// its secrets are taken out, and bytes that aren't UTF-8 become replacement characters.
 import Basics
 
 package struct RedactedLines: Sendable {

@@ -2,13 +2,13 @@
 ///
 /// A key belongs to one caller and one recipe. It is recorded with the run's first event, so that no second run of the
 /// same key can be appended: the state refuses it as a conflict while the run is open, and for seven days after it was
-/// created. A retry takes over the key of the run that it retries, unless it was asked for with a key of its own. A start
-/// out of turn that has to wait reserves its key for the run that it will start, and one that starts nothing leaves its
-/// outcome with the key.
+/// created. A retry takes over the key of the run that it retries, unless it was asked for with a key of its own. A
+/// start out of turn that has to wait reserves its key for the run that it will start, and one that starts nothing
+/// leaves its outcome with the key.
 ///
 /// The state finds the run by the SHA-256 of caller, recipe and key, each ended by a byte 0, so that nothing legible is
-/// left of a run that is deleted; its key stays taken for those days. Keys that have expired are removed when the oldest
-/// of them is a day overdue, which costs one look at each key a day.
+/// left of a run that is deleted; its key stays taken for those days. Keys that have expired are removed when the
+/// oldest of them is a day overdue, which costs one look at each key a day.
 package import Basics
 
 /// The key of a run, as its caller chose it.

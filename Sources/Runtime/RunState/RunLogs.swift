@@ -6,16 +6,16 @@
 //
 //     {"step":"backup","attempt":1,"stream":"output","at":"2026-11-23T13:00:05.25Z","text":"12 files"}
 //
-// `stream` is `output`, `errors`, or `note` for a remark of Errand's own, such as that a limit is reached; a note without
-// a step is about the whole run. A step's attempt has at most 1 MiB of the file, and a run 16 MiB; the note that says so
-// is within the limit, and nothing follows it.
+// `stream` is `output`, `errors`, or `note` for a remark of Errand's own, such as that a limit is reached; a note
+// without a step is about the whole run. A step's attempt has at most 1 MiB of the file, and a run 16 MiB; the note
+// that says so is within the limit, and nothing follows it.
 //
-// Nothing is synced: a power failure may take the last lines, and damage costs only these. A crash may leave half a line,
-// which readers leave out and the next writer cuts off. Damaged lines are left out as well. A log that can't be written
-// is given up: the run continues without it.
+// Nothing is synced: a power failure may take the last lines, and damage costs only these. A crash may leave half a
+// line, which readers leave out and the next writer cuts off. Damaged lines are left out as well. A log that can't be
+// written is given up: the run continues without it.
 //
-// A log goes with its run: when the run is deleted, and, when it is older than an hour, once the run is neither open nor
-// in the history. Archives hold logs; nothing else refers to them.
+// A log goes with its run: when the run is deleted, and, when it is older than an hour, once the run is neither open
+// nor in the history. Archives hold logs; nothing else refers to them.
 package import Basics
 import Synchronization
 
@@ -72,7 +72,8 @@ package struct PrintedLine: Record, Equatable {
   /// The line of the file.
   package var bytes: [UInt8] { ((try? recordedBytes(of: self)) ?? []) + [ASCII.newline] }
 
-  /// The lines that still fit into a log of that many bytes, and the note that it is full; then its size is the largest.
+  /// The lines that still fit into a log of that many bytes, and the note that it is full; then its size is the
+  /// largest.
   package static func fitting(_ lines: [PrintedLine], after size: inout Int) -> [PrintedLine] {
     var fitting: [PrintedLine] = []
     for line in lines where size < mostOfRun {
@@ -116,7 +117,8 @@ package struct PrintedPiece: Sendable, Equatable {
     self.isLast = isLast
   }
 
-  /// The number of the line that a position means in a log that is counted in lines: a negative one counts from the end.
+  /// The number of the line that a position means in a log that is counted in lines: a negative one counts from the
+  /// end.
   package static func start(at position: Int, of count: Int) -> Int {
     min(position < 0 ? count - min(count, -max(position, -.max)) : position, count)
   }

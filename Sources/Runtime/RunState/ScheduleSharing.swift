@@ -41,7 +41,8 @@ package protocol ScheduleSharing: Sendable {
   func schedules(following recipes: Set<String>) async throws(StateError) -> [ScheduleRecord]
   /// The events that no run has consumed and no run is about to check, in the order they came.
   func freeEvents() async throws(StateError) -> [FreeEvent]
-  /// How many events of a name there are that no run and no schedule has taken, at least so new; 0 if that can't be read.
+  /// How many events of a name there are that no run and no schedule has taken, at least so new; 0 if that can't be
+  /// read.
   func countFreeEvents(named name: String, since: Timestamp?) async -> Int
 
   // MARK: Requests that the leader has to do

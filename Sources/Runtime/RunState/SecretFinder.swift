@@ -129,9 +129,9 @@ package struct SecretFinder: Sendable {
   /// How a text is searched.
   struct Manner {
     var isShown = false
-    /// Whether a beginning of a secret at the end of the text is found: one that stands for as many bytes of the secret,
-    /// before the end or before an escape that the end cuts, where 1 is any character or digit; nil if only whole
-    /// secrets are found.
+    /// Whether a beginning of a secret at the end of the text is found: one that stands for as many bytes of the
+    /// secret, before the end or before an escape that the end cuts, where 1 is any character or digit; nil if only
+    /// whole secrets are found.
     var cutFrom: Int?
     var isCut: Bool { cutFrom != nil }
     /// Whether the text continues after its end, so that digits may continue in the next line.

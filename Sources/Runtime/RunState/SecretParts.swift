@@ -1,8 +1,8 @@
 // The parts of a secret that are secrets themselves.
 //
-// A program that is given a file of credentials seldom prints it as it is: it reads it, and prints what it holds. So the
-// texts in it are secrets, too, of eight bytes or more: shorter ones are words like `true` and `admin`, which would ruin
-// every text. Keys, numbers and the frames of keys aren't secret. Digits in quotes are a text.
+// A program that is given a file of credentials seldom prints it as it is: it reads it, and prints what it holds. So
+// the texts in it are secrets, too, of eight bytes or more: shorter ones are words like `true` and `admin`, which would
+// ruin every text. Keys, numbers and the frames of keys aren't secret. Digits in quotes are a text.
 //
 //     {"private_key": "…"}           the texts of JSON, also one value a line, and their lines
 //     "{\"pw\": \"…\"}"              the text of a string of JSON, and its parts

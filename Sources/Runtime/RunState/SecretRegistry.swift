@@ -2,10 +2,11 @@
 //
 // No file of the state holds a secret, and every step sees exactly the value that it was given. So a value that
 // contains a secret is kept by reference (`MaskedText`): the text around the secret, and in place of the secret its
-// name, eight bits of its text (`print`), the form that was found (`plain`, `latin1`, `hex`, `base64 from 1`, …) and how the
-// form's characters are escaped (`SecretSpelling`). When the value is used again, it is restored with the secret's
-// current text; if no secret of that name has those eight bits, the secret has changed, and the value is unavailable,
-// unless the secret is of the kind that is renewed: then its newest text takes the place of one that is gone.
+// name, eight bits of its text (`print`), the form that was found (`plain`, `latin1`, `hex`, `base64 from 1`, …) and
+// how the form's characters are escaped (`SecretSpelling`). When the value is used again, it is restored with the
+// secret's current text; if no secret of that name has those eight bits, the secret has changed, and the value is
+// unavailable, unless the secret is of the kind that is renewed: then its newest text takes the place of one that is
+// gone.
 //
 //     {"$masked": ["Bearer ", ["TOKEN", "a7"]]}
 //     {"$masked": ["id=", ["TOKEN", "a7", "base64", "percent"], "&x=1"]}

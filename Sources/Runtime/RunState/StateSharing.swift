@@ -16,7 +16,8 @@ package enum SharedNews: Sendable {
   case expired([String])
   /// Another server has taken over, and it was checked whether it has everything that was written here.
   case tookOver
-  /// Entries of a run are gone that were written here, because the server that took over was behind; it waits for a person.
+  /// Entries of a run are gone that were written here, because the server that took over was behind; it waits for a
+  /// person.
   case cut(String, reason: String)
   /// Nothing is left of a run that was written here, because the server that took over was behind.
   case missing(String, of: String)

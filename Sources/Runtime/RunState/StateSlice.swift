@@ -1,9 +1,9 @@
 /// The part of the state that a batch of events reads and changes.
 ///
 /// A store of several machines holds the state as rows: the log of each run, and an item for everything else that has a
-/// name. It reads the rows that a batch of events needs (`StateNeeds`), folds the batch into them with the one fold that
-/// there is (`State.apply`), and writes what has changed (`StateChanges`). So what a batch means, and which batch is
-/// refused, is the same as in a folder, which holds everything.
+/// name. It reads the rows that a batch of events needs (`StateNeeds`), folds the batch into them with the one fold
+/// that there is (`State.apply`), and writes what has changed (`StateChanges`). So what a batch means, and which batch
+/// is refused, is the same as in a folder, which holds everything.
 package import Basics
 
 /// The kinds of items, in the order that batches lock them, so that no two batches wait for each other.

@@ -84,8 +84,8 @@ package protocol StateStore: Sendable {
   func deleteRun(_ id: String) async throws(StateError) -> Bool
   /// Keeps lines that programs of a run printed, in the order of the calls; returns at once.
   ///
-  /// Nothing is promised: a crash may lose the last lines, and a full disk costs the log and not the run. An attempt and
-  /// a run have limits (`PrintedLine`).
+  /// Nothing is promised: a crash may lose the last lines, and a full disk costs the log and not the run. An attempt
+  /// and a run have limits (`PrintedLine`).
   ///
   /// - Parameter fail: Called once if the run's log can't be written and is given up.
   func keepPrinted(

@@ -226,8 +226,8 @@ extension StepRecords: Recordable {
 extension [StepRecord] {
   /// Whether the records of both are as far, so that no event came to one that the other hasn't had.
   ///
-  /// They are if all have ended at the same instants of the same attempts. Errors lose secrets on the way to the state, so
-  /// records with errors are never the same.
+  /// They are if all have ended at the same instants of the same attempts. Errors lose secrets on the way to the state,
+  /// so records with errors are never the same.
   fileprivate func isAsFar(as other: [StepRecord]) -> Bool {
     withUnsafeBufferPointer { own in
       other.withUnsafeBufferPointer { other in

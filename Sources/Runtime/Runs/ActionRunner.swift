@@ -166,8 +166,8 @@ struct ActionRunner {
     }
   }
 
-  /// Waits for the next attempt, then asks again whether it may be made: the time during which repeating changes nothing
-  /// may be over by then.
+  /// Waits for the next attempt, then asks again whether it may be made: the time during which repeating changes
+  /// nothing may be over by then.
   @inline(never)
   private func paused(
     until due: Timestamp, after error: RunError, _ attempt: Attempt, _ work: Work
@@ -478,7 +478,8 @@ struct ActionRunner {
 
   // MARK: After an attempt without output
 
-  /// Whether repeating the last attempt did it twice by the plugins of when it was made, which may have had other effects.
+  /// Whether repeating the last attempt did it twice by the plugins of when it was made, which may have had other
+  /// effects.
   private var wasPlainWrite: Bool { journal.look(at: path) { $0.pointee.lastAttempt?.isPlainWrite == true } ?? false }
 
   /// Whether repeating it would do it twice, as far as the action itself can tell.

@@ -1,8 +1,9 @@
 // How a plan walks a step that has `repeat`.
 //
-// The first round is planned like any step. If `until` holds after it, the step is over. Otherwise what the step gives is
-// unknown, and any later round is planned once more: with unknown carried values, and without reading anything, because
-// it is repeated to see something else than now. A later round of an action that carries nothing is like the first.
+// The first round is planned like any step. If `until` holds after it, the step is over. Otherwise what the step gives
+// is unknown, and any later round is planned once more: with unknown carried values, and without reading anything,
+// because it is repeated to see something else than now. A later round of an action that carries nothing is like the
+// first.
 import ActionKit
 import Basics
 import Expressions

@@ -219,8 +219,8 @@ final class RunJournal: Sendable {
     try await sharing.append(events, of: id, inClaim: claim)
   }
 
-  /// Whether what is done for the run may go out: in a state that several programs share, while this one holds it by the
-  /// same claim.
+  /// Whether what is done for the run may go out: in a state that several programs share, while this one holds it by
+  /// the same claim.
   var maySend: Bool {
     guard let sharing = store.sharing else { return true }
     return sharing.claim(of: id) == claim && sharing.isSure(of: id)

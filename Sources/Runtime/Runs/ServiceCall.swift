@@ -40,7 +40,8 @@ package struct ServiceCall: Sendable {
   }
 }
 
-/// Sits between runs and the actions of plugins that don't use HTTP, and the files that others read, as a recording does.
+/// Sits between runs and the actions of plugins that don't use HTTP, and the files that others read, as a recording
+/// does.
 package protocol CallInterceptor: FileInterceptor {
   /// The folder that all paths lead into if the interceptor answers, so that nothing outside is touched.
   var confinement: String? { get }

@@ -32,8 +32,8 @@
 // whose remaining runs are used up has no more slots; only runs of its own slots count.
 //
 // Events and ends of other recipes start runs likewise, with `bufferAll`, because they come only once. A schedule with
-// `batch` gathers events: the first opens a batch with a deadline, which is recorded with it; at the deadline, or with the
-// last that fits, one run starts. Its slot is the instant of the first. Files do as events (`Scheduler+Files`).
+// `batch` gathers events: the first opens a batch with a deadline, which is recorded with it; at the deadline, or with
+// the last that fits, one run starts. Its slot is the instant of the first. Files do as events (`Scheduler+Files`).
 
 package import Basics
 import Calendars

@@ -5,10 +5,9 @@
 // file of that name in $CREDENTIALS_DIRECTORY), and the environment.
 //
 // Nothing is read before a run needs it, so that a command that only reads asks no password manager; what was read is
-// kept for the life of the process, or until `errand serve` reads its configuration again; what a command printed that has
-// `renew`, no longer than that. If a source ought to have
-// the secret and fails, that is a fault: no other source silently replaces it. A fault isn't kept, because a password
-// manager that is locked now may be open next time.
+// kept for the life of the process, or until `errand serve` reads its configuration again; what a command printed that
+// has `renew`, no longer than that. If a source ought to have the secret and fails, that is a fault: no other source
+// silently replaces it. A fault isn't kept, because a password manager that is locked now may be open next time.
 //
 // A single line end at the end of a command's output or of a credential comes from the editor or `echo`, and isn't part
 // of the secret.
@@ -104,8 +103,8 @@ package actor SecretSources {
     return Found(origin: .environment, value: value)
   }
 
-  /// The names of all secrets that the sources have, as far as they can be read; no command runs but that which decrypts
-  /// files.
+  /// The names of all secrets that the sources have, as far as they can be read; no command runs but that which
+  /// decrypts files.
   package func names() async -> Set<String> {
     if let fixed { return Set(fixed.keys) }
     var names = Set(settings.commands.keys).union(inFiles().map(\.name))
@@ -276,8 +275,8 @@ package actor SecretSources {
   /// Whether one of some secrets grows old.
   package nonisolated func growOld(_ names: [String]) -> Bool { names.contains { settings.commands[$0]?.renew != nil } }
 
-  /// When the first of some secrets is too old, on the clock that tells lengths of time; nil if none was read that grows
-  /// old.
+  /// When the first of some secrets is too old, on the clock that tells lengths of time; nil if none was read that
+  /// grows old.
   package func due(of names: [String]) -> TimeSpan? {
     names.compactMap { name in
       guard let renew = settings.commands[name]?.renew, let read = printed[name] else { return nil }
