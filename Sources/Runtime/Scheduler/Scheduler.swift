@@ -97,7 +97,7 @@ package struct Scheduler: Sendable {
     return decisions
   }
 
-  /// Marks a schedule, so that `due` checks again which of its starts may begin.
+  /// Marks a schedule for another look at what may start.
   mutating func settleLater(_ index: Int32) { unsettled.insert(index) }
 
   /// Lets one schedule decide, and folds its decision.
