@@ -37,7 +37,7 @@ package struct RecordError: Error, Sendable {
 package protocol RecordObject: Recordable {
   /// Writes every present member.
   func write(to record: inout RecordWriter)
-  /// Reads every known member, best in the order in which they are written.
+  /// Reads every known member, preferably in the order of writing.
   init(from record: inout RecordReader) throws(RecordError)
 }
 
@@ -48,8 +48,8 @@ package protocol Record: RecordObject {
   ///
   /// A reader has no record, and returns what it reads. Every other coder is given the record, does something with each
   /// member, and returns it as it is; the copy that comes of it is of no use. So the compiler checks that no member is
-  /// forgotten in either direction. Where a record is written with every step, this is inlined (`@inline(__always)`), so
-  /// that the copy is never made.
+  /// forgotten in either direction. Where a record is written with every step, this is inlined (`@inline(__always)`),
+  /// so that the copy is never made.
   init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure)
 }
 
@@ -137,7 +137,7 @@ package struct RecordText: ~Copyable {
   }
 }
 
-/// Collects a record's members, each of which is set once: as a map or, to save the journal that map, as text.
+/// Collects a record's members, each set once: as a map or, to save the journal that map, as text.
 package struct RecordWriter: ~Copyable {
   package private(set) var map = ValueMap()
   private var text = RecordText()
@@ -148,7 +148,7 @@ package struct RecordWriter: ~Copyable {
     map.reserveCapacity(12)
   }
 
-  /// Continues a text in which an object has begun.
+  /// Continues a text that has begun an object.
   init(_ text: consuming RecordText) {
     isText = true
     self.text = text
@@ -220,7 +220,7 @@ package struct RecordReader {
   }
 
   private mutating func value(_ name: String) -> Value? {
-    // Records are read in the order in which they were written, unless the keys were sorted.
+    // Members are usually read in the order they were written, unless the keys were sorted.
     for index in next..<map.count {
       let member = map.members[index]
       guard let found = member.name, found.hasSameScalars(as: name) else { continue }

@@ -2,10 +2,11 @@
 //
 // No file of the state holds a secret, and every step sees exactly the value that it was given. So a value that
 // contains a secret is kept by reference (`MaskedText`): the text around the secret, and in place of the secret its
-// name, eight bits of its text (`print`), the form that was found (`plain`, `latin1`, `hex`, `base64 from 1`, …) and how the
-// form's characters are escaped (`SecretSpelling`). When the value is used again, it is restored with the secret's
-// current text; if no secret of that name has those eight bits, the secret has changed, and the value is unavailable,
-// unless the secret is of the kind that is renewed: then its newest text takes the place of one that is gone.
+// name, eight bits of its text (`print`), the form that was found (`plain`, `latin1`, `hex`, `base64 from 1`, …) and
+// how the form's characters are escaped (`SecretSpelling`). When the value is used again, it is restored with the
+// secret's current text; if no secret of that name has those eight bits, the secret has changed, and the value is
+// unavailable, unless the secret is of the kind that is renewed: then its newest text takes the place of one that is
+// gone.
 //
 //     {"$masked": ["Bearer ", ["TOKEN", "a7"]]}
 //     {"$masked": ["id=", ["TOKEN", "a7", "base64", "percent"], "&x=1"]}
@@ -187,7 +188,7 @@ package final class SecretRegistry: Sendable {
 
   /// Refuses a text that is kept as it is, if it holds a secret.
   ///
-  /// - Parameter what: What the text is, for messages.
+  /// - Parameter what: A name for the text, for messages.
   package func check(_ text: String, _ what: String) throws(StateError) {
     guard let name = finder.names(in: text).first else { return }
     let rest = "and names are kept as they are; use another"
@@ -255,7 +256,7 @@ package final class SecretRegistry: Sendable {
     return error
   }
 
-  /// A secret, and what to do to set it.
+  /// A secret in words, and how to set it.
   private static func inWords(_ name: String) -> (secret: String, remedy: String) {
     guard let connection = RunNeed.connection(ofSetting: name) else { return ("the secret '\(name)'", "set '\(name)'") }
     return ("a secret setting of the connection '\(connection)'", "set it in errand.yaml")
@@ -322,8 +323,8 @@ package final class SecretRegistry: Sendable {
 extension SecretRegistry {
   /// An answer without the secrets that are known now; one that holds none is returned as it is.
   ///
-  /// Secrets may become known after what they are in was kept, so that what the state holds is looked at again when it
-  /// leaves. The bytes are searched once, and only where a secret is found the JSON is taken apart.
+  /// A secret may become known after a text with it was stored, so stored texts are searched again when they leave the
+  /// state. The bytes are searched once, and the JSON is taken apart only if a secret is found.
   package func shown(_ bytes: [UInt8], isJSON: Bool) -> [UInt8] {
     let finder = finder
     if finder.isEmpty || finder.findsToShow(in: bytes).isEmpty { return bytes }
@@ -343,7 +344,7 @@ extension SecretRegistry {
 extension EventRecord {
   /// Whether an event that comes again is this one: with the same id, name and data, and for the same run.
   ///
-  /// The state finds events by ids that look the same, of which not all are.
+  /// The state finds events by ids that look the same, even if their scalars differ.
   package func isSame(as event: EventRecord, given secrets: SecretRegistry) -> Bool {
     guard id.hasSameScalars(as: event.id), name.hasSameScalars(as: event.name), run == event.run else { return false }
     // The data are kept without their secrets.

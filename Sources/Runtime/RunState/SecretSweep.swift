@@ -1,9 +1,9 @@
 /// Takes secrets out of values that the state kept before the secrets were known, or that older versions kept.
 ///
-/// It works on records as JSON, by the names of their members: a value is kept by reference (`SecretRegistry`), a sentence
-/// for people loses its secrets, and everything else is unchanged. The same code finds and repairs, so that a repaired
-/// folder is found clean. Names (of stored values and events) can't be changed without changing what recipes find, so
-/// they are only reported.
+/// It works on records as JSON, by the names of their members: a value is kept by reference (`SecretRegistry`), a
+/// sentence for people loses its secrets, and everything else is unchanged. The same code finds and repairs, so that a
+/// repaired folder is found clean. Names (of stored values and events) can't be changed without changing what recipes
+/// find, so they are only reported.
 import Basics
 
 struct SecretSweep {

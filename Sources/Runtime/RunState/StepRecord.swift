@@ -28,7 +28,7 @@ package struct StepRecord: Sendable, Equatable {
   @Boxed package var items: StoredValue?
   /// The case that it chose, of a step with several.
   @Boxed package var `case`: String? = nil
-  /// What a repeated step carries into the current round, an object of the names.
+  /// The values that a repeated step carries into the current round, an object by name.
   @Boxed package var carried: StoredValue? = nil
   /// The lists that the rounds of a repeated step gathered, until it succeeds with all of them.
   package var collected = CollectedPieces()
@@ -38,13 +38,14 @@ package struct StepRecord: Sendable, Equatable {
   package var doubts: Int
   /// The last attempt.
   package var lastAttempt: AttemptRecord?
-  /// The attempts before the last one, also those before a person had the step start again; of many, the latest.
+  /// The attempts before the last one, also before a person had the step start again; only the latest if there are
+  /// many.
   package private(set) var earlierAttempts: [AttemptRecord] = []
   package var output: StoredValue?
   package var error: RunError?
   /// The action's change of a stored value, until the step ends: so it is made once, crash or not.
   @Boxed package var change: ValueState? = nil
-  /// What it waits for, or last waited for.
+  /// The current or last wait of the step.
   @Boxed package var wait: WaitRecord?
   /// The person's decision, if it asked for one.
   @Boxed package var decision: DecisionRecord?
@@ -108,7 +109,7 @@ extension StepRecord {
     return step
   }
 
-  /// The idempotency key of an action for which neither the recipe nor a round chose one.
+  /// The idempotency key of an action if neither the recipe nor a round chose one.
   package static func standardKey(of step: StepPath, in run: String) -> String { "\(run)/\(step)" }
 
   /// How many of the earlier attempts are kept.
@@ -125,7 +126,7 @@ extension StepRecord {
 
   /// Whether an attempt of an action began and its end is unknown.
   package var isInFlight: Bool {
-    // The attempts of a block are only those of its steps.
+    // A block has no attempts of its own; only its steps do.
     isAction && !status.isEnded && lastAttempt.map { $0.endedAt == nil } ?? false
   }
 
@@ -167,7 +168,7 @@ package struct AttemptRecord: Sendable, Equatable {
 }
 
 extension AttemptRecord {
-  /// The attempt without what it saw and said.
+  /// The attempt without its data, answer and messages.
   fileprivate var erased: AttemptRecord {
     var attempt = self
     attempt.baseline = nil

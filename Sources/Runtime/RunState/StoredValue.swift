@@ -99,7 +99,7 @@ extension Value: Recordable {
     if isWrittenAsItIs { return text.write(self) }
     switch content {
     case .bytes(let bytes):
-      // May be large, as what is around it may be; a copy in another form would be as large again.
+      // Both the bytes and the value around them may be large; a copy in another form would be as large again.
       text.json.begin("{")
       text.json.beginMember("$bytes")
       text.json.write(base64: bytes)

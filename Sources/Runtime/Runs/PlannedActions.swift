@@ -8,7 +8,7 @@ extension Planner {
   /// The longest delay before a plan retries a read.
   static let mostPatience = TimeSpan.seconds(10)
 
-  /// The output of an action, or what is known of it before the run.
+  /// The output of an action, as far as it is known before the run.
   func output(
     of call: ActionCall, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
   ) async throws(StepInterruption) -> PlannedValue {
@@ -16,7 +16,7 @@ extension Planner {
     let given = try evaluate(call.input, in: environment, at: path)
     let input = given.value ?? .null
     let missing = input.firstUnknown
-    /// What leaves the input open if something fails before.
+    /// The unknown in the input if something fails before.
     var doubt = missing == nil ? given.otherwise?.firstUnknown : nil
     let shown = shown(call, input)
     let later = PlannedValue(Unknown("known after '\(name(of: step, path))'").value(of: call.outputType))
@@ -32,7 +32,7 @@ extension Planner {
     case .consume:
       try check(input, missing, of: call, step, at: path)
       note(.notCalled(shown), at: path)
-      // What it creates on this machine, such as a file.
+      // Its changes on this machine, such as a new file.
       let changed = footprint(of: call, input, at: path).changes.filter { $0 != .everything }
       noteChanges(changed, by: name(of: step, path), of: call, told: nil)
       return later
@@ -88,7 +88,7 @@ extension Planner {
     return PlannedValue(output, otherwise: doubt.map { Unknown($0.reason).value(of: call.outputType) })
   }
 
-  /// What an action touches, as far as its input is known.
+  /// The footprint of an action, as far as its input is known.
   private func footprint(of call: ActionCall, _ input: Value, at path: StepPath) -> Footprint {
     services.footprint(of: call, input.withoutUnknowns, in: context(at: path))
   }
@@ -200,10 +200,11 @@ extension Planner {
         return .opaque(Plan.Reason("'\(writer)' may write there before"))
       }
       fork.rely(on: change.subject, of: action.plugin, on: footprint.changes, in: position)
-      // What a write before this one leaves there.
+      // The state of the subject after the writes before this one.
       switch changes.state(of: change.subject, action.plugin, on: footprint.changes) {
       case .unchanged: break
-      // A write that can't say what is there now need not write the same, though it describes it in the same words.
+      // A write that can't tell the state before it may write something else, even if its description has the same
+      // words.
       case .left(let before) where before == change.before || change.before == nil && before == change.after: break
       case .left(let before):
         guard case .idempotentWrite = action.effect else {
@@ -263,7 +264,7 @@ extension Planner {
       values: values)
   }
 
-  // MARK: What is shown
+  // MARK: Display
 
   /// An action with its input, without secrets.
   func shown(_ call: ActionCall, _ input: Value) -> Plan.Call {

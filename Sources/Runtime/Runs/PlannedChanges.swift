@@ -1,7 +1,7 @@
 import ActionKit
 import Basics
 
-/// What the writes of a plan change, by what they access.
+/// The changes that the writes of a plan make, by the resources that they access.
 struct PlannedChanges {
   /// A subject's state after the writes so far.
   enum State: Equatable {
@@ -29,7 +29,7 @@ struct PlannedChanges {
     /// The declared changes, and when they happen.
     var subjects: [String: (access: ConcurrencyPosition.Access, state: State, number: Int)] = [:]
 
-    /// Those that write there with another plugin's actions, which describe changes in other words.
+    /// The writers that use another plugin's actions, which describe changes in other words.
     func strangers(to plugin: String) -> [(access: ConcurrencyPosition.Access, last: Writer)] {
       plugins.lazy.filter { $0.key != plugin }.map(\.value)
     }
@@ -38,7 +38,7 @@ struct PlannedChanges {
   /// A resource, with those below it.
   private struct Node {
     var written: Written?
-    /// Those that write to something below.
+    /// The writers to something below.
     var below: ConcurrencyPosition.Access?
     var children: [String: Node] = [:]
 
@@ -59,7 +59,7 @@ struct PlannedChanges {
     }
   }
 
-  /// What a write was noted with.
+  /// The arguments that a write was noted with.
   private struct Note {
     var name: String
     var plugin: String
@@ -100,7 +100,7 @@ struct PlannedChanges {
     }
   }
 
-  /// Notes the writes that other changes have since a point from which both began.
+  /// Notes the writes that other changes added since a common beginning.
   mutating func add(_ other: PlannedChanges, since beginning: PlannedChanges) {
     for note in other.notes.dropFirst(beginning.notes.count) {
       self.note(
@@ -108,7 +108,7 @@ struct PlannedChanges {
     }
   }
 
-  /// Everything written to what overlaps with a resource, and the first writer of something below it.
+  /// Everything written to resources that overlap with this one, and the first writer of something below it.
   private func overlapping(_ resource: Resource) -> (written: [Written], below: ConcurrencyPosition.Access?) {
     var node = root
     var found: [Written] = []

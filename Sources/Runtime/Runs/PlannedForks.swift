@@ -1,15 +1,15 @@
 // How parallel steps are planned.
 //
 // Branches, and items of a loop with `maxParallel`, are planned in the order of the text, but the run may do them in
-// any order. So a read in one of them isn't done if another may write there, wherever that write is. What the others
-// write is known only once they are planned: the outermost fork is planned again until nothing that was read or
+// any order. So a read in one of them isn't done if another may write there, wherever that write is. The writes of the
+// others are known only once they are planned: the outermost fork is planned again until nothing that was read or
 // declared in it depends on a write found beside it. Findings are kept, so that each round reads less than the one
 // before; after some rounds, everything in a fork counts as written beside it.
 //
-// The items of an unknown list are planned once for all; what one of them writes is there for the others, also when
-// they run one after another.
+// The items of an unknown list are planned once for all; a write of one item counts for the others too, even if they
+// run one after another.
 //
-// A failure ends what runs beside it, sooner or later, so everything beside it is marked with it.
+// A failure ends the work beside it, sooner or later, so everything beside it is marked with it.
 import ActionKit
 import Basics
 import RunState
@@ -27,9 +27,9 @@ struct PlannedFork {
   }
 
   fileprivate var isPlanned = false
-  /// What is written in any of its branches, in this round or an earlier one.
+  /// The writes in any of its branches, in this round or an earlier one.
   private var changes = PlannedChanges()
-  /// What may be written beside it, by the failures that lead to it.
+  /// The writes that may be done in addition, noted under the failure that leads to them.
   private var otherChanges = PlannedChanges()
   private var reliances: [Reliance] = []
   /// Which branches but the first failed, and where, in the last round and in this one.
@@ -113,7 +113,7 @@ struct PlannedFork {
 }
 
 extension Planner {
-  /// Plans a fork, again if what it relies on is written beside it.
+  /// Plans a fork, and plans it again if something that it relies on is written beside it.
   func forking<Result>(
     at path: StepPath, _ body: () async throws(StepInterruption) -> Result
   ) async throws(StepInterruption) -> Result {

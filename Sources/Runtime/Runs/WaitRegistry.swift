@@ -16,11 +16,11 @@ import Synchronization
 
 /// Counts a run's active branches and holds its waiting steps.
 final class WaitRegistry: Sendable {
-  /// What the run waits for when its walk leaves.
+  /// The waits of the run when its walk leaves.
   struct Departure: Sendable {
-    /// The first instant at which a step has something to do without a call.
+    /// The first instant at which a step continues without a call.
     var wakeAt: Timestamp?
-    /// What the run waits for, the earliest first.
+    /// The reasons for waiting, the earliest first.
     var reasons: [String]
     /// The number of calls until then.
     fileprivate var calls: Int
@@ -81,7 +81,7 @@ final class WaitRegistry: Sendable {
     }
   }
 
-  /// What the walk that left waits for.
+  /// The waits of the run when its walk left; nil if it hasn't.
   var departure: Departure? { state.withLock { $0.departure } }
 
   /// Ends this program's waiting, unless a call came since the walk left, so that it has to be walked again.
@@ -95,7 +95,7 @@ final class WaitRegistry: Sendable {
   /// Ends this program's waiting for good.
   func end() { state.withLock { $0.isClosed = true } }
 
-  /// Has every parked step look again; false if none will, because the run was left or is over.
+  /// Makes every parked step check again; false if none will, because the run was left or is over.
   @discardableResult func call() -> Bool {
     let (isOpen, woken) = state.withLock { state -> (Bool, [Parked]) in
       if state.isClosed { return (false, []) }
@@ -195,7 +195,7 @@ final class WaitRegistry: Sendable {
       }
       return []
     }
-    // In an order that doesn't depend on which branch parked first.
+    // In an order that is independent of which branch parked first.
     let parked = state.parked.values.sorted {
       ($0.alarm?.at ?? .latest, $0.reason) < ($1.alarm?.at ?? .latest, $1.reason)
     }
