@@ -13,9 +13,9 @@ package enum MCPKind: LockKind {
   /// Asks a server for its tools, and makes a lock of them.
   ///
   /// - Parameters:
-  ///   - settings: Those of the connection, with its secrets, as far as there are any; they are what the server is
-  ///     started or asked with.
-  ///   - context: With the folder of errand.yaml, from which paths count.
+  ///   - settings: The settings of the connection, if it has any, with its secrets; the server is started or asked with
+  ///     them.
+  ///   - context: The context of the plugin; paths are relative to its folder, which has errand.yaml.
   package static func lock(
     name: String, source: MCPSource, settings: Value = .map(ValueMap()), in context: PluginContext
   ) async throws(PluginLockError) -> PluginLock {
@@ -39,7 +39,8 @@ package enum MCPKind: LockKind {
     return lock
   }
 
-  /// What a program that is a server offers otherwise than its lock says, and beside that; a server elsewhere isn't asked.
+  /// The differences between a program's tools and its lock, new tools included; nil for a server at an address, which
+  /// isn't asked.
   package static func drift(
     of lock: PluginLock, settings: Value, in context: PluginContext
   ) async throws(PluginLockError) -> [String]? {
@@ -72,7 +73,7 @@ package enum MCPKind: LockKind {
     isProgram(lock) ? ProgramSettings.schema : AddressSettings.schema
   }
 
-  /// What `errand.yaml` says of a connection to a server.
+  /// The schema of a server's connection in `errand.yaml`.
   package static func settings(of server: MCPSource.Server) -> ObjectSchema {
     switch server {
     case .command: ProgramSettings.schema

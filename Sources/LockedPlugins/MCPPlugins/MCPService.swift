@@ -75,7 +75,7 @@ final class MCPService: Sendable {
     return answer
   }
 
-  /// Has the server ready, so that a call is all that follows.
+  /// Connects to the server ahead of the call.
   func meet() async throws(ActionError) {
     hold()
     defer { release() }

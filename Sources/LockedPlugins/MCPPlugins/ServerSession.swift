@@ -1,9 +1,9 @@
 // How a server is met: the version of the protocol is agreed on, and its tools are listed.
 //
-// A server of 2026-07-28 answers `server/discover`. Any other answer than a refusal that names only versions unknown here
-// means an older server, with which a connection begins by the handshake; so does silence for a moment, and so does a
-// process that ended because of the question, which is started again. This is what the official clients do. A server whose
-// lock says what it spoke is greeted accordingly at once.
+// A server of 2026-07-28 answers `server/discover`. A refusal that names only unknown versions is an error. Any other
+// answer means an older server, which needs a handshake first. So does silence for a moment, and so does a process that
+// ended because of the question; it is started again. This is what the official clients do. If the lock has the version
+// that the server spoke before, the server is greeted in that version at once.
 
 import ActionKit
 import Basics
@@ -13,12 +13,12 @@ import ModelContext
 struct ServerSession: Sendable {
   var link: any ServerLink
   var version: ProtocolVersion
-  /// What it says of itself.
+  /// The server's own name, as it reports it, or the connection's.
   var serverName: String
   var serverVersion: String
   var summary: String?
   var tools: [Tool]
-  /// What of its list can't be called: names of tools, or places in the list, each with the reason.
+  /// The entries of its list that can't be called: names of tools, or places in the list, each with the reason.
   var leftOut: [(part: String, reason: String)] = []
 
   static let clientName = "errand"
@@ -68,7 +68,7 @@ struct ServerSession: Sendable {
 
   private typealias Greeting = (version: ProtocolVersion, info: Value?)
 
-  /// What a server of a stateless version says of itself; nil for one that has to be shaken hands with.
+  /// The version and the name of a stateless server; nil for a server that needs a handshake.
   private static func discovered(
     _ link: any ServerLink, within limit: TimeSpan, time: any TimeSource
   ) async throws(ServerFailure) -> Greeting? {

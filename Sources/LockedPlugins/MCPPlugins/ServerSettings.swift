@@ -5,7 +5,7 @@ import Glibc
 import HTTPClient
 import ModelContext
 
-/// What a connection to a server that is a program of this machine says in `errand.yaml`.
+/// The settings in `errand.yaml` of a connection to a server that is a program of this machine.
 struct ProgramSettings: ValidatedFieldSet {
   @Field("The program, in the place of the lock's: a name that is looked for in `path`, or a path.", .notEmpty)
   var command: String?
@@ -43,7 +43,7 @@ struct ProgramSettings: ValidatedFieldSet {
   }
 }
 
-/// What a connection to a server at an address says in `errand.yaml`.
+/// The settings in `errand.yaml` of a connection to a server at an address.
 struct AddressSettings: ValidatedFieldSet {
   @Field("The server's address, in the place of the lock's.", .notEmpty) var url: String?
   @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?

@@ -1,8 +1,8 @@
 // A server that speaks on its standard streams: a child process that serves many calls at once.
 //
-// Each request has a number, which its answer repeats. What isn't a message on the standard output ends the server: it
-// can't be told what else is missing. What it writes to its standard error is shown by the calls that are under way, and
-// its end goes with the error of a call that is lost.
+// Each request has a number, which its answer repeats. A line on the standard output that isn't a message ends the
+// server, because other messages may be lost too. The calls that are under way show what the server writes to its
+// standard error, and the error of a lost call includes the end of it.
 //
 // A call that is cancelled is cancelled at the server, which then takes no further calls. A read is over at once. A write
 // is over when the server answers or has ended, because until then it may still be done, and would be looked up too soon.
@@ -17,7 +17,7 @@ import Synchronization
 
 /// A server as a child process.
 final class StdioServer: ServerLink {
-  /// What is started.
+  /// The program to start.
   struct Command: Sendable {
     /// The program's file.
     var path: String
@@ -31,7 +31,7 @@ final class StdioServer: ServerLink {
     var request: ServerRequest
     var answer: CheckedContinuation<Result<ValueMap, ServerFailure>, Never>
     var isCancelled = false
-    /// Whether it had the time in which what is cancelled is answered.
+    /// Whether the time to answer a cancelled call is over.
     var isOverdue = false
   }
 
@@ -39,14 +39,14 @@ final class StdioServer: ServerLink {
     var calls: [Int: Call] = [:]
     var lastID = 0
     var lines: LineReader
-    /// The end of what it wrote to its standard error.
+    /// The end of the server's standard error.
     var printed: [UInt8] = []
     /// Why it takes nothing more.
     var fault: ServerFailure?
     var isRetired = false
     var running: Task<Void, Never>?
 
-    /// Whether all that is waited for are answers that are overdue.
+    /// Whether every call that it has is overdue.
     var isHung: Bool { !calls.isEmpty && calls.values.allSatisfy(\.isOverdue) }
   }
 
@@ -79,7 +79,7 @@ final class StdioServer: ServerLink {
     return server
   }
 
-  /// Breaks the circle of the process and what it calls.
+  /// Breaks the reference cycle between the process and its callbacks.
   private final class Receiver: Sendable {
     let server = Mutex<StdioServer?>(nil)
   }
@@ -138,7 +138,7 @@ final class StdioServer: ServerLink {
 
   private func say(_ message: ModelContextMessage) { process.say(message.bytes + [ASCII.newline]) }
 
-  /// Takes no further calls, and ends it after those that are under way.
+  /// Accepts no further calls, and ends the process after the calls that are under way.
   private func retire(_ state: inout State) {
     state.isRetired = true
     if state.calls.isEmpty { process.finish() }
@@ -210,7 +210,7 @@ final class StdioServer: ServerLink {
     }
   }
 
-  /// Has the process end now.
+  /// Ends the process now.
   private func end() { state.withLock { $0.running }?.cancel() }
 
   // MARK: Hearing
@@ -250,7 +250,7 @@ final class StdioServer: ServerLink {
     case .failure(let id?, let error):
       guard let call = take(id) else { return }
       call.answer.resume(returning: .failure(call.request.failure(error, of: name)))
-    // What it couldn't read is lost, and whose it was isn't known.
+    // A request that it couldn't read is lost, and nothing says which one it was.
     case .failure(nil, let error): fail("'\(name)' couldn't read a request: \(error.message.safe)")
     case .notification("notifications/progress", let params):
       guard let token = params[RequestEnvelope.Key.progressToken]?.int,
@@ -280,7 +280,7 @@ final class StdioServer: ServerLink {
 
   /// It closed its standard output: mostly because it exits, which says more.
   private func outputEnded() {
-    // Ends after the moment in which a process that exits has exited.
+    // Ends after the time that an exiting process needs.
     Task { [time, self] in
       try? await time.sleep(for: Self.farewell)
       let isUsed = state.withLock { $0.fault == nil && !($0.isRetired && $0.calls.isEmpty) }
@@ -331,7 +331,7 @@ final class StdioServer: ServerLink {
 }
 
 extension ServerRequest {
-  /// What messages call it.
+  /// The request's name in messages.
   var what: String { params["name"]?.string.map { "the tool '\($0)'" } ?? "'\(method)'" }
 
   /// Why it failed by the server's own word.
@@ -351,7 +351,7 @@ extension ServerFailure {
 }
 
 extension ModelContextError {
-  /// What a server asks of its client that runs don't do.
+  /// Refuses a request from the server to its client that a run doesn't serve.
   static func refused(_ method: String) -> ModelContextError {
     ModelContextError(.methodNotFound, "'\(method.excerpt(60))' isn't answered here: a run has no model and no person")
   }

@@ -18,7 +18,7 @@ enum ActionNames {
     }
   }
 
-  /// The name of the action that gives all of the list of which another gives a page.
+  /// The name of the action that reads the whole list of an action that returns one page.
   static func whole(_ name: String) -> String { "\(name)All" }
 
   private static func name(ofPath operation: OpenAPIDocument.Operation) -> String {

@@ -2,18 +2,18 @@
 // Object"), and which of them one connection gives.
 //
 // Each operation has alternatives, each of several credentials together. The connection gets the alternative that
-// authorises most operations. What remains is told with the number of its operations: other kinds, which another
-// connection can give, and what no connection gives.
+// authorises most operations. The rest is reported with the number of its operations: other kinds, which another
+// connection can give, and kinds that no connection can give.
 //
-// An API key in the header Authorization is to be sent as it is, but mostly that means that the person puts another word
-// before it. Which one is only said in words: `Token token=<key>`, `Authorization: GenieKey KEY`.
+// An API key in the header Authorization should be sent unchanged, but mostly the person has to put a word before it.
+// Only the description says which: `Token token=<key>`, `Authorization: GenieKey KEY`.
 
 import ActionKit
 import Basics
 import HTTPClient
 
 extension OpenAPIDocument {
-  /// What a connection can give.
+  /// A kind of credentials that a connection can give.
   enum Scheme: Hashable {
     case bearer
     case basic
@@ -33,7 +33,7 @@ extension OpenAPIDocument {
     }
   }
 
-  /// What an operation may want: what a connection can give, or words for what it can't.
+  /// The credentials that an operation may need: a scheme that a connection can give, or words for one that it can't.
   enum Credential: Hashable {
     case scheme(Scheme)
     case unsupported(String)
@@ -41,12 +41,12 @@ extension OpenAPIDocument {
     var scheme: Scheme? { if case .scheme(let scheme) = self { scheme } else { nil } }
   }
 
-  /// What the document says of schemes, by their names.
+  /// The document's definitions of schemes, by name.
   private var declared: Value? {
     isSwagger ? root["securityDefinitions"] : member("components", of: root)?["securitySchemes"]
   }
 
-  /// The schemes by which its service takes credentials; `security` has their names.
+  /// The schemes of the document, each with the name that `security` uses.
   var credentials: [(name: String, credential: Credential)] {
     (declared.flatMap(resolved)?.map?.members ?? []).prefix(200).compactMap { member in
       guard let name = member.name else { return nil }
@@ -65,7 +65,7 @@ extension OpenAPIDocument {
     // Without its flows, OAuth is a token that something else got.
     case ("http", "bearer", _), ("oauth2", _, _), ("openidconnect", _, _): return .scheme(.bearer)
     case ("http", let known, _):
-      // What is computed for each request can't be written down.
+      // Credentials that are computed for each request can't be configured.
       let isComputed = [
         "digest", "negotiate", "ntlm", "hoba", "mutual", "scram-sha-1", "scram-sha-256", "oauth", "dpop", "hawk",
         "gnap",
@@ -114,7 +114,7 @@ extension OpenAPIDocument {
   static func form(in description: String) -> String? {
     let text = String(description.prefix(2000))
     var spans: [Substring] = []
-    // What follows the header's name, then what is quoted, then what precedes a bracket.
+    // Tries the text after the header's name first, then quoted texts, then the text before a bracket.
     for line in text.split(whereSeparator: \.isNewline) {
       let header = "authorization:"
       if let start = line.indices.first(where: { line[$0...].prefix(header.count).lowercased() == header }) {
@@ -196,7 +196,7 @@ extension OpenAPIDocument {
     return all.contains(where: \.isEmpty) ? [] : all
   }
 
-  /// The alternatives of an operation, and the operations that have the same; in the order in which they are met.
+  /// The distinct alternatives of the operations, each with the operations that have them, in the document's order.
   func wanted(by operations: [Operation]) -> [(alternatives: [[Credential]], operations: [Operation])] {
     let credentials = credentials
     let known = Dictionary(credentials.map { ($0.name, $0.credential) }) { first, _ in first }
@@ -204,7 +204,7 @@ extension OpenAPIDocument {
     var places: [[[String]]: Int] = [:]
     for operation in operations {
       var names = requirements(of: operation)
-      // What is said of a parameter only counts where nothing else is.
+      // Parameters that describe credentials count only if nothing else does.
       if names.isEmpty, operation.value["security"] == nil {
         let own = keysAmongParameters(of: operation, credentials)
         if !own.isEmpty { names = [own] }

@@ -1,14 +1,14 @@
 import Basics
 import HTTPTypes
 
-/// What is done with a body of a media type.
+/// How a body of a media type is handled.
 enum MediaForm: Int {
   // In the order of preference, where there are several.
   case json, urlencoded, multipart, text, bytes
 
-  /// nil for what isn't a media type.
+  /// Nil if the text isn't a media type.
   ///
-  /// Its parameters don't change which one it is (RFC 9110, section 8.3.1).
+  /// A type's parameters are ignored, as they don't change the type (RFC 9110, section 8.3.1).
   init?(_ type: String) {
     let name = MediaForm.bare(type)
     guard MediaType.fault(of: name.replacing("*", with: "x")) == nil else { return nil }

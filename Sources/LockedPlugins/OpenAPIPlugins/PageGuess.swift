@@ -1,4 +1,4 @@
-// How the pages of a list follow each other, guessed by names, because documents have no words for it:
+// Guesses from names how the pages of a list follow each other, because documents have no words for it:
 //
 // 1. An answer with a Link header names the next page there.
 // 2. A parameter such as `cursor` or `page_token` takes what the answer has as `next_cursor`, `next_page_token` or `next`,
@@ -6,8 +6,8 @@
 // 3. `next` beside `previous` is the address of the next page.
 // 4. A number `page` counts pages, a number `offset` items.
 //
-// The list is the answer, or the only list in it; of several the one that is called `items`, `data` or such. What is
-// guessed is kept in the lock, and is an action of its own, `listPetsAll`, so that a wrong guess spoils nothing.
+// The list is the answer, or the only list in it; among several it is the one called `items`, `data` or such. The guess
+// is stored in the lock and makes an action of its own, `listPetsAll`, so that a wrong guess spoils nothing.
 
 import ActionKit
 import Basics
@@ -92,7 +92,7 @@ enum PageGuess {
       ]), call: call.written)
   }
 
-  /// Where the list is, and what is in it.
+  /// The place of the list, and the type of its items.
   private static func list(in type: FieldType) -> (String, FieldType)? {
     switch type {
     case .list(let element): return ("", element)
