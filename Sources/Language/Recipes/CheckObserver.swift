@@ -1,9 +1,9 @@
-// What a check tells editors of a file, beside its faults.
+// Collects facts about a file for editors during a check.
 //
-// An observer in the environment of a check is told of each text in which expressions are evaluated, with the scope that
-// they see, and of each name that is declared, with its type. Scopes are values and copied for nothing, so that the check
-// takes about as long as without; a check without an observer does nothing for it. What is asked about an expression
-// (`parts`, `point`) is found out when it is asked.
+// An observer in the environment of a check gets each text whose expressions are evaluated, with their scope, and each
+// declared name, with its type. Scopes are values and cost nothing to copy, so the check takes about as long as without
+// an observer. A check without one does nothing for it. Questions about an expression (`parts`, `point`) are answered
+// only when they are asked.
 
 package import Basics
 package import Expressions
@@ -24,11 +24,11 @@ package final class CheckObserver: Sendable {
     package let kind: Kind
     package let name: String
     package let type: ValueType
-    /// Where the name stands.
+    /// The place of the name.
     package let location: Diagnostic.Location
   }
 
-  /// A text in which expressions are evaluated.
+  /// A text with expressions that are evaluated.
   package struct Text: Sendable {
     let placing: Placing
     /// The text as YAML reads it.
@@ -67,10 +67,10 @@ package final class CheckObserver: Sendable {
 
   package init() {}
 
-  /// The texts, in the order in which they were checked.
+  /// The texts, in the order of the check.
   package var texts: [Text] { state.withLock { $0.texts } }
 
-  /// The declarations, in the order in which they were read.
+  /// The declarations, in the order of the check.
   package var declarations: [Declaration] { state.withLock { $0.declarations } }
 
   /// The secrets that are written out in a text, in its order; guessed by their keys where YAML can't read it.

@@ -4,7 +4,7 @@ import Calendars
 import Expressions
 import YAMLReader
 
-/// What `errand.yaml` says: where the state is, which services there are, and where secrets come from.
+/// The contents of `errand.yaml`: the state's place, the services, and the sources of secrets.
 package struct Configuration: Sendable {
   /// One service with its settings.
   package struct Connection: Sendable {
@@ -25,7 +25,7 @@ package struct Configuration: Sendable {
     package var keepRuns: Int?
     package var keepFor: TimeSpan? = .seconds(365 * 86_400)
     package var keepSlotsFor: TimeSpan? = .seconds(90 * 86_400)
-    /// How long what finished runs were about is kept: inputs, outputs, requests and what commands printed.
+    /// How long the data of finished runs is kept: inputs, outputs, requests and the output of commands.
     package var keepDataFor: TimeSpan?
   }
 
@@ -152,7 +152,7 @@ private struct ConfigurationReader {
     }
   }
 
-  /// Reads `{keepRuns, keepFor, keepSlotsFor, keepDataFor}`, each of which may be `forever`.
+  /// Reads `{keepRuns, keepFor, keepSlotsFor, keepDataFor}`; each value may be `forever`.
   private func read(history value: Value, into limits: inout Configuration.HistoryLimits) {
     guard let fields = Fields(value, of: "'history'", .history, findings) else { return }
     func isForever(_ value: Value) -> Bool { value.string?.hasSameScalars(as: "forever") ?? false }
@@ -233,7 +233,7 @@ private struct ConfigurationReader {
         value, of: descriptor.configuration, path: name, in: scope, warnsOfSecrets: !settings.isOnThisMachine
       ).template
     else { return nil }
-    // What is written out as a whole was judged with its fields.
+    // Settings that are written out completely were checked with their fields.
     if !compiler.secrets.isEmpty, let known = template.knownSettings(of: descriptor.configuration) {
       for conflict in descriptor.configuration.conflicts(in: known) {
         findings.error(
@@ -248,7 +248,7 @@ private struct ConfigurationReader {
 }
 
 extension ValueMap {
-  /// Whether a setting names a server on this machine, as those of sandboxes do: what opens it opens nothing elsewhere.
+  /// Whether a setting names a server on this machine, as settings of sandboxes do: its secret is of no use elsewhere.
   fileprivate var isOnThisMachine: Bool {
     members.contains { member in
       guard let text = member.value.string else { return false }

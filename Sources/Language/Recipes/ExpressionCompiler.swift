@@ -98,21 +98,21 @@ struct ExpressionCompiler {
     }
   }
 
-  // MARK: Values in which texts may hold expressions
+  // MARK: Values with expressions
 
   /// A value of any type.
   func template(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
     typed(value, of: what, in: scope).template
   }
 
-  /// A value of any type, and what is known of its type even if it is at fault.
+  /// Compiles a value of any type; as much of its type as is known is returned even if the value is faulty.
   func typed(_ value: Value, of what: String, in scope: Scope) -> (template: ValueTemplate?, type: ValueType) {
     var compilation = Compilation(compiler: self, scope: scope)
     let template = compilation.template(value, expecting: nil)
     return (compilation.isFaulty ? nil : template, template.type)
   }
 
-  /// A text, in which no secret may be: it is shown or kept.
+  /// Compiles a text that can't hold a secret, because it is shown or kept.
   func text(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
     guard value.string != nil else {
       findings.error("\(what) \(value.isNoText(findings.spelling(of: value)))", at: value)
@@ -197,7 +197,8 @@ struct ExpressionCompiler {
 
   /// Warns of texts that look like expressions to people of other languages.
   ///
-  /// - Parameter isScript: Whether a shell expands the text: a script, or what a script is given and may hand to a shell.
+  /// - Parameter isScript: Whether a shell expands the text: a script, or an argument of one, which it may pass to a
+  ///   shell.
   fileprivate func warnOfForeignExpressions(in value: Value, _ scope: Scope, isScript: Bool) {
     switch value.content {
     case .string(let text):
@@ -223,7 +224,7 @@ struct ExpressionCompiler {
   func pattern(_ value: Value) -> TextPattern? {
     guard let text = findings.text(value, of: "'pattern'") else { return nil }
     do throws(PatternError) {
-      // By itself first, so that a fault is told in terms of what was written.
+      // Compile it alone first, so that an error is about the text as written.
       _ = try Pattern(text)
       let pattern = try Pattern("^(?:\(text))$")
       return TextPattern("of the form \(text)", regex: "^(?:\(text))$", accepted: [], refused: []) {
@@ -333,7 +334,7 @@ struct ExpressionCompiler {
   }
 }
 
-/// Where the texts stand whose expressions were compiled.
+/// The places of texts whose expressions were compiled.
 private final class EvaluatedPlaces {
   private var offsets: Set<Int> = []
 
@@ -353,15 +354,16 @@ private final class SecretsRead {
 
 /// One value on its way to a template.
 ///
-/// The types of expressions are checked here, those of literals by the reader that has their declaration.
+/// The types of expressions are checked here; literals are checked by the reader that has their declaration.
 private struct Compilation {
   let compiler: ExpressionCompiler
   let scope: Scope
   var secretHint = ""
   var isFaulty = false
-  /// The values of constant expressions, by where they stand; null among them is left to the types.
+  /// The values of constant expressions, by the place of their text; null and absent values are left to the check of
+  /// types.
   private(set) var constants: [Int: Value] = [:]
-  /// The types of the other expressions, by where they stand.
+  /// The types of the other expressions, by the place of their text.
   private(set) var computed: [Int: ValueType] = [:]
 
   /// - Parameters:
@@ -474,7 +476,7 @@ extension Value {
     }
   }
 
-  /// The value with others in the place of texts, by where these stand.
+  /// The value with texts replaced, by the places of the texts.
   fileprivate func replacing(_ others: [Int: Value]) -> Value {
     if others.isEmpty { return self }
     switch content {
@@ -504,7 +506,7 @@ extension Value {
     }
   }
 
-  /// Whether a value that was computed could be written out as well; null stands for what is not there.
+  /// Whether a computed value could be written out as well; null means an absent value, so it couldn't.
   fileprivate var isPlain: Bool {
     switch content {
     case .null, .optional, .type, .masked: false

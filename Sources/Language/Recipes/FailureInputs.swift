@@ -1,4 +1,5 @@
-// The inputs of the recipe that `onFailure` of errand.yaml names. Each is a text; the recipe declares those that it needs:
+// The inputs of the recipe that `onFailure` of errand.yaml names. Each is a text; the recipe declares the inputs it
+// needs:
 //
 //     runID     the id of the run that failed
 //     recipe    the name of its recipe
@@ -9,14 +10,14 @@
 //     link      how to see the run: the command, or an address once there is one
 package import Basics
 
-/// What a recipe is told of a run that did not succeed.
+/// The facts about an unsuccessful run that another recipe gets.
 package struct FailureInputs: Sendable {
   package var runID: String
   package var recipe: String
   /// `failed`, `timedOut` or `uncertain`.
   package var status: String
   package var message: String
-  /// What the service or the command said of it; empty if nothing.
+  /// The service's or command's own text; empty if there is none.
   package var detail: String
   package var step: String
   package var link: String

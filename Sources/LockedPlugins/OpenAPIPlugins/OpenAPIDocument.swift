@@ -223,7 +223,7 @@ struct OpenAPIDocument {
   /// Methods that no action has: they concern other requests, or the connection.
   private static let otherMethods = ["options", "trace", "query"]
 
-  /// The members that an operation can have; `tellingParts` are enough to recognise one.
+  /// The members that an operation can have; `tellingParts` distinguish it from other objects.
   private static let parts: Set = [
     "tags", "summary", "description", "externalDocs", "operationId", "parameters", "requestBody", "responses",
     "callbacks", "deprecated", "security", "servers", "consumes", "produces", "schemes",
