@@ -8,7 +8,7 @@ package import ActionKit
 package import Basics
 import Calendars
 
-/// The kinds of files that people write. Each has a schema.
+/// The kinds of files that people write; each has a schema.
 package enum FileSchema: String, CaseIterable, Sendable {
   case recipe, test, errand
 

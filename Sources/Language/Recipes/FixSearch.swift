@@ -24,17 +24,17 @@ package struct FixSearch {
   /// Finds the faults in a text.
   package typealias Check = ([UInt8]) -> [Diagnostic]
 
-  /// The most rounds of fixes. Each round applies all fixes that don't overlap.
+  /// The most rounds of fixes; each round applies all fixes that don't overlap.
   private static let mostRounds = 10
   /// How often fixes near new faults are left out before halves are tried.
   private static let mostSiftings = 6
   /// The longest chain of fixes that each bring faults to light.
   private static let deepest = 4
-  /// The most checks of a text. A hostile text could make every fix bring other faults.
+  /// The most checks of a text, since a hostile text could make every fix bring other faults.
   private static let mostChecks = 20...400
   /// The most bytes that are checked, within the bounds of `mostChecks`.
   private static let mostBytes = 2 << 20
-  /// The most rounds for a text that YAML can't read. YAML reports one fault at a time, and reads no further.
+  /// The most rounds for a text that YAML can't read, because YAML reports one fault at a time, and reads no further.
   private static let mostUnread = 5000
 
   /// - Parameter hasTime: Whether another check may begin.
