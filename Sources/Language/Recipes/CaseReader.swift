@@ -3,8 +3,8 @@ import Basics
 import Expressions
 import YAMLReader
 
-// Reads cases, of which one runs, and the value that a step returns instead of an error. Both decide a step's type,
-// beside its kind.
+// Reads alternative cases, and the value that a step returns instead of an error. Both decide a step's type, beside its
+// kind.
 
 extension StepReader {
   // MARK: Else
@@ -261,8 +261,7 @@ extension StepReader {
     return ReadCase(content: read, type: type, place: outputs)
   }
 
-  /// The type of the value that several cases have in common: a field is required if all cases return it, else
-  /// optional.
+  /// The type of the value of alternative cases: a field is required if all cases return it, else optional.
   ///
   /// A case that always fails returns nothing, so it makes no field optional.
   private func joinedType(of cases: [ReadCase]) -> ValueType {

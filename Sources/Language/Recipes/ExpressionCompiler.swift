@@ -506,7 +506,7 @@ extension Value {
     }
   }
 
-  /// Whether a computed value could be written out as well; null means an absent value, so it couldn't.
+  /// Whether a computed value could be written out as well; a null couldn't, because it means an absent value.
   fileprivate var isPlain: Bool {
     switch content {
     case .null, .optional, .type, .masked: false

@@ -167,7 +167,7 @@ package struct FixSearch {
     return groups
   }
 
-  /// Applies the fixes of some faults, without the fixes near new faults; nil if that doesn't help.
+  /// A copy with the fixes of some faults applied, without the fixes near new faults; nil if that doesn't help.
   private func sifting(_ faults: [Diagnostic], _ trials: inout Trials) -> FixSearch? {
     var tried = faults
     for _ in 0..<FixSearch.mostSiftings {
@@ -221,7 +221,7 @@ package struct FixSearch {
     return good
   }
 
-  /// Applies the fixes of some faults; nil if one of the faults remains, or another appears.
+  /// A copy with the fixes of some faults applied; nil if one of the faults remains, or another appears.
   ///
   /// - Parameter depth: How many fixes brought this one to light; nil if it must bring none.
   private func applying(_ mended: [Diagnostic], _ trials: inout Trials, depth: Int?) -> FixSearch? {

@@ -8,9 +8,9 @@ import Expressions
 // `now`, and the variables that every shell has. In a script all of the latter is the shell's.
 
 extension Scope {
-  /// The parts of a text that are expressions elsewhere, as ranges of its UTF-8, and what they are here.
+  /// Finds the parts of a text that are expressions in other languages, as ranges of its UTF-8, with their form here.
   ///
-  /// Only with all of them written as here, the text is what is meant. Expressions of ours are passed over.
+  /// The text is right only after all of them are rewritten. Our own expressions are skipped.
   ///
   /// - Parameter isScript: Whether a shell expands the text.
   func foreignExpressions(in text: String, isScript: Bool) -> [(range: Range<Int>, hint: MessageText)] {

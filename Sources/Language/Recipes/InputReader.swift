@@ -3,7 +3,7 @@ import Basics
 
 /// Reads `inputs`, the declarations of the values that a recipe is started with.
 ///
-/// What is at fault is declared nevertheless, as `dyn` where its type is not known, so that its uses are no errors.
+/// A faulty input is declared nevertheless, as `dyn` if its type isn't known, so that its uses aren't errors too.
 struct InputReader {
   let findings: Findings
   let compiler: ExpressionCompiler

@@ -1,10 +1,10 @@
-// How the keys of the files are declared that people write: recipes, tests of recipes and errand.yaml.
+// Declares the keys of the files that people write: recipes, tests of recipes and errand.yaml.
 //
 // A key is declared once, in `RecipeKeys`, `TestKeys` or `ConfigurationKeys`. Its reader takes names, bounds and defaults
 // from there, messages about unknown keys take the names, and the schema and the reference page take everything.
 import Basics
 
-/// One key of a mapping: what its reader enforces and what editors and the reference page show.
+/// One key of a mapping: the rules for its reader, and the text for editors and the reference page.
 struct Key: Sendable {
   let name: String
   let form: Form
@@ -14,9 +14,9 @@ struct Key: Sendable {
   let fallback: Value?
   /// Whether the mapping must have the key.
   let isRequired: Bool
-  /// Whether it is one of the keys of which the mapping must have exactly one.
+  /// Whether the key is a kind: a mapping must have exactly one of its kinds.
   let isKind: Bool
-  /// The keys of which one must be there too; empty if the key may stand alone.
+  /// The key is allowed only beside at least one of these keys; empty if it needs no other.
   let companions: [String]
 
   init(
@@ -40,7 +40,7 @@ struct Key: Sendable {
   }
 }
 
-/// What the value of a key may be.
+/// The form of a key's value.
 indirect enum Form: Sendable {
   case any
   /// A value of one of some types of JSON.
@@ -54,7 +54,7 @@ indirect enum Form: Sendable {
   /// One of some words; the sentences say what each means, or there are none.
   case choice([String], meanings: [String] = [])
   case constant(String)
-  /// What the definition of a name in the schema says.
+  /// A definition of the schema, by its name.
   case definition(String)
   case list(of: Form, isFilled: Bool = false)
   /// A mapping of free names, which the definition of a name describes, to values of one form.
@@ -79,14 +79,14 @@ indirect enum Form: Sendable {
   static let object = Form.map()
 }
 
-/// The keys of one mapping, in the order in which messages list them.
+/// The keys of one mapping, in the order of messages that list them.
 struct KeySet: Sendable {
   let keys: [Key]
   /// Keys that must not all be there.
   let exclusive: [String]
   // Kept, because each mapping of a recipe asks for them.
   let names: [String]
-  /// The keys of which there must be exactly one.
+  /// The keys that exclude each other; the mapping must have exactly one.
   let kinds: [String]
 
   init(_ keys: [Key], notTogether exclusive: [String] = []) {
@@ -155,7 +155,7 @@ extension Fields {
 // MARK: The schema
 
 extension Key {
-  /// What the schema says of the key, or of a definition of that name.
+  /// The schema of the key, or of a definition of that name.
   var schema: Value {
     var map = form.schema
     map["default"] = fallback

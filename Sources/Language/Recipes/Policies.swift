@@ -7,7 +7,7 @@ package struct RetryPolicy: Sendable {
   package var schedule = RetrySchedule.standard
   /// The kinds of errors that are tried again; nil for all that the action says may pass.
   package var kinds: Set<ErrorKind>?
-  /// Sees `error`; a false leaves the error standing.
+  /// Sees `error`; if it is false, the step isn't tried again.
   package var condition: RecipeExpression?
   /// How many variables the condition sees before `error`.
   package var scopeSize = 0
@@ -33,7 +33,7 @@ package struct Repetition: Sendable {
   package var jitter = TimeSpan.zero
   package var timeout: TimeSpan?
   package var maxRounds: Int?
-  /// What each round is given by the one before.
+  /// The values that a round gets from the round before.
   ///
   /// The names are declared outside the step's own, in this order; `result` comes after them.
   package var carried: [CarriedValue] = []
@@ -41,17 +41,17 @@ package struct Repetition: Sendable {
   package var next: [NamedTemplate] = []
   /// The list that each round adds to `collected`.
   package var collect: RecipeExpression?
-  /// The type of what the step gives.
+  /// The type of the step's value.
   package var valueType = ValueType.dyn
 
-  /// Whether the step gives what it carried and gathered, and not its last result.
+  /// Whether the step returns the carried and collected values, and not its last result.
   package var hasMemory: Bool { !carried.isEmpty || collect != nil }
 
   /// The most rounds without `every` and `maxRounds`.
   static let mostRounds = 1000
 }
 
-/// A value that a repeated step hands from one round to the next.
+/// A value that a repeated step passes from one round to the next.
 package struct CarriedValue: Sendable {
   package var name: String
   package var first: ValueTemplate
@@ -59,7 +59,7 @@ package struct CarriedValue: Sendable {
   package var isOptional: Bool
   let type: FieldType
 
-  /// What expressions take it for.
+  /// The type in expressions.
   package var valueType: ValueType { isOptional ? .optional(type.inputType) : type.inputType }
 
   /// A value that an expression gave, as the next round sees it.
@@ -82,5 +82,5 @@ package struct CarriedValue: Sendable {
   }
 }
 
-/// What happens when a wait or an approval takes too long.
+/// The reaction when a wait or an approval takes too long.
 package enum OnTimeout: String, CaseIterable, Sendable { case fail, `continue` }

@@ -1,7 +1,7 @@
 import Basics
 import Expressions
 
-/// The names that are visible at one place of a recipe, and what is known of them there.
+/// The names that are visible at one place of a recipe, with their types and other facts.
 ///
 /// A scope is a value: a block works on a copy, so what it declares ends with it. Names are slots in the order of their
 /// declaration, and an environment of values at run time is laid out the same way.
@@ -82,8 +82,8 @@ struct Scope {
     add(step: merged)
   }
 
-  /// The scope of what runs when the steps are over, however far they came: what was declared since the first names may
-  /// be absent.
+  /// The scope of handlers that run after the steps, even if not all of them ran: names and steps declared since
+  /// `first` are optional.
   func afterwards(from first: Scope) -> Scope {
     var scope = first
     scope.declared = declared
@@ -96,31 +96,32 @@ struct Scope {
     return scope
   }
 
-  /// Has messages say why a step is not there.
+  /// Makes messages explain why a step isn't visible.
   mutating func explainAbsence(ofStep id: String, _ why: String) {
     expressions.explainAbsence(of: id, in: "steps", why)
   }
 
-  /// Has messages say why a variable is not there.
+  /// Makes messages explain why a variable isn't visible.
   mutating func explainAbsence(ofVariable name: String, _ why: String) {
     expressions.explainAbsence(ofVariable: name, why)
   }
 
-  /// Has messages say where the data of an event is.
+  /// Makes messages explain where the data of an event is.
   mutating func explainEvents() {
     expressions.explainAbsence(of: "*", in: "event", "what came with it is its data; write `event.data.*`")
   }
 
-  /// Has messages say of the steps of a block where they are.
+  /// Makes messages explain where the steps of a block are.
   mutating func hide(stepsOf block: Block, inside what: String) {
     for step in block.type.fields where steps[step.name] == nil {
       explainAbsence(ofStep: step.name, "it is inside \(what), and not visible outside")
     }
   }
 
-  /// Takes it for known from here on that a condition holds, or does not.
+  /// Assumes from here on that a condition holds, or doesn't.
   ///
-  /// A condition that is at fault may have asked for any field of what it names, so none of these counts as absent.
+  /// A faulty condition may have asked for any field of the objects that it names, so all of these fields count as
+  /// present.
   mutating func assume(_ condition: RecipeExpression?, is truth: Bool, readFrom value: Value) {
     if let condition {
       expressions.assume(condition.program, is: truth)

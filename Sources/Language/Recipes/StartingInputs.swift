@@ -18,9 +18,9 @@ package struct StartingRun: Sendable {
   package var id: String
   package var recipe: String
   package var at: Timestamp
-  /// What was due.
+  /// The due time of the slot.
   package var slot: Timestamp?
-  /// What started it, as `event` or `events`.
+  /// The value of `event` or `events`.
   package var event: Value?
 
   package init(id: String, recipe: String, at: Timestamp, slot: Timestamp? = nil, event: Value? = nil) {
@@ -43,12 +43,12 @@ package struct StartingRun: Sendable {
   }
 }
 
-/// The inputs that the runs of one entry are created with, some of which may be computed.
+/// The inputs for new runs of one entry; some may be computed.
 package struct StartingInputs: Sendable {
   private let inputs: [Recipe.Input]
   private let given: [(name: String, input: GivenInput)]
   private let recipe: String
-  /// The inputs that are computed from what starts a run.
+  /// The inputs that are computed from `event` or `events`.
   package let namesReadingEvent: [String]
   /// Whether any is computed.
   package let isComputed: Bool
@@ -74,12 +74,12 @@ package struct StartingInputs: Sendable {
     readsRun = computed.contains { $0.reads.contains("run") }
   }
 
-  /// Whether what starts a run must be known.
+  /// Whether `event` or `events` must be known.
   package var readsEvent: Bool { !namesReadingEvent.isEmpty }
 
   /// The inputs of a run, or why it can't be created.
   ///
-  /// - Parameter known: Those that were decided before, or that a person gives, in the place of the entry's.
+  /// - Parameter known: Inputs that were decided before, or that a person gives; they override the entry's.
   package func values(
     for run: StartingRun, known: [(name: String, input: GivenInput)] = []
   ) -> Result<ValueMap, Diagnostics> {
@@ -106,14 +106,14 @@ package struct StartingInputs: Sendable {
     return Recipe.inputs(inputs, from: values, of: recipe)
   }
 
-  /// What is wrong with inputs that a person gives, by their names; what they leave out is not missed.
+  /// The faults of inputs that a person gives, by name; missing inputs aren't faults.
   package func faults(of given: [(name: String, input: GivenInput)]) -> [(name: String, fault: Diagnostic)] {
     Recipe.Input.read(given, for: inputs, of: "recipe '\(recipe)'") { _ in "" }.faults.filter {
       !$0.fault.message.isEmpty
     }
   }
 
-  /// Those of a run's inputs that have to be kept while its start waits: what was computed, and what a person gave.
+  /// The inputs of a run to keep while its start waits: those computed, and those a person gave.
   package func lasting(_ values: ValueMap, given names: [String] = []) -> ValueMap {
     var kept = ValueMap()
     for (name, input) in given {
@@ -123,7 +123,7 @@ package struct StartingInputs: Sendable {
     return kept
   }
 
-  /// What was kept, as it is given again.
+  /// The kept inputs, in the form for `values`.
   package func given(_ kept: ValueMap) -> [(name: String, input: GivenInput)] {
     let source = Source(name: "inputs", text: "")
     return kept.members.compactMap { member in
@@ -138,7 +138,7 @@ package struct StartingInputs: Sendable {
 }
 
 extension Scope {
-  /// What the inputs of an entry may read.
+  /// The scope of an entry's inputs.
   fileprivate static func ofInputs(_ trigger: Trigger) -> Scope {
     var scope = Scope()
     scope.declare("now", .timestamp)

@@ -3,9 +3,9 @@ import Basics
 import Expressions
 import YAMLReader
 
-/// Reads steps and checks them in the order in which they run, each in the scope that the ones before it made.
+/// Reads steps and checks them in the order of a run, each in the scope that the steps before it made.
 ///
-/// What is at fault is given the type `dyn`, so that one fault is one error and not one at each use.
+/// A faulty step has the type `dyn`, so that one fault is one error and not one at each use.
 struct StepReader {
   let findings: Findings
   let compiler: ExpressionCompiler
@@ -36,7 +36,7 @@ struct StepReader {
       guard let id = item["id"]?.string else { continue }
       scope.explainAbsence(ofStep: id, "step '\(id)' comes later")
     }
-    // What other systems refer to by a step's name.
+    // Other systems refer to a step by its name.
     for item in items where item["id"] == nil {
       guard let name = item["name"]?.string, Names.fault(in: name) == nil else { continue }
       scope.explainAbsence(ofStep: name, "'name' is for people; give that step id: \(name)")
@@ -51,7 +51,7 @@ struct StepReader {
       }
       let step = step(item, number: index + 1, in: &scope, over: over)
       let element = item["id"]?.string ?? "#\(index + 1)"
-      // What `let` names is computed anew whenever a run goes on, so that has to fit in any case.
+      // The names of a `let` are computed again whenever a run is resumed, so it has to be valid in any case.
       if item["let"] == nil, over.contains(element),
         findings.forgiveErrors(after: found) || called.areWhole != areWhole
       {
@@ -75,7 +75,7 @@ struct StepReader {
   private static let loop = ["forEach"]
   private static let loopKeys = KeySet.step.names(with: loop)
 
-  /// What to do with an unknown key of a step, if the step itself tells.
+  /// Advice about an unknown key of a step, if the step itself suggests some.
   private func advice(on member: ValueMap.Member, of step: Value) -> MessageText? {
     let name = member.name ?? ""
     if let id = step["uses"]?.string, environment.catalog.action(id)?.input.field(named: name) != nil {
@@ -101,7 +101,7 @@ struct StepReader {
     return nil
   }
 
-  /// What to do with a key in a step that does nothing.
+  /// Advice about a key in a step that does nothing.
   private static func advice(onLone key: Key) -> MessageText? {
     switch key.name {
     case "else": "'else' goes into the step before, beside its 'if' and 'steps', and takes no dash"
@@ -133,7 +133,7 @@ struct StepReader {
     for other in kinds.dropFirst() where other.name == "let" {
       for member in other.value.map?.members ?? [] { scope.excuse(member.key) }
     }
-    // What is done several times may be over in one and not in another.
+    // A step that is done several times may be over in one pass and not in another.
     let isDoneOnce = fields["forEach"] == nil && fields["retry"] == nil && fields["repeat"] == nil
     let element = value["id"]?.string ?? "#\(number)"
     let overInside = isDoneOnce ? over.inside(element) : .none
@@ -146,7 +146,7 @@ struct StepReader {
     var retry = fields["retry"].flatMap { policies.retry($0, scope: inner) }
     let handler = fields["onError"].flatMap { self.handler($0, scope: inner, over: overInside) }
     let repeating = RepetitionReader(findings: findings, compiler: compiler)
-    // Whether it may stand here is said already.
+    // An error has said already whether it is allowed here.
     let repeats = fields["repeat"].flatMap { ["uses", "steps", "call"].contains(kinds.first?.name ?? "") ? $0 : nil }
     let carried = repeats.map { repeating.carried(in: $0, scope: &inner) } ?? []
 
@@ -224,7 +224,7 @@ struct StepReader {
       timeout: timeout ?? TimeLimits(), repetition: repetition, kind: kind)
   }
 
-  /// A step of which only the record counts.
+  /// A step that is only represented by its record.
   private func past(_ value: Value, _ element: String) -> Step {
     let nothing = Block(steps: [], scopeSize: 0, type: ObjectType(fields: []))
     return Step(
@@ -358,7 +358,7 @@ struct StepReader {
   }
 }
 
-/// What `defaults` says for steps that say nothing.
+/// The settings of `defaults`, for steps without their own.
 struct StepDefaults {
   var retry: RetryPolicy?
   var timeout: TimeLimits?
@@ -367,7 +367,7 @@ struct StepDefaults {
 /// The recipes that a recipe calls.
 final class CalledRecipes {
   var recipes: [Recipe] = []
-  /// The connections of which it was said that they lack a setting.
+  /// The connections that were reported for a missing setting.
   var faultyConnections: Set<String> = []
   /// Whether each of them is without errors, which are reported with the file that has them.
   var areWhole = true

@@ -1,6 +1,6 @@
 import Basics
 
-/// What assistants that speak the Model Context Protocol may do: `server.mcp` in `errand.yaml`.
+/// The permissions of assistants that speak the Model Context Protocol: `server.mcp` in `errand.yaml`.
 package struct ToolSettings: Sendable, Equatable {
   /// How a run that writes is confirmed.
   package enum Confirmation: String, CaseIterable, Sendable, DescribedWord {
@@ -14,7 +14,7 @@ package struct ToolSettings: Sendable, Equatable {
     }
   }
 
-  /// The names of recipes that are tools besides those that say so, in which `*` stands for any part.
+  /// The names of recipes that are tools although they don't say `mcp: true`; `*` stands for any part of a name.
   package var recipes: [String] = []
   package var confirmation = Confirmation.person
 

@@ -5,7 +5,7 @@ import Expressions
 // Reads `webhook` of an entry.
 
 extension TriggerReader {
-  /// Something stands for what is at fault, so that `inputs` are read as they are meant.
+  /// Reads `webhook`; faulty parts get a placeholder, so that `inputs` are read as intended.
   func webhook(_ value: Value, of entry: String) -> Trigger.Kind {
     guard
       let fields = Fields(
@@ -184,7 +184,7 @@ extension TriggerReader {
     return .hmac(form, secrets: names, tolerance: tolerance)
   }
 
-  /// The names of one secret or of several, any of which is good.
+  /// The names of one or more secrets; each of them is valid.
   private func read(_ value: Value, _ secrets: inout ReadSecrets) -> [String] {
     if value.list?.isEmpty == true { findings.error("the list of secrets is empty", at: value) }
     var scope = Scope()
