@@ -82,7 +82,8 @@ extension Source {
     return nil
   }
 
-  /// The range of a value without the blanks around it; nil for a reference to a secret, and for any other form than one line of text.
+  /// The range of a value without the blanks around it; nil for a reference to a secret, and for a value that isn't a
+  /// plain or quoted text.
   private func secret(in value: ArraySlice<UInt8>) -> Range<Int>? {
     let value = value.drop { isBlank($0) || $0 == ASCII.minus }
     guard let first = value.first, !"#|>{[&*".utf8.contains(first),

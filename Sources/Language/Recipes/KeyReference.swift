@@ -6,7 +6,7 @@ import Basics
 
 /// The keys of one kind of mapping.
 package struct KeyReference: Sendable {
-  /// One key and its facts.
+  /// One key, with its meaning and values.
   package struct Key: Sendable {
     /// The key after the keys around it: `timeout.total`.
     package var name: String

@@ -7,7 +7,7 @@ package struct RetryPolicy: Sendable {
   package var schedule = RetrySchedule.standard
   /// The kinds of errors that are tried again; nil for all that the action says may pass.
   package var kinds: Set<ErrorKind>?
-  /// Sees `error`; if it is false, the step isn't tried again.
+  /// Sees `error`; if the condition is false, the step isn't tried again.
   package var condition: RecipeExpression?
   /// How many variables the condition sees before `error`.
   package var scopeSize = 0
@@ -59,7 +59,7 @@ package struct CarriedValue: Sendable {
   package var isOptional: Bool
   let type: FieldType
 
-  /// The type in expressions.
+  /// The value's type in expressions.
   package var valueType: ValueType { isOptional ? .optional(type.inputType) : type.inputType }
 
   /// A value that an expression gave, as the next round sees it.

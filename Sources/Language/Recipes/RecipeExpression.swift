@@ -8,7 +8,7 @@ package struct LocatedEvaluationError: Error, Sendable {
   package var location: Diagnostic.Location?
   /// The item that failed, and the values that were read.
   package var detail: String?
-  /// The value that isn't known yet; only in plans.
+  /// The value that the expression needs and that isn't known yet; only in plans.
   package var unknown: Unknown?
 }
 

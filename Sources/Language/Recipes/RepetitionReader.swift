@@ -12,7 +12,7 @@ struct RepetitionReader {
 
   // MARK: Carried values
 
-  /// Reads `carry`, and declares its names; the first values are in the scope around the step.
+  /// Reads `carry`, and declares its names; the first values see the step's scope without these names.
   func carried(in value: Value, scope: inout Scope) -> [CarriedValue] {
     guard let carry = value["carry"] else { return [] }
     guard let map = carry.map, !map.isEmpty else {

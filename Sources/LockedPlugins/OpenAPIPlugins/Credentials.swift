@@ -185,7 +185,7 @@ extension OpenAPIDocument {
       && text.first?.isLetter == true
   }
 
-  // MARK: What operations want
+  // MARK: Needs of operations
 
   /// The alternatives of an operation, by names; none if it wants nothing, and one without names if none can be read.
   private func requirements(of operation: Operation) -> [[String]] {
