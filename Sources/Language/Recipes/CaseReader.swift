@@ -189,7 +189,7 @@ extension StepReader {
       findings.error(
         "'switch' over \(taken?.name ?? "") needs 'default' for all other values; default: [] does nothing", at: value)
     case .words(let words):
-      // A misspelt case stands for the one that is meant.
+      // A misspelt case counts as the probable right one.
       let given = cases.compactMap { $0.content.value?.string }.map { text in
         words.contains { $0.hasSameScalars(as: text) } ? text : text.nearest(among: words) ?? text
       }
@@ -541,7 +541,7 @@ extension Step {
     let carried = repetition.flatMap { $0.hasMemory ? ObjectSchema($0.carried) : nil }
     guard let output = carried ?? kind.declaredOutput else { return nil }
     guard let loop else { return .object(output) }
-    // Where an item's error is caught, the loop gives what became of each.
+    // If an item's error is caught, the loop returns the outcome of each item.
     let givesItems = onError == nil ? loop.onItemError == .stop : onError?.value != nil
     return givesItems ? .list(.object(output)) : nil
   }

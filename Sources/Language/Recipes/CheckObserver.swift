@@ -10,7 +10,7 @@ package import Expressions
 import Synchronization
 import YAMLReader
 
-/// Takes down what a check meets.
+/// Records facts during a check.
 package final class CheckObserver: Sendable {
   /// A name that a file declares.
   package struct Declaration: Sendable {
@@ -38,7 +38,7 @@ package final class CheckObserver: Sendable {
     let scope: Scope
     /// The names that its expressions see.
     package let names: ExpressionScope
-    /// The type that is wanted, if one is.
+    /// The expected type, if there is one.
     package let expected: ValueType?
 
     package var source: Source { placing.source }
@@ -49,7 +49,7 @@ package final class CheckObserver: Sendable {
     /// Where parts of the value stand in the file.
     package func locations(of ranges: [Range<Int>]) -> [Diagnostic.Location?] { placing.locations(ranges) }
 
-    /// Where a variable was declared by name in this file, if it was.
+    /// The place in this file that declares a variable's name, if there is one.
     package func declaration(of name: String) -> Diagnostic.Location? {
       scope.place(of: name).flatMap { place in
         place.place.offset.map { Diagnostic.Location(source, $0..<$0 + name.utf8.count) }
@@ -86,7 +86,7 @@ package final class CheckObserver: Sendable {
 }
 
 extension Findings {
-  /// Tells the observer, if there is one, of a name.
+  /// Passes a declared name to the observer, if there is one.
   func declared(_ kind: CheckObserver.Declaration.Kind, _ name: String, _ type: ValueType, at value: Value) {
     guard let observer, let location = location(of: value) else { return }
     observer.note(CheckObserver.Declaration(kind: kind, name: name, type: type, location: location))

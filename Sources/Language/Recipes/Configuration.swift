@@ -17,10 +17,10 @@ package struct Configuration: Sendable {
     package var secrets: [(name: String, location: Diagnostic.Location?)]
   }
 
-  /// How long what is over is kept; without limit where nil.
+  /// How long finished runs and decided slots are kept; nil for no limit.
   ///
-  /// A year of runs and three months of slots unless the file says otherwise: enough to look back, and a disk that does
-  /// not fill up for ever.
+  /// The defaults, a year of runs and three months of slots, are enough to look back, and keep the disk from filling
+  /// up.
   package struct HistoryLimits: Sendable, Equatable {
     package var keepRuns: Int?
     package var keepFor: TimeSpan? = .seconds(365 * 86_400)
@@ -77,8 +77,8 @@ package struct Configuration: Sendable {
 
   /// The settings of a connection, with a made-up text in the place of each secret.
   ///
-  /// They are nil where the file computes another setting than one that takes a secret, so that it is not known before
-  /// the run, and empty where the file does not have the connection.
+  /// They are nil if the file computes a setting that isn't a secret, because its value isn't known before the run, and
+  /// empty if the file doesn't have the connection.
   package func knownSettings(of connection: String, _ plugin: PluginDescriptor) -> Value? {
     guard let declared = connections.first(where: { $0.name.hasSameScalars(as: connection) }) else {
       return .map(ValueMap())
@@ -199,7 +199,7 @@ private struct ConfigurationReader {
       // Recipes that use it don't check; others do. A name that is like another is a slip.
       if let absence, guess == nil || fault != nil {
         findings.warning("connection '\(name)' can't be used: \(absence)", at: map["plugin"] ?? member.key)
-        // Its settings aren't known; what they compute isn't at fault.
+        // The settings of the unknown plugin aren't declared, so any computed value is allowed.
         let unknown = ObjectSchema(
           fields: settings.members.compactMap(\.name).map {
             FieldSchema($0, .dyn, "", isOptional: true, secrecy: .possible)
@@ -260,8 +260,7 @@ extension ValueMap {
 }
 
 extension ValueTemplate {
-  /// Settings with a made-up text in the place of each secret; nil where another setting than one that takes a secret is
-  /// computed.
+  /// Settings with a made-up text in the place of each secret; nil if a setting that isn't a secret is computed.
   fileprivate func knownSettings(of schema: ObjectSchema) -> Value? {
     switch self {
     case .literal(let value, _): return value
@@ -277,7 +276,7 @@ extension ValueTemplate {
     }
   }
 
-  /// The value as far as it is written out, with a made-up text where secrets are taken; nil if there is more to it.
+  /// The value if it is written out, with a made-up text in the place of a secret; nil if it is computed.
   fileprivate func known(takingSecrets: Bool) -> Value? {
     switch self {
     case .literal(let value, _): return value

@@ -33,7 +33,7 @@ package struct WorkerSettings: Sendable, Equatable {
   /// Whether all machines have this folder's files, so that runs that use files can continue on any of them.
   package var sharedFolder = false
 
-  /// How many it may be told to hold.
+  /// The allowed values of `capacity`.
   package static let capacities = 1...10_000
 
   package init() {}
@@ -96,7 +96,7 @@ struct DatabaseSettingsReader {
 
   /// Reads `{password, rootCertificate, answerWithin}`.
   private func read(postgres value: Value, into database: inout DatabaseSettings?) {
-    // Somebody may have put the password itself here.
+    // The password itself may have been written here by mistake.
     findings.hide(value, isRefused: true)
     guard let fields = Fields(value, of: "'postgres'", .postgres, findings) else { return }
     if let value = fields["password"] {

@@ -35,7 +35,7 @@ package struct EventForm: Sendable {
     type = isData ? .dyn : .object(EventForm.object(EventForm.fields(of: data)))
   }
 
-  /// A delivery to a webhook, which no recipe of version 1 has.
+  /// The form of a delivery to a webhook; recipes of version 1 have none.
   package init(ofDelivery data: FieldType?) {
     (isData, hasHeaders) = (false, true)
     self.data = data
@@ -89,7 +89,7 @@ package struct EventForm: Sendable {
     ])
   }
 
-  /// The value for an event, or why what came with it doesn't fit.
+  /// The value for an event, or why its data doesn't fit.
   ///
   /// - Parameters:
   ///   - id: Nil while it isn't known yet.
@@ -103,7 +103,7 @@ package struct EventForm: Sendable {
       value = data.pruned(given)
       let schema = ObjectSchema(fields: [FieldSchema("data", data, "")])
       let whole = Value.object(["data": value])
-      // No more than a reader can use.
+      // A reader can't use more than a few.
       let faults = schema.check(whole, as: "event").filter { $0.severity == .error }.map(\.message)
       if !faults.isEmpty {
         let rest = faults.count > 3 ? ["and \(faults.count - 3) more"] : []
@@ -138,7 +138,7 @@ package struct EventForm: Sendable {
     return .success(.map(value))
   }
 
-  /// Why what came doesn't fit what was declared, in a sentence.
+  /// Why an event doesn't fit its declaration, in a sentence.
   package struct Misfit: Error, Equatable {
     package var message: String
 

@@ -18,7 +18,7 @@ struct ExpressionCompiler {
     evaluated = EvaluatedPlaces()
   }
 
-  /// A compiler for a part of the same file, which tells which secrets that part reads.
+  /// A compiler for a part of the same file, which collects the secrets that this part reads.
   init(ofPartOf whole: ExpressionCompiler) {
     findings = whole.findings
     zone = whole.zone
@@ -28,7 +28,7 @@ struct ExpressionCompiler {
   /// The secrets that the expressions compiled so far read.
   var secrets: [(name: String, location: Diagnostic.Location?)] { secretsRead.list }
 
-  /// Faults each `${{ … }}` of a file that nothing evaluates, unless what it is part of is at fault itself.
+  /// Reports each `${{ … }}` of a file that is never evaluated, unless it is part of a faulty value.
   ///
   /// - Parameter spared: The key of values that are compared as they are written.
   func refuseUnevaluated(in root: Value, sparing spared: String? = nil) {
@@ -62,7 +62,7 @@ struct ExpressionCompiler {
     return expressions
   }
 
-  // MARK: Places that want an expression
+  // MARK: Places for expressions
 
   /// A condition: bare CEL, or one `${{ … }}`, of type bool.
   func condition(_ value: Value, of what: String, in scope: Scope) -> RecipeExpression? {
@@ -246,7 +246,7 @@ struct ExpressionCompiler {
     }
   }
 
-  /// - Parameter moving: The changes that write a zone where it belongs, if that is free.
+  /// - Parameter moving: The edits that write a zone in its own key, if there is none yet.
   func cron(_ value: Value, moving: (_ zone: String) -> [Diagnostic.Edit]? = { _ in nil }) -> CronExpression? {
     guard let text = findings.text(value, of: "'cron'", isFree: false) else { return nil }
     let placing = placing(of: value)
@@ -258,7 +258,7 @@ struct ExpressionCompiler {
         let scalar = findings.document.scalar(at: value.place),
         let removed = findings.document.fix(.code("", for: zone.removal), for: scalar, with: value)
       {
-        // Where an anchor is, other entries may have the same expression.
+        // A value with an anchor may be shared by other entries.
         let start = findings.source.line(at: scalar.range.lowerBound).start
         let isShared = findings.source.bytes[start..<scalar.range.lowerBound].contains(ASCII.ampersand)
         suggestions.append(
@@ -288,7 +288,7 @@ struct ExpressionCompiler {
     }
   }
 
-  /// Tells the observer, if there is one, of a text with expressions.
+  /// Passes a text with expressions to the observer, if there is one.
   fileprivate func observe(
     _ text: String, _ placing: Placing, isBare: Bool, _ expected: ValueType?, in scope: Scope
   ) {
@@ -321,7 +321,7 @@ struct ExpressionCompiler {
     }
   }
 
-  /// The text of a place that wants an expression; YAML reads `true` and `3` as what they are in CEL too.
+  /// The text in the place of an expression; YAML reads `true` and `3` as the same values as CEL.
   private func text(of value: Value, _ what: String) -> (String, Placing)? {
     switch value.content {
     case .string(let text): return (text, placing(of: value))
@@ -571,8 +571,7 @@ extension ValueType {
   /// The type without its being a secret.
   fileprivate var unsealed: ValueType { if case .secret(let of) = self { of.unsealed } else { self } }
 
-  /// The type that an item of a value of the type must have; what takes a secret takes one in any of its parts, and
-  /// what takes anything takes none.
+  /// The type that an item must have: in a type that takes secrets it may be a secret, in `dyn` it may not.
   fileprivate var element: ValueType? {
     switch self {
     case .secret(let of): of.element.map { .secret($0) }
@@ -593,7 +592,7 @@ extension ValueType {
     }
   }
 
-  /// The one type of several values; nil for no values.
+  /// The common type of several values; nil if they have none.
   fileprivate static func common(_ types: [ValueType]) -> ValueType? {
     guard let first = types.first else { return nil }
     if types.allSatisfy({ $0 == first }) { return first }

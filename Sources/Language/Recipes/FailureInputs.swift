@@ -43,14 +43,14 @@ package struct FailureInputs: Sendable {
     ]
   }
 
-  /// The inputs of a recipe, or why it can't be told.
+  /// The inputs of a recipe, or why it can't be started.
   package func inputs(of told: Recipe) -> Result<ValueMap, Diagnostics> {
     let source = Source(name: "onFailure", text: "")
     let given = members.filter { member in told.inputs.contains { $0.name.hasSameScalars(as: member.name) } }
     return told.inputs(from: given.map { ($0.name, .value(.string($0.text), source)) })
   }
 
-  /// Why a recipe cannot be the one that `onFailure` names; nil if it can.
+  /// Why `onFailure` can't name a recipe; nil if it can.
   package static func fault(of recipe: Recipe) -> String? {
     let sample = FailureInputs(runID: "0", recipe: "r", status: "failed", message: "m", step: "s", link: "l")
     let names = sample.members.map(\.name)

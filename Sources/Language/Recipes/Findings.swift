@@ -277,8 +277,8 @@ extension Value {
 
 /// The members of one mapping, by name.
 ///
-/// An unknown key is an error, and then stands for the known one that was probably meant: so one slip of a finger is
-/// one error, and hides nothing else that is wrong.
+/// An unknown key is an error, and is then read as the known one that was probably meant, so that a typing error is one
+/// error and hides no others.
 struct Fields {
   let value: Value
   private let what: String

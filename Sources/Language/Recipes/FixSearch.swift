@@ -16,7 +16,7 @@ package struct FixSearch {
   package private(set) var text: [UInt8]
   /// The titles of the fixes that were applied.
   package private(set) var applied: [String] = []
-  /// Whether no fix was left untried for want of time.
+  /// Whether all fixes were tried in the time allowed.
   package private(set) var isComplete = true
   /// The faults in the text.
   private var faults: [Diagnostic]
@@ -135,9 +135,9 @@ package struct FixSearch {
     }
   }
 
-  /// The faults whose fixes leave no doubt.
+  /// The faults with a certain fix.
   ///
-  /// A name that expressions read at several places is more likely right, and wrong where it is declared.
+  /// If expressions read an undeclared name at several places, it is probably the declaration that is misspelt.
   private var mendable: [Diagnostic] {
     let counts = FixSearch.counts(faults.filter { $0.certainFix != nil })
     return faults.filter { fault in
@@ -155,7 +155,7 @@ package struct FixSearch {
     var groups: [[Diagnostic]] = []
     var places: [Substring: Int] = [:]
     for fault in faults {
-      // Behind the first name or number it is about one thing.
+      // Faults of one kind have the same text before the first name or number.
       let kind = fault.message.prefix { $0 != "'" && $0 != "`" && !$0.isNumber }
       if let place = places[kind] {
         groups[place].append(fault)

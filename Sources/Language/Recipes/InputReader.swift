@@ -40,7 +40,7 @@ struct InputReader {
       fields.require("type", TypeReader.all)
       .flatMap { types.read($0, of: "the type of '\(name)'") }
     if isSecret { fields["default"].map { findings.hide($0, isRefused: true) } }
-    // A faulty type is one error; the values can be read by no type.
+    // A faulty type is one error; the input's values can't be read without it.
     guard let type else {
       return Recipe.Input(
         declaration: FieldSchema(name, .dyn, summary, fallback: fields["default"]), isSecret: isSecret)

@@ -3,7 +3,7 @@ package import Basics
 
 /// A value for an input, as it is given when the recipe is started.
 package enum GivenInput: Sendable {
-  /// Text of the command line, to be read as the input's type wants.
+  /// A text of the command line, which is read by the input's type.
   case text(String)
   /// A value of a file or a schedule.
   case value(Value, Source)
@@ -57,8 +57,8 @@ extension Recipe.Input {
       + (summary.isEmpty ? "" : ": \(summary.hasSuffix(".") ? String(summary.dropLast()) : summary)")
   }
 
-  /// Reads what was given for some inputs, with each fault under the name that it is about; `missing` says that one is
-  /// needed.
+  /// Reads the values given for some inputs, and returns each fault with the name of its input; `missing` says that an
+  /// input is needed.
   static func read(
     _ given: [(name: String, input: GivenInput)], for inputs: [Recipe.Input], of what: String,
     missing: (Recipe.Input) -> String

@@ -1,7 +1,7 @@
 // Declares the keys of the files that people write: recipes, tests of recipes and errand.yaml.
 //
-// A key is declared once, in `RecipeKeys`, `TestKeys` or `ConfigurationKeys`. Its reader takes names, bounds and defaults
-// from there, messages about unknown keys take the names, and the schema and the reference page take everything.
+// A key is declared once, in `RecipeKeys`, `TestKeys` or `ConfigurationKeys`. Its reader takes names, bounds and
+// defaults from there. Messages about unknown keys take the names. The schema and the reference page take everything.
 import Basics
 
 /// One key of a mapping: the rules for its reader, and the text for editors and the reference page.
@@ -10,7 +10,7 @@ struct Key: Sendable {
   let form: Form
   /// A sentence for editors; nil if the form has one.
   let summary: String?
-  /// The value where the key is left out, as far as a constant tells it.
+  /// The default, if it is a constant.
   let fallback: Value?
   /// Whether the mapping must have the key.
   let isRequired: Bool
@@ -47,11 +47,11 @@ indirect enum Form: Sendable {
   case types([String])
   case text(pattern: String? = nil)
   case bool
-  /// Without an upper bound in the schema if that is `Int32.max`, which is no limit that people meet.
+  /// An int in a range; the schema omits an upper bound of `Int32.max`, which nobody reaches.
   case int(ClosedRange<Int>)
   case number(ClosedRange<Int>)
   case duration(atLeast: TimeSpan = .zero)
-  /// One of some words; the sentences say what each means, or there are none.
+  /// One of several words, optionally with a sentence about the meaning of each.
   case choice([String], meanings: [String] = [])
   case constant(String)
   /// A definition of the schema, by its name.
@@ -182,7 +182,7 @@ extension Form {
     case .duration: return Form.definition("duration").schema
     case .choice(let words, let meanings):
       var map = ValueMap([("enum", wordList(words))])
-      // No keyword of the standard, but editors show it.
+      // The keyword isn't in the standard, but editors show it.
       if !meanings.isEmpty { map["enumDescriptions"] = wordList(meanings) }
       return map
     case .constant(let word): return ValueMap([("const", .string(word))])

@@ -22,7 +22,7 @@ package enum Names {
     "stats", "time", "json", "csv", "text", "math", "strings", "sets", "base64", "regex", "optional", "cel", "lists",
   ]
 
-  /// The rule for every name, as the end of a sentence that begins with one that breaks it.
+  /// The rule for every name, as the end of a sentence that begins with an invalid one.
   package static let form =
     "isn't a name: a name begins with a lowercase letter, and letters and digits follow, as in 'taskKey2'"
 
@@ -32,7 +32,7 @@ package enum Names {
     return name.utf8.allSatisfy { ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) }
   }
 
-  /// A name of several words as one; nil if that is no name either.
+  /// A name that joins several words; nil if that isn't valid either.
   private static func joined(_ name: String) -> String? {
     // Without its other letters a word is another one.
     if name.contains(where: { !$0.isASCII && $0.isLetter }) { return nil }

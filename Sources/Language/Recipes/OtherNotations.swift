@@ -201,7 +201,7 @@ extension Findings {
     return words.contains("workflow_dispatch") ? "; a recipe can always be started by hand, so leave it out" : ""
   }
 
-  /// A length of time in words, such as `5 minutes`, as it is written here; nil if it isn't one.
+  /// Converts a duration in words, such as `5 minutes`, to the form of recipes; nil if it isn't one.
   static func duration(inWords text: String) -> String? {
     let lower = text.lowercased().trimmed
     let digits = lower.prefix { $0.isASCII && $0.isNumber }
@@ -250,7 +250,7 @@ extension Value {
 }
 
 extension String {
-  /// Whether what has this name is a secret by all odds.
+  /// Whether a value with this name is very probably a secret.
   package var namesSecret: Bool {
     let name = lowercased().replacing("-", with: "").replacing("_", with: "")
     return ["password", "passwd", "secret", "token", "apikey"].contains { name.hasSuffix($0) }

@@ -5,7 +5,7 @@ import Expressions
 /// When and how often a failed step is tried again.
 package struct RetryPolicy: Sendable {
   package var schedule = RetrySchedule.standard
-  /// The kinds of errors that are tried again; nil for all that the action says may pass.
+  /// The kinds of errors that are tried again; nil for all errors that the action calls temporary.
   package var kinds: Set<ErrorKind>?
   /// Sees `error`; if the condition is false, the step isn't tried again.
   package var condition: RecipeExpression?
@@ -22,7 +22,7 @@ package struct TimeLimits: Sendable {
   var ofEachAttempt: TimeLimits { TimeLimits(attempt: attempt ?? total) }
 }
 
-/// Doing a step again until its result is as wanted.
+/// Repeats a step until a condition holds.
 package struct Repetition: Sendable {
   package var until: RecipeExpression
   /// How long to wait before the next round; nil to begin it at once.
@@ -62,16 +62,16 @@ package struct CarriedValue: Sendable {
   /// The value's type in expressions.
   package var valueType: ValueType { isOptional ? .optional(type.inputType) : type.inputType }
 
-  /// A value that an expression gave, as the next round sees it.
+  /// A computed value in the form for the next round.
   ///
-  /// - Parameter key: Where it was given: `carry` or `next`.
+  /// - Parameter key: The key that computed it: `carry` or `next`.
   package func carried(_ value: Value, as key: String) throws(ValueError) -> Value {
     switch value.content {
     case .optional(let inner?): return try carried(inner, as: key)
     case .null where isOptional, .optional(nil) where isOptional: return Value(.optional(nil))
     default: break
     }
-    // A plan carries what it doesn't know.
+    // In a plan, unknown values are carried too.
     if value.firstUnknown != nil { return value }
     let schema = ObjectSchema(fields: [FieldSchema(name, type, "")])
     let given = Value.object([name: value])

@@ -2,9 +2,9 @@ package import ActionKit
 package import Basics
 import Expressions
 
-/// A recipe that has been read and checked whole, ready to run.
+/// A recipe that was read and checked completely, ready to run.
 ///
-/// Everything that can be compiled is: running one evaluates programs and calls actions, and reads no text.
+/// Everything that can be compiled is compiled: a run evaluates programs and calls actions, and parses no text.
 package final class Recipe: Sendable {
   package let name: String
   package let summary: String
@@ -95,7 +95,7 @@ extension Recipe {
     return names
   }
 
-  /// Every step of the recipe, with those inside others.
+  /// All steps of the recipe, including steps inside others.
   package var allSteps: [Step] {
     var found: [Step] = []
     var open = [steps.steps, onFailure?.steps ?? [], finally?.steps ?? []]

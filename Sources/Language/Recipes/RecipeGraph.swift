@@ -50,7 +50,7 @@ package struct RecipeGraph: Sendable {
   package private(set) var sections: [Section] = []
   package private(set) var arrows: [Arrow] = []
 
-  /// Where a value comes from that a name stands for.
+  /// The origin of a name's value.
   private struct Origin {
     var node: Int
     var type: ValueType
@@ -98,7 +98,7 @@ package struct RecipeGraph: Sendable {
   // MARK: Making
 
   private mutating func add(_ block: Block, prefix: String) -> [Int] {
-    // The block says the types of ids, with or without outputs; the nodes follow.
+    // The block's type has the types of all ids, with or without outputs.
     block.steps.map { step in
       let node = add(step, path: prefix + step.element)
       guard let id = step.id, let type = block.type[id]?.type else { return node }
@@ -247,7 +247,7 @@ extension Step {
     }
   }
 
-  /// Whether a name is one that the step itself gives to some of its expressions.
+  /// Whether the step itself declares a name for its own expressions.
   fileprivate func gives(_ name: String) -> Bool {
     if loop?.itemName == name || loop?.indexName == name { return true }
     if let repetition, name == "result" || repetition.carried.contains(where: { $0.name == name }) { return true }
@@ -290,7 +290,7 @@ extension Step {
 }
 
 extension Repetition {
-  /// How it is repeated: what it carries, how often, and until when.
+  /// The repetition in words: carried names, interval, and end condition.
   fileprivate var words: String {
     let names = carried.map(\.name).joined(separator: ", ")
     let memory = names.isEmpty ? "" : "with \(names) "

@@ -1,13 +1,13 @@
 // Finds improvements of valid recipes: simpler or safer ways to write them. A hint is never an error: each gives its
 // reason and a fix.
 //
-// 1. Names that are never read: inputs, names of `let`, `as` and `indexAs`, and the id of a `let`. Other ids are no such
-//    names, because records, tests and messages call a step by its id; but a step that only reads, and whose value
-//    is never read, is of no use.
+// 1. Names that are never read: inputs, names of `let`, `as` and `indexAs`, and the id of a `let`. Other ids don't
+//    count, because records, tests and messages use them too. But a step that only reads, and whose value is never
+//    read, is useless.
 // 2. Steps that are never reached, and conditions that are always or never true.
 // 3. Waits that may last for ever: a `repeat` or an event without a time-out.
-// 4. Plain writes inside a block that is tried again: what succeeded in the first try is done once more in the second.
-// 5. Schedules without a zone in the recipe, whose times change with the file around it.
+// 4. Plain writes inside a block that is tried again: a second try repeats the writes that succeeded in the first.
+// 5. Schedules without a zone in the recipe, whose times depend on other files.
 // 6. Parts that have a simpler form, or a newer name.
 import ActionKit
 package import Basics
@@ -212,7 +212,7 @@ private struct Linter {
     return content?.map == nil ? content : content?["steps"]
   }
 
-  /// Whether anything reads what a step gives, as its own value or as a part of its block's.
+  /// Whether anything reads a step's value, alone or as a part of its block's.
   private func gives(_ step: Step, _ around: Surroundings) -> Bool {
     guard let id = step.id else { return false }
     return around.isGiven || readsAllSteps || readSteps.contains(id)
@@ -329,7 +329,8 @@ extension Step {
     }
   }
 
-  /// How long its command may take, if only the action says so; nil if the recipe does, or there is no command.
+  /// The time limit of its command, if it comes from the action only; nil if the recipe sets one, or there is no
+  /// command.
   fileprivate var unsaidLimit: TimeSpan? {
     guard case .action(let call) = kind, call.action.takesEffect, timeout.total == nil, timeout.attempt == nil else {
       return nil
@@ -337,7 +338,7 @@ extension Step {
     return call.action.timeout
   }
 
-  /// The id of its action, if that does once more what it did when it is done again.
+  /// The id of its action, if repeating the action repeats its write.
   fileprivate var plainWrite: String? {
     guard case .action(let call) = kind, call.action.effect == .write, call.key == nil else { return nil }
     return call.action.id

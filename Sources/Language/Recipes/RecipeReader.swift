@@ -24,13 +24,13 @@ package struct RecipeEnvironment: Sendable {
 
   /// The actions there are.
   package var catalog: ActionCatalog
-  /// The plugin of each connection of `errand.yaml`; nil where there is no such file.
+  /// The plugin of each connection of `errand.yaml`; nil if there is no such file.
   package var connections: [String: String]?
   /// The limits of the connections of `errand.yaml` that have some.
   package var limits: [String: ConnectionLimits] = [:]
   /// The settings that each connection of `errand.yaml` has, if recipes are to be refused that need others.
   package var settings: [String: Set<String>]?
-  /// Told of the settings of a connection that a step needs and `errand.yaml` lacks.
+  /// Gets the settings of a connection that a step needs and `errand.yaml` doesn't have.
   package var onMissingSettings: @Sendable (_ connection: String, _ plugin: String, _ settings: [String]) -> Void = {
     _, _, _ in
   }
@@ -42,7 +42,7 @@ package struct RecipeEnvironment: Sendable {
   package var read: @Sendable (_ path: String) throws(FileError) -> Source
   /// Whether there is a folder at a path, relative to errand.yaml's folder; nil if there is no such file.
   package var hasFolder: @Sendable (_ path: String) -> Bool? = { _ in nil }
-  /// Whether `errand.yaml` says where the agent is reached; true where there is no such file.
+  /// Whether `errand.yaml` has an address for the agent; true if there is no such file.
   package var hasServer = true
   /// Whether `on` is skipped: a resumed run has been started already, and needs only the files that its steps use.
   package var passesOverTriggers = false
@@ -51,7 +51,7 @@ package struct RecipeEnvironment: Sendable {
   /// The requirements on a program that resumes a run of a recipe with some inputs; nil if only this program uses the
   /// state.
   package var needs: (@Sendable (_ recipe: Recipe, _ inputs: Value) -> [String])?
-  /// Whether the recipe is read to be planned, so that its expressions may meet what is not known yet.
+  /// Whether the recipe is read for a plan, so that its expressions may meet unknown values.
   package var isForPlan = false
   /// Gets the facts that the check finds; nil for none.
   package var observer: CheckObserver?
@@ -72,7 +72,7 @@ package struct RecipeEnvironment: Sendable {
   }
 }
 
-/// A recipe, if it has no error, and all that is to be said about it and the recipes it calls.
+/// A recipe, if it has no error, and all findings about it and the recipes it calls.
 package struct CheckedRecipe: Sendable {
   package let recipe: Recipe?
   package let diagnostics: [Diagnostic]
@@ -117,7 +117,7 @@ final class RecipeCalls {
     return (recipe, diagnostics + diagnosticsOfCalled)
   }
 
-  /// The recipe that a step calls, or nil with an error, here or where the other file has it.
+  /// The recipe that a step calls; nil after an error, which is reported here or in the other file.
   func recipe(at path: String, for value: Value, _ findings: Findings) -> Recipe? {
     let path = RecipeCalls.resolve(path, besides: findings.source.name)
     if let start = chain.firstIndex(of: path) {
@@ -149,7 +149,7 @@ final class RecipeCalls {
     return recipe
   }
 
-  /// The text of a path to another file in the folder of the one that it leads to.
+  /// The written form of a path to another file in the same folder.
   private func meant(by text: String, for path: String, _ other: String) -> String {
     let folder = text.lastIndex(of: "/").map { String(text[...$0]) } ?? ""
     return folder + (other.split(separator: "/").last ?? "")
@@ -191,7 +191,7 @@ final class RecipeCalls {
     return (faults.hasErrors ? nil : recipe, faults.list)
   }
 
-  /// A path beside the calling recipe, without `.` and `..` where they can be taken away.
+  /// A path relative to the calling recipe's folder, with `.` and `..` removed where possible.
   static func resolve(_ path: String, besides caller: String) -> String {
     guard !path.hasPrefix("/") else { return path }
     var parts = caller.split(separator: "/", omittingEmptySubsequences: false).dropLast()

@@ -51,7 +51,7 @@ extension RecipeTestFile {
     return (RecipeTestFile(source: source, recipe: recipe, cases: cases), faults)
   }
 
-  /// Tells the observer of the conditions of a test whose recipe has faults, which are not checked.
+  /// Passes a test's conditions to the observer if the recipe has faults, so that they aren't checked.
   private static func observeConditions(of root: Value, _ unsaid: Findings) {
     let compiler = ExpressionCompiler(findings: unsaid)
     var scope = Scope()

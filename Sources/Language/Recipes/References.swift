@@ -1,7 +1,7 @@
 import Basics
 import Expressions
 
-/// A place where a recipe reads a value: a variable, and the names that follow it as far as they are constant.
+/// A place where a recipe reads a value: a variable, and the constant part of the path after it.
 package struct ValueReference: Hashable, Sendable {
   package var name: String
   package var path: [String]

@@ -80,12 +80,12 @@ struct RepetitionReader {
       _ = compiler.template(first, of: "'first'", in: scope)
       return nil
     }
-    // A first value at fault is one error; the type is known all the same.
+    // A faulty first value is one error; the type is known nevertheless.
     let template = template(first, name, type, isOptional: isOptional, as: "carry", in: scope)
     return CarriedValue(name: name, first: template ?? .absent(type), isOptional: isOptional, type: type)
   }
 
-  /// Whether a value says a type, so that a mapping that has it as its `type` is meant as a declaration.
+  /// Whether a value is a type; a mapping with such a `type` is read as a declaration.
   private func isType(_ value: Value?) -> Bool {
     guard var value else { return false }
     if let text = value.string?.trimmed, text.hasSuffix("?") {
@@ -153,7 +153,7 @@ struct RepetitionReader {
     var constant = template.constant
     if isOptional, case .optional(let held)? = constant?.content { constant = held }
     if let constant, !constant.isAbsence {
-      // A constant that fits is right also where its type alone doesn't tell, as with a choice.
+      // A constant may fit even if its type alone doesn't show it, as with a choice.
       guard let faults = faults(of: constant.placed(at: value.place), name, schema, as: key) else {
         return template
       }

@@ -16,12 +16,12 @@ struct Scope {
   /// - Parameter mayMeetUnknowns: Whether values may be unknown, as in a plan.
   init(mayMeetUnknowns: Bool = false) { expressions = ExpressionScope(mayMeetUnknowns: mayMeetUnknowns) }
 
-  /// Declares a name that the language gives, or one that was checked already; it hides one of the same name.
+  /// Declares a name of the language, or one that was checked already; it hides another of the same name.
   mutating func declare(_ name: String, _ type: ValueType) {
     expressions.shadow(name, type)
   }
 
-  /// Declares a name that is checked elsewhere, with where it is declared.
+  /// Declares a name that is checked elsewhere, with the place of its declaration.
   mutating func declare(_ name: String, _ type: ValueType, from place: Value) {
     declared.insert(place, for: name)
     declare(name, type)
@@ -33,7 +33,7 @@ struct Scope {
       let note = Diagnostic.Note("'\(name)' is declared here", at: findings.location(of: first))
       findings.error(
         "'\(name)' is declared already; shadowing is not allowed, choose another name", at: place, notes: [note])
-      // Whichever of the two is meant later, its use is no second error.
+      // The use of either isn't another error.
       return expressions.declare(name, .dyn)
     }
     declared.insert(place, for: name)
@@ -41,18 +41,18 @@ struct Scope {
     findings.declared(.variable, name, type, at: place)
   }
 
-  /// Makes known what expressions may call a thing whose name is at fault, so that its uses are no further errors.
+  /// Declares the names that expressions may use for a thing with a faulty name, so that its uses aren't errors too.
   mutating func excuse(_ name: Value) {
     for part in Names.parts(of: name.plainText) { expressions.declare(part, .dyn) }
   }
 
-  /// Where a name is declared that a person chose.
+  /// The place that declares a name, if a person chose it.
   func place(of name: String) -> Value? { declared[name] }
 
   /// Whether a name is visible.
   func has(_ name: String) -> Bool { expressions.type(of: name) != nil }
 
-  /// Declares `steps` anew, with one step more.
+  /// Adds a step to `steps`.
   mutating func add(step: ObjectType.Field) {
     steps = steps.adding(step)
     declareSteps()
@@ -62,14 +62,14 @@ struct Scope {
     expressions.declare("steps", .object(steps))
   }
 
-  /// Takes a step back that has an id and no value.
+  /// Removes a step that has an id but no value.
   mutating func withdraw(step id: String, _ why: String) {
     steps = steps.removing(id)
     declareSteps()
     explainAbsence(ofStep: id, why)
   }
 
-  /// Adds what a second step has to the step of the same id, if that is visible.
+  /// Adds the fields of a second step to the visible step with the same id.
   mutating func merge(step second: ObjectType.Field) {
     var merged = second
     if let first = steps[second.name] {
@@ -130,7 +130,7 @@ struct Scope {
     }
   }
 
-  /// Takes it for known that a condition on one name holds of a step: what `until` says of `result`.
+  /// Assumes that a condition on one name holds for a step: the condition of `until` on `result`.
   mutating func assume(_ condition: RecipeExpression?, of name: String, holdsFor step: String) {
     guard let condition else { return expressions.presumePresence(in: [step]) }
     expressions.assume(condition.program, of: name, holdsFor: "steps", [step])

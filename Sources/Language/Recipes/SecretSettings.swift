@@ -8,7 +8,7 @@ package struct SecretSettings: Sendable, Equatable {
     /// The program's name and its arguments, which no shell reads.
     package var words: [String]
     package var timeout: TimeSpan
-    /// How old what it printed may become; nil for as old as the program.
+    /// How long a printed secret is valid; nil for as long as this program runs.
     package var renew: TimeSpan?
 
     package init(_ words: [String], timeout: TimeSpan = .seconds(30), renew: TimeSpan? = nil) {

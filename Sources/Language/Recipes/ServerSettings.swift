@@ -1,7 +1,7 @@
 import ActionKit
 import Basics
 
-/// Where an agent is reached over the network: `server` in `errand.yaml`.
+/// The settings of an agent's server: `server` in `errand.yaml`.
 package struct ServerSettings: Sendable, Equatable {
   /// An address with a port.
   package struct Address: Sendable, Equatable {

@@ -204,7 +204,7 @@ struct ShapeReader {
   private func part(_ type: FieldType, of output: ValueType, _ value: Value, _ path: String) -> (Shape.Part, ValueType)
   {
     func fault(_ message: MessageText) -> (Shape.Part, ValueType) {
-      // A type at fault is one error.
+      // A faulty type is one error.
       if !findings.hasError(at: value) { findings.error(message, at: value) }
       return (.open(.dyn), .dyn)
     }

@@ -2,18 +2,18 @@ import ActionKit
 package import Basics
 import Expressions
 
-// The inputs of an entry of `on:` that are computed. They are so once, when the slot is decided, and are kept with the slot
-// while its start waits and then with the run: nothing is computed again. They may read
+// The computed inputs of an entry of `on:`. They are computed once, when the slot is decided. They are kept with the
+// slot while its start waits, and then with the run: nothing is computed again. They may read
 //
 //   now         the instant of the decision
-//   run         what the run's steps will see as `run`; `run.slot` is there for entries that are due at times, and
+//   run         as the run's steps will see it; `run.slot` is there for entries that are due at times, and
 //               `run.startedAt` is the instant of the decision
-//   event       what started it (`EventForm`)
-//   events      of an entry with `batch`, the list of them, in the place of `event`
+//   event       the cause of the start (`EventForm`)
+//   events      the list of events, for an entry with `batch`, in the place of `event`
 //
-// and no secrets: what a run is created with is kept. An input that is a secret is given by name, as everywhere.
+// and no secrets, because a run's inputs are kept. An input that is a secret is given by name, as everywhere.
 
-/// A run about to be created, as far as its inputs may depend on it.
+/// The facts about a run before its creation that its inputs may depend on.
 package struct StartingRun: Sendable {
   package var id: String
   package var recipe: String
@@ -128,7 +128,7 @@ package struct StartingInputs: Sendable {
     let source = Source(name: "inputs", text: "")
     return kept.members.compactMap { member in
       guard let name = member.name, let input = inputs.first(where: { $0.name.hasSameScalars(as: name) }) else {
-        // The recipe was edited since, and no longer has it.
+        // The recipe was edited since, and doesn't have the input any more.
         return nil
       }
       if input.isSecret, let secret = member.value["secret"]?.string { return (input.name, .secret(name: secret)) }
@@ -188,7 +188,7 @@ extension Scope {
 extension ExpressionCompiler {
   /// An input of an entry that is computed when a slot is decided.
   func input(_ value: Value, _ input: Recipe.Input, of trigger: Trigger) -> ValueTemplate? {
-    // That a secret is given by name is said where the inputs are read.
+    // The reader of inputs reports that a secret is given by name.
     guard !input.isSecret else {
       noteEvaluated(value)
       return nil

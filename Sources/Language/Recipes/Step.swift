@@ -5,13 +5,13 @@ import Expressions
 /// Steps that run one after another and share a scope.
 package struct Block: Sendable {
   package var steps: [Step]
-  /// How many variables are declared where the block begins; what the block declares comes after.
+  /// How many variables are declared before the block; the block's own come after these.
   package var scopeSize: Int
   /// The type of the block's value: an object with its ids, or with the names of its `outputs`.
   package var type: ObjectType
 }
 
-/// One step: what it does, and the modifiers around it.
+/// One step: its work, and the modifiers around it.
 ///
 /// The modifiers are nested from the outside in: `if`/`else`, `forEach`, `onError`, `timeout.total`, `repeat`, `retry`,
 /// `timeout.attempt`, `shape`.
@@ -88,7 +88,7 @@ package final class Step: Sendable {
 /// One action with its input.
 package final class ActionCall: Sendable {
   package let action: ActionDescriptor
-  /// The name in `errand.yaml`; the plugin's own unless the step says otherwise.
+  /// The name in `errand.yaml`; the plugin's own name is the default.
   package let connection: String
   package let input: ValueTemplate
   package let key: ValueTemplate?
@@ -210,7 +210,7 @@ package final class Loop: Sendable {
 
 /// The handling of a step's error.
 package struct ErrorHandling: Sendable {
-  /// Steps that see `error`, which is the first variable of their block; nil if the error is passed over.
+  /// Steps that see `error`, which is the first variable of their block; nil if the error is ignored.
   package var steps: Block?
   /// The value that the step returns instead; nil if its value is then absent.
   package var value: Fallback?
@@ -226,9 +226,9 @@ package struct Fallback: Sendable {
   /// The fields that hold CEL's optional values.
   let optionals: [String]
 
-  /// A computed value as the step gives it.
+  /// A computed value in the form of the step's value.
   ///
-  /// - Throws: If it doesn't fit the step's type, which only values of no known type do.
+  /// - Throws: If it doesn't fit the step's type; only a value of unknown type can fail.
   package func fitted(_ value: Value) throws(ValueError) -> Value {
     let faults = schema.check(value, as: "value").filter { $0.severity == .error }
     guard faults.isEmpty else { throw ValueError(faults) }

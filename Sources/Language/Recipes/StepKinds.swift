@@ -137,12 +137,13 @@ extension StepReader {
       at: place)
   }
 
-  /// Whether a connection has what an action needs, as far as that is known; one that lacks it is faulted once.
+  /// Whether a connection has the settings that an action needs, as far as they are known; a missing one is reported
+  /// once.
   private func requireSettings(
     of connection: String, for action: ActionDescriptor, with input: Value, at place: Value
   ) -> Bool {
     guard let known = environment.settings, let plugin = environment.catalog.plugin(action.plugin) else { return true }
-    // That a connection is not there at all was said already, where it is named.
+    // A missing connection is reported where it is named.
     let isNamed = environment.connections?[connection] != nil
     guard isNamed || connection.hasSameScalars(as: action.plugin) else { return false }
     let given = known[connection] ?? []

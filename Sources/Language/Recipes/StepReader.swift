@@ -18,9 +18,9 @@ struct StepReader {
 
   // MARK: Blocks
 
-  /// Reads a list of steps; `scope` has afterwards what the block declared.
+  /// Reads a list of steps; afterwards `scope` has the block's declarations.
   ///
-  /// - Parameter over: Which paths in the block are not walked any more, so that nothing there can be at fault.
+  /// - Parameter over: The paths in the block that aren't walked any more, so that faults there don't count.
   func block(
     _ value: Value, of what: String, in scope: inout Scope, over: OverPaths = .none
   ) -> Block {
@@ -129,7 +129,7 @@ struct StepReader {
     }
     let kinds = fields.kinds(StepReader.advice(onLone:))
     refuseMisplaced(fields, kinds.compactMap(\.name))
-    // The names of a `let` that should have been a step of its own are no unknown names.
+    // The names of a `let` that should be a step of its own aren't unknown names.
     for other in kinds.dropFirst() where other.name == "let" {
       for member in other.value.map?.members ?? [] { scope.excuse(member.key) }
     }
@@ -155,7 +155,7 @@ struct StepReader {
       switch member.name {
       case "uses":
         (kind, type) = action(member.value, fields, retry: &retry, scope: inner)
-        // How long a step that is repeated may take is for `repeat` to say; what holds for any step holds for each try.
+        // The time of a repeated step is limited by `repeat`; the default limit of a step applies to each try.
         timeout = timeout ?? (fields["repeat"] == nil ? defaults.timeout : defaults.timeout?.ofEachAttempt)
       case "let":
         (kind, type) = bindings(member.value, isConditional: condition != nil, inner: inner, scope: &scope)
@@ -172,7 +172,7 @@ struct StepReader {
       case "call": (kind, type) = call(member.value, with: fields["with"], scope: inner)
       default:
         kind = compiler.text(member.value, of: "'fail'", in: inner).map { .failure($0) }
-        // A guard: what comes after it in the block is reached only where its condition does not hold.
+        // A guard: the steps after it in the block run only if its condition doesn't hold.
         if let value = fields["if"] { scope.assume(condition, is: false, readFrom: value) }
       }
     }
@@ -192,7 +192,7 @@ struct StepReader {
       hasMemory ? ObjectSchema(carried) : kind?.declaredOutput
     }
     let onError = handler.map { ErrorHandling(steps: $0.steps, value: fallback($0, for: type, as: declared)) }
-    // Also one that is at fault, so that what reads the step's value is no second error.
+    // Also true for a faulty value, so that reading the step's value isn't a second error.
     let givesValue = handler?.value != nil
     if givesValue, loop?.onItemError == .continue, let member = fields.member("onItemError") {
       findings.error(
@@ -203,7 +203,7 @@ struct StepReader {
       _ = alternatives(nil, fields, condition, inner: inner, outer: &scope, over: overInside)
     }
     if fields["forEach"] != nil {
-      // An item whose error was caught has no output, so the loop gives what became of each.
+      // An item whose error was caught has no output, so the loop returns the outcome of each item.
       let givesOutcomes = !givesValue && (loop?.onItemError == .continue || onError != nil)
       type = loop == nil ? .dyn : .list(givesOutcomes ? .object(RecipeTypes.outcome(of: type)) : type)
     }
@@ -273,7 +273,7 @@ struct StepReader {
       findings.error(
         "id '\(id)' is taken; ids are unique in a recipe", at: value,
         notes: [Diagnostic.Note("it is taken here", at: findings.location(of: first))])
-      // Whichever of the two is meant later, reading it is no second error.
+      // Reading either isn't another error.
       scope.merge(step: ObjectType.Field(id, type))
       return nil
     }
@@ -377,7 +377,7 @@ final class CalledRecipes {
 final class StepIdentifiers {
   private var places: [String: Value] = [:]
 
-  /// Where an id was given before; gives it otherwise.
+  /// The place of the id's first use; nil if this is the first, which is recorded.
   func first(for id: String, at place: Value) -> Value? {
     if let first = places[id] { return first }
     places[id] = place

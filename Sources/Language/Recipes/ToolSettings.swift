@@ -20,7 +20,7 @@ package struct ToolSettings: Sendable, Equatable {
 
   package init(recipes: [String] = []) { self.recipes = recipes }
 
-  /// Whether a recipe is a tool though it doesn't say so.
+  /// Whether these settings make a recipe a tool.
   package func names(_ recipe: String) -> Bool { recipes.contains { FilePattern.part($0, matches: recipe) } }
 
   /// Reads `{recipes, confirm}`.

@@ -2,7 +2,7 @@ import ActionKit
 package import Basics
 package import Calendars
 
-/// One entry of `on:`: what starts the recipe by itself.
+/// One entry of `on:`, which starts the recipe without a person.
 package struct Trigger: Sendable {
   /// The part of slot keys that tells entries apart; required where a recipe has several.
   package var id: String?

@@ -196,7 +196,7 @@ struct TriggerReader {
     return .file(path ?? .any, settle: settle ?? TriggerReader.settle, existing: existing ?? .ignore)
   }
 
-  /// How long a file must have stayed unchanged if the entry doesn't say.
+  /// How long a file must stay unchanged, by default.
   private static let settle = TimeSpan.seconds(2)
 
   private func pattern(_ value: Value, of what: String) -> FilePattern? {
@@ -225,7 +225,7 @@ struct TriggerReader {
     return name
   }
 
-  /// Reads an entry that is due at times, with all that goes with it; false if it is at fault.
+  /// Reads an entry that is due at times, with its options; false if it is faulty.
   private func schedule(
     _ trigger: inout Trigger, word: String, _ member: ValueMap.Member, _ fields: Fields, recipeZone: TimeZoneRules?
   ) -> Bool {

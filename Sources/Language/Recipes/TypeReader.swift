@@ -13,7 +13,7 @@ struct TypeReader {
   /// Why a whole type can't end in `?`.
   var absence = "only a field of an object may be absent"
 
-  /// The type, or nil with an error; a part at fault is an error too, and `dyn`.
+  /// The type, or nil with an error; a faulty part is an error too, and has the type `dyn`.
   func read(_ value: Value, of what: String) -> FieldType? { read(value, of: what, depth: 0)?.type }
 
   private func read(_ value: Value, of what: String, depth: Int) -> (type: FieldType, isOptional: Bool)? {
@@ -89,7 +89,7 @@ struct TypeReader {
   /// Whether a text of another language hardly stands for another type than one.
   private static func isSure(_ text: Substring, as meant: String) -> Bool {
     let parts = text.lowercased().split { !$0.isLetter }.map { String($0) }
-    // `array<int>` says it all, and so do the words of a choice.
+    // `array<int>` leaves nothing to guess, and neither do the words of a choice.
     if meant.hasPrefix("choice(") { return parts.count > 1 }
     let isWhole = parts.count == 1 || !doubtful.contains(parts.last ?? "")
     return isWhole && !(parts.count == 1 && doubtful.contains(parts[0]))

@@ -31,7 +31,7 @@ package struct Webhook: Sendable {
 
   /// How deliveries prove who sent them.
   ///
-  /// Where there are several secrets, each is good: the new one and the old.
+  /// With several secrets each is accepted, such as the new one and the old.
   package enum Verification: Sendable, Equatable {
     /// Standard Webhooks: `webhook-id`, `webhook-timestamp`, `webhook-signature`.
     case standard(secrets: [String], tolerance: TimeSpan)

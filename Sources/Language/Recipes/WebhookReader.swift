@@ -58,7 +58,7 @@ extension TriggerReader {
     return .webhook(webhook)
   }
 
-  /// An entry that starts no run takes nothing that a run would be started with.
+  /// Reports keys for starting runs in an entry that starts none.
   func checkSignal(_ webhook: Webhook, _ fields: Fields) {
     guard webhook.signal != nil else { return }
     for key in ["inputs", "batch", "overlap"] {
@@ -168,7 +168,7 @@ extension TriggerReader {
       }
       signed = parts
     }
-    // A time that isn't signed could be set by whoever repeats a delivery.
+    // Anyone who repeats a delivery could change a time that isn't signed.
     if signed.contains(.timestamp) != (clock != nil) {
       let place = fields["signed"] ?? fields["timestampHeader"] ?? value
       findings.error(
@@ -227,7 +227,7 @@ extension Webhook.Verification {
     }
   }
 
-  /// Whether the scheme says what tells deliveries apart.
+  /// Whether the scheme has an id for each delivery.
   fileprivate var namesDeliveries: Bool {
     switch self {
     case .standard, .github, .stripe: true
