@@ -187,7 +187,7 @@ final class HTTPServerLink: ServerLink {
   }
 }
 
-/// Hears the messages of one answer, and stops reading behind the response.
+/// Collects the messages of one answer, and stops reading after the response.
 private final class AnswerListener: HTTPBodySink {
   private struct State {
     var lines: LineReader
@@ -254,12 +254,12 @@ private final class AnswerListener: HTTPBodySink {
       }
     }
     for event in events { take(event) }
-    // The response is there; what the server holds open isn't waited for.
+    // The response is complete; a stream that the server keeps open isn't read further.
     if answer != nil { throw HTTPError(.interrupted, "the answer is complete", sent: .maybe) }
     if isTooLong { throw HTTPError(.tooLarge, "an event is longer than \(limit) bytes", sent: .maybe) }
   }
 
-  /// Takes an answer that is a message, or an event of a stream; what isn't a message is left out.
+  /// Reads an answer that is a message, or an event of a stream; anything else is ignored.
   ///
   /// - Parameter isWhole: Whether `bytes` are the whole answer: an error then belongs to the request, whatever its id.
   func take(_ bytes: [UInt8], isWhole: Bool = false) {

@@ -5,9 +5,9 @@ package import PluginLocks
 /// Plugins from MCP servers.
 package enum MCPKind: LockKind {
   package static let name = "mcp"
-  /// Where programs are looked for unless a connection says otherwise.
+  /// The default search path for programs.
   package static let searchPath = "/usr/local/bin:/usr/bin:/bin"
-  /// A recording holds the calls: what a server reaches isn't known.
+  /// A recording holds the calls, because nothing is known of the services that a server uses.
   package static let reach = PluginReach.anything
 
   /// Asks a server for its tools, and makes a lock of them.
@@ -96,8 +96,8 @@ package enum MCPKind: LockKind {
       lock, try ServerSettings(source.server, configuration, connection: context.connection), in: context)
   }
 
-  /// A program may touch anything, and its run needs the files of this machine from then on; a server elsewhere has what
-  /// its address names.
+  /// The resources of a call: a program may touch anything, and its run then needs this machine's files; a server
+  /// elsewhere has the resources at its address.
   package static func footprint(
     of action: LockedAction, in lock: PluginLock, _ input: Value, settings: Value, in context: ActionContext
   ) -> Footprint {

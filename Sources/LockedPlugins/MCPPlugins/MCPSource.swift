@@ -25,7 +25,7 @@ package struct MCPSource: Sendable {
   package var readsDatesAsText = false
   /// The version of the protocol that the server spoke before, which is tried first.
   private(set) var spoken: ProtocolVersion?
-  /// The tools that a lock had an effect for, which the server may not have any more.
+  /// The tools that have an effect in the earlier lock; the server may not have them any more.
   private(set) var earlier: Set<String> = []
   /// The actions' names in an earlier lock, by tool.
   private(set) var names: [String: String] = [:]
@@ -63,7 +63,7 @@ package struct MCPSource: Sendable {
     }
   }
 
-  /// The tool that a person means, who may name its action.
+  /// The tool for a person's name, which may be its action's.
   private func tool(_ name: String) -> String {
     names[name] == nil ? names.first { $0.value.hasSameScalars(as: name) }?.key ?? name : name
   }

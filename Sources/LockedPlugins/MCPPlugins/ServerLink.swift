@@ -8,13 +8,13 @@ protocol ServerLink: Sendable {
   var name: String { get }
   /// Whether it takes requests: it hasn't ended, and isn't about to.
   var isUsable: Bool { get }
-  /// Sends a request, and gives its result.
+  /// Sends a request, and returns its result.
   ///
-  /// When the task is cancelled, the server is told, and the request is over when it can do nothing more.
+  /// If the task is cancelled, the server is notified; the request ends when it can't change anything any more.
   func ask(_ request: ServerRequest) async throws(ServerFailure) -> ValueMap
   /// Sends a notification.
   func tell(_ method: String, as version: ProtocolVersion?) async
-  /// Ends it; what is under way is lost.
+  /// Ends the link; pending requests are lost.
   func close()
 }
 
@@ -54,9 +54,9 @@ struct ServerFailure: Error {
     case unreachable(ErrorKind)
     /// It refused the request before it did anything.
     case refused(ErrorKind, status: Int?, retryAfter: TimeSpan?)
-    /// The server knows nothing any more of the session that the request was part of, and did nothing.
+    /// The server has forgotten the request's session, and did nothing.
     case expired
-    /// The request was sent, or may have been, and has no answer.
+    /// The request was or may have been sent, but has no answer.
     case lost(ErrorKind, status: Int? = nil)
     /// The server answered with a result that can't be read.
     case unreadable
@@ -105,7 +105,7 @@ struct ServerFailure: Error {
       return ActionError(
         kind, message, detail: detail, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none)
     case .lost(let kind, let status):
-      // A read is asked again of a server that was started anew, as one of a service that failed.
+      // A lost read may be tried again, on a restarted server; the kind of error is a failed service's.
       return ActionError(
         kind == .plugin ? .server : kind, message, detail: detail, status: status, retryable: true, effect: lost)
     case .unreadable: return .unusable(message, isWrite: isWrite)
@@ -126,7 +126,7 @@ extension ActionContext {
       default: nil
       }
     }
-    // Cutting it could leave a part of a secret that nothing finds any more.
+    // Cut text could hold a part of a secret, which isn't recognised any more.
     let message = params["message"]?.string.flatMap { $0.utf8.count <= 500 ? $0.safe : nil } ?? tool
     guard let done = number("progress"), done >= 0 else { return report(message) }
     var (completed, total) = (done, number("total").flatMap { $0 > 0 ? $0 : nil })

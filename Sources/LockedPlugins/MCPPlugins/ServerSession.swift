@@ -29,12 +29,12 @@ struct ServerSession: Sendable {
   private static let mostPages = 200
   private static let mostTools = 10_000
 
-  /// Meets a server.
+  /// Connects to a server, and lists its tools.
   ///
   /// - Parameters:
-  ///   - limit: How long it may take for each answer.
-  ///   - known: The version that it spoke before.
-  ///   - connect: Starts it, or gives the way to one that runs.
+  ///   - limit: The time limit of each answer.
+  ///   - known: The version that the server spoke before.
+  ///   - connect: Starts the server, or returns a link to a running one.
   static func open(
     within limit: TimeSpan, speaking known: ProtocolVersion? = nil, time: any TimeSource,
     _ connect: () async throws(ServerFailure) -> any ServerLink
@@ -109,7 +109,7 @@ struct ServerSession: Sendable {
       result = try await answer(
         to: ServerRequest(method: "initialize", params: params), from: link, within: limit, time: time)
     } catch {
-      // A server that took its time with the first question, or is another one than before, knows no handshake.
+      // A server that answered the first question too late, or was updated since, has no handshake.
       let unknown: [ModelContextError.Code] = [.unsupportedVersion, .methodNotFound]
       guard case .answered(let answer) = error.reason, unknown.contains(where: { $0.rawValue == answer.code }),
         let greeting = try await discovered(link, within: limit, time: time)
@@ -165,7 +165,7 @@ struct ServerSession: Sendable {
       message: "'\(link.name)' lists more than \(mostTools) tools, or more than \(mostPages) pages of them")
   }
 
-  /// Why what is listed as a tool can't be called; nil if it can.
+  /// Why an entry of the list of tools can't be called; nil if it can.
   private static func fault(of entry: Value) -> String? {
     guard entry.map != nil else { return "it isn't a tool" }
     guard let name = entry["name"]?.string else { return "its name isn't a string" }

@@ -109,9 +109,9 @@ enum ServerSettings: Sendable {
     }
   }
 
-  /// Starts the server, or finds it, and asks what it offers.
+  /// Connects to the server, and lists its tools.
   ///
-  /// - Parameter version: The version that it spoke before.
+  /// - Parameter version: The version that the server spoke before.
   func open(
     in context: PluginContext, speaking version: ProtocolVersion? = nil
   ) async throws(ServerFailure) -> ServerSession {
@@ -172,7 +172,7 @@ enum ServerSettings: Sendable {
     headers += secrets
     if let token = settings.token { headers.append(("Authorization", "Bearer \(token.reveal())")) }
     var context = context
-    // A recording holds the calls, not what they are made of.
+    // A recording holds the calls of tools, not their HTTP requests.
     context.interceptor = nil
     return HTTPServerLink(
       settings.url ?? url, context.httpClient(trusting: settings.certificateAuthorities), named: context.connection,

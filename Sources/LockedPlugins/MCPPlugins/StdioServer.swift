@@ -4,10 +4,10 @@
 // server, because other messages may be lost too. The calls that are under way show what the server writes to its
 // standard error, and the error of a lost call includes the end of it.
 //
-// A call that is cancelled is cancelled at the server, which then takes no further calls. A read is over at once. A write
-// is over when the server answers or has ended, because until then it may still be done, and would be looked up too soon.
-// A server that doesn't answer in time is ended as soon as nothing else is under way: other runs' writes would become
-// uncertain with it. They have time limits of their own.
+// Cancelling a call cancels it at the server, which then gets no further calls. A read ends at once. A write ends when
+// the server answers or has exited: before that it may still be done, and would be looked up too soon. A server that
+// doesn't answer in time is ended as soon as nothing else is under way, because other runs' writes would become
+// uncertain with it. These have time limits of their own.
 
 import ActionKit
 import Basics
@@ -56,13 +56,13 @@ final class StdioServer: ServerLink {
   private let state: Mutex<State>
   private let limit: Int
 
-  /// How long it has to end when it is asked to, and to answer what is cancelled.
+  /// The time that the server has to exit when asked to, and to answer a cancelled call.
   private static let grace = TimeSpan.seconds(2)
   private static let mostPrinted = 8192
-  /// How long its exit may come behind the end of its standard output.
+  /// How long after the end of its standard output it may exit.
   private static let farewell = TimeSpan.milliseconds(500)
 
-  /// Starts it; that it can't be started is told by the first request.
+  /// Starts the server; the first request reports a failed start.
   static func start(
     _ command: Command, named name: String, longestMessage: Int, time: any TimeSource
   ) -> StdioServer {
@@ -112,7 +112,7 @@ final class StdioServer: ServerLink {
     return try await withTaskCancellationHandler {
       await withCheckedContinuation { answer in
         let refusal = state.withLock { state -> ServerFailure? in
-          // Cancelled before it was sent; what is cancelled from here on finds the call.
+          // Cancelled before it was sent; a later cancellation finds the call.
           if Task.isCancelled {
             return ServerFailure(reason: .cancelled(mayHaveHappened: false), message: "'\(name)' was not asked")
           }
@@ -144,7 +144,7 @@ final class StdioServer: ServerLink {
     if state.calls.isEmpty { process.finish() }
   }
 
-  /// The call that an answer is for; nil if it isn't waited for any more.
+  /// The call for an answer; nil if nothing waits for it any more.
   private func take(_ id: MessageID) -> Call? {
     let (call, isHung, isStray) = state.withLock { state in
       let call = id.number.flatMap { state.calls.removeValue(forKey: $0) }
@@ -157,13 +157,13 @@ final class StdioServer: ServerLink {
     return call
   }
 
-  /// Waits a little for the answers to questions of ours, where one came with an id that no request has.
+  /// Waits briefly for the answers to our own questions, if one came with an unknown id.
   ///
-  /// A call of a tool isn't given up for that: it has the time of its step, and may be doing what it was asked.
+  /// A tool's call isn't given up for this: its step has a time limit, and the tool may be at work.
   private func expectAnother(than id: MessageID) {
     let waiting = state.withLock { $0.calls.filter { $0.value.request.context == nil }.keys }
     guard !waiting.isEmpty else { return }
-    // Ends after the grace; what is under way is waited for by its callers.
+    // Ends after the grace period; callers wait for pending answers.
     Task { [time, self] in
       try? await time.sleep(for: Self.grace)
       let left = state.withLock { state in waiting.compactMap { state.calls.removeValue(forKey: $0) } }
@@ -199,7 +199,7 @@ final class StdioServer: ServerLink {
         returning: .failure(
           ServerFailure(reason: .cancelled(mayHaveHappened: false), message: "\(call.request.what) was cancelled")))
     }
-    // Ends after the grace; what is under way is waited for by its callers.
+    // Ends after the grace period; callers wait for pending answers.
     Task { [time, self] in
       try? await time.sleep(for: Self.grace)
       let isHung = state.withLock { state in
@@ -278,7 +278,7 @@ final class StdioServer: ServerLink {
 
   // MARK: Ending
 
-  /// It closed its standard output: mostly because it exits, which says more.
+  /// Handles the end of the standard output, mostly by an exit, which has a more useful message.
   private func outputEnded() {
     // Ends after the time that an exiting process needs.
     Task { [time, self] in

@@ -20,12 +20,12 @@
 //
 // Any other `errand/…` is refused, because it is misspelt.
 //
-// A tool that only serves another as one of the first three isn't an action, unless it has an `errand/effect` of its own.
+// A tool that serves another only by one of the first three isn't an action, unless it has its own `errand/effect`.
 //
 // An entry's `call` has `tool`, the tool's own name; `nulls`, the arguments that are sent as null when they are left
-// out, because they must be given and may be null; `whole`, the field whose members are arguments; `key`; `hints`, as
-// the server gives them, to be shown; `plain`, where there is no outputSchema; and `reconcile`, `baseline` and
-// `preview`, each with the tool and the arguments that it takes.
+// out, because they must be given and may be null; `whole`, the field whose members are arguments; `key`; `hints`, the
+// server's own hints, to be shown; `plain`, if there is no outputSchema; and `reconcile`, `baseline` and `preview`,
+// each with the tool and its arguments.
 
 import ActionKit
 import Basics
@@ -267,7 +267,7 @@ struct ToolLocks {
     return parts
   }
 
-  /// A schema with its named fields alone, where it has some; what it allows beside them is `whole`.
+  /// A schema with only its named fields, if it has some; `whole` is for the rest.
   private static func named(_ schema: Value) -> Value {
     guard var map = schema.map, map["properties"]?.map?.isEmpty == false else { return schema }
     for word in ["additionalProperties", "patternProperties", "anyOf", "oneOf", "then", "else", "dependentSchemas"] {
@@ -354,7 +354,7 @@ struct ToolLocks {
     return texts
   }
 
-  /// A schema without titles, which the SDK makes of the names and which say nothing more; as deep as JSON is read.
+  /// A schema without titles, which the SDK only derives from the names; as deep as JSON is read.
   private static func untitled(_ schema: Value) -> Value {
     switch schema.content {
     case .list(let items): return .list(items.map(untitled))

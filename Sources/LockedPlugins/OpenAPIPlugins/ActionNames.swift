@@ -1,8 +1,8 @@
-// How operations get the names of actions, and are chosen by them.
+// Makes the actions' names for operations, and chooses operations by name.
 //
-// A name is made of `operationId` (`ActionName`); without one, of the method and the path, without `api` and `v1` at its
-// beginning: `GET /api/contents/{path}` is `getContentsByPath`. Names that would be the same get numbers, in the document's
-// order, whichever of them are chosen in the end.
+// A name is made of `operationId` (`ActionName`); without one, of the method and the path, without `api` and `v1` at
+// its beginning: `GET /api/contents/{path}` is `getContentsByPath`. Equal names get numbers in the document's order,
+// whichever of the operations are chosen later.
 
 import Basics
 import PluginLocks
@@ -33,7 +33,7 @@ enum ActionNames {
   }
 }
 
-/// Which operations a person wants.
+/// Chooses the operations that a person wants.
 struct OperationFilter {
   private let patterns: [String]
 

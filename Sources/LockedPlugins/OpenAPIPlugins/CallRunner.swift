@@ -11,7 +11,7 @@ import HTTPPlugin
 import LocalFiles
 import PluginLocks
 
-/// A service that is asked as a document and a connection say.
+/// The service of a document, with the client of its connection.
 final class OpenAPIService: Sendable {
   let client: WebClient
   let connection: String
@@ -38,7 +38,7 @@ struct CallRunner: Sendable {
   private let call: OperationCall?
   private let input: ObjectSchema
   private let output: ObjectSchema
-  /// Whether anything may have happened when no answer came.
+  /// Whether a call without an answer may have changed something.
   private let isWrite: Bool
   private let id: String
   private let plugin: String
@@ -105,7 +105,7 @@ struct CallRunner: Sendable {
           default: false
           }
         let body = try AnswerFields.body(of: response, to: request, as: isAny ? .auto : .json, isWrite: isWrite).0
-        // Where a type is known, null is as an empty answer, which leaves out what recipes rely on.
+        // If the type is known, null is as an empty answer: the field is absent.
         if !body.isNull || output.field(named: "body")?.type.isDynamic == true { fields["body"] = body }
       }
     }

@@ -1,5 +1,5 @@
-// The credentials that a document's operations want (OpenAPI 3.1, "Security Scheme Object", "Security Requirement
-// Object"), and which of them one connection gives.
+// Finds the credentials that a document's operations need (OpenAPI 3.1, "Security Scheme Object", "Security Requirement
+// Object"), and chooses one alternative for a connection.
 //
 // Each operation has alternatives, each of several credentials together. The connection gets the alternative that
 // authorises most operations. The rest is reported with the number of its operations: other kinds, which another
@@ -23,7 +23,7 @@ extension OpenAPIDocument {
     /// A key in the header Authorization, after other words than `Bearer`.
     case authorization(String)
 
-    /// The header that it is sent in, in small letters; nil if it is no header.
+    /// The header that carries it, in lowercase; nil if it isn't sent in a header.
     var field: String? {
       switch self {
       case .bearer, .basic, .authorization: "authorization"
@@ -97,7 +97,7 @@ extension OpenAPIDocument {
     return .unsupported("a scheme of another form than the specification's (\(name))")
   }
 
-  /// Whether a key in the header Authorization is of a form that isn't said.
+  /// Whether the form of a key in the header Authorization isn't documented.
   func isAssumed(_ scheme: Scheme, of operations: [Operation]) -> Bool {
     guard scheme == .bearer else { return false }
     let bearers = credentials.filter { $0.credential == .scheme(.bearer) }.map(\.name)
@@ -109,8 +109,8 @@ extension OpenAPIDocument {
     }
   }
 
-  /// The words before the key in a header Authorization, as a description has them: `Token token=`, `GenieKey `, or
-  /// nothing; nil if it doesn't say.
+  /// The words before the key in a header Authorization, as a description shows them: `Token token=`, `GenieKey `, or
+  /// nothing; nil if the description doesn't show any.
   static func form(in description: String) -> String? {
     let text = String(description.prefix(2000))
     var spans: [Substring] = []
@@ -126,7 +126,7 @@ extension OpenAPIDocument {
       for index in parts.indices where index % 2 == 1 { spans.append(parts[index]) }
     }
     for span in spans { if let form = form(ofSpan: span) { return form } }
-    // The rest of it says how the word is made: `Basic base64(user:password)`.
+    // The rest of the text describes the value: `Basic base64(user:password)`.
     if text.lowercased().contains("basic base64") { return "Basic " }
     for (index, character) in zip(text.indices, text) where "<{[".contains(character) {
       let before = text[..<index]
@@ -187,7 +187,8 @@ extension OpenAPIDocument {
 
   // MARK: Needs of operations
 
-  /// The alternatives of an operation, by names; none if it wants nothing, and one without names if none can be read.
+  /// The alternatives of an operation, by names; none if it needs no credentials, and one without names if none can be
+  /// read.
   private func requirements(of operation: Operation) -> [[String]] {
     guard let written = operation.value["security"] ?? root["security"], !written.isNull else { return [] }
     let alternatives = written.list ?? [written]

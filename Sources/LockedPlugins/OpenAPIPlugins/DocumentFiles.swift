@@ -91,7 +91,7 @@ struct DocumentFiles {
     return reference
   }
 
-  /// Reads a file, and tells why it can't be read.
+  /// Reads a file; returns its fault if it can't be read.
   private mutating func load(_ path: String) -> String? {
     guard known.count < Self.mostFiles else { return ", and more than \(Self.mostFiles) files aren't read" }
     do throws(PluginLockError) {

@@ -28,7 +28,7 @@ enum MediaForm: Int {
   /// The type without its parameters.
   private static func bare(_ type: String) -> String { String(type.prefix { $0 != ";" }).trimmed.lowercased() }
 
-  /// The type as it is sent: one of a range, and without parameters that say how much it is wanted or how it is written.
+  /// The type to send: one type of a range, without parameters for preference or format.
   private func sent(_ type: String) -> String {
     let name = MediaForm.bare(type)
     guard !name.contains("*") else {

@@ -46,7 +46,7 @@ struct NullPlaces {
       let place = "\(path)/\(name.asPointerPart)"
       if isNullable(member.value) {
         kept.insert(place)
-        // The service writes what is read-only, and needs no null for it.
+        // Only the service writes read-only fields, so it needs no null.
         let isReadOnly = (document.resolved(member.value) ?? member.value)["readOnly"]?.bool == true
         if required.contains(name), !isReadOnly { filled.insert(place) }
       }

@@ -40,7 +40,7 @@ struct OpenAPIDocument {
     let (joined, faults) = files.map { DocumentFiles.joined(written, called: name, $0, &oddities) } ?? (written, [:])
     // A version without quotes is a number in YAML.
     func version(_ key: String) -> String? { joined[key].flatMap { $0.string ?? $0.csvField } }
-    // Before 3.1, what is beside a reference is ignored.
+    // Before 3.1, members beside a reference are ignored.
     let root = version("openapi")?.hasPrefix("3.1") == true ? joined.withWordsBesideReferences : joined
     references = References(root)
     self.faults = faults
@@ -140,9 +140,9 @@ struct OpenAPIDocument {
   var title: String { root["info"]?["title"]?.string?.safe.trimmed.shortened(to: 100) ?? "" }
   var version: String { root["info"]?["version"].flatMap { $0.csvField }?.safe.shortened(to: 40) ?? "" }
 
-  /// The address of the service, which is a path if the document doesn't say more.
+  /// The address of the service; only a path if the document has no more.
   ///
-  /// It is that which the document says first, unless no operation is there and all name others.
+  /// It is the document's first address, unless all operations name other ones.
   func server(for operations: [Operation]) -> String? {
     guard !isSwagger else {
       let path = root["basePath"]?.string ?? ""
@@ -151,7 +151,7 @@ struct OpenAPIDocument {
       let scheme = schemes.contains("https") || !schemes.contains("http") ? "https" : "http"
       return "\(scheme)://\(host)\(path.hasPrefix("/") || path.isEmpty ? path : "/\(path)")"
     }
-    // Without one it is where the document is (OpenAPI 3.1, "OpenAPI Object"; 2.0, `host`).
+    // The default is the document's own address (OpenAPI 3.1, "OpenAPI Object"; 2.0, `host`).
     let own = Self.servers(root).first ?? (HTTPURL(name) == nil ? nil : "/")
     let others = operations.filter { !$0.servers.isEmpty }
     if others.isEmpty || own != nil && (others.count < operations.count || others.contains { isAt(own, $0) }) {
@@ -187,7 +187,7 @@ struct OpenAPIDocument {
 
   // MARK: Operations
 
-  /// Whether an operation tells what is at its path: a GET that needs to know nothing else.
+  /// Whether an operation reads the resource at its path: a GET that needs no other parameters.
   func looksUp(_ operation: Operation) -> Bool {
     guard operation.method == "GET", operation.value["x-errand-effect"] == nil, operation.servers.isEmpty else {
       return false
@@ -242,7 +242,7 @@ struct OpenAPIDocument {
     return isReferred ? isTold && (isPlain || map["operationId"]?.string != nil) : isTold || isPlain
   }
 
-  /// The parameters of a path or an operation; an error tells why they can't be read.
+  /// The parameters of a path or an operation; an error says why they can't be read.
   private func parameters(of part: Value) throws(PluginLockError) -> [Value] {
     guard let written = part["parameters"], !written.isNull else { return [] }
     guard let found = resolved(written) else {
@@ -252,7 +252,7 @@ struct OpenAPIDocument {
     return list
   }
 
-  /// Whether a member of a path item says something of all its operations, or of none.
+  /// Whether a member of a path item applies to all its operations, or to none.
   private static func isPartOfPath(_ name: String) -> Bool {
     ["$ref", "summary", "description", "servers", "parameters"].contains(name) || name.hasPrefix("x-")
   }

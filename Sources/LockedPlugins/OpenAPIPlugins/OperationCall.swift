@@ -108,7 +108,7 @@ extension OperationCall {
     return .map(map)
   }
 
-  /// Reads what a lock has; nil if it isn't as `written` has it.
+  /// Reads the `call` of a lock; nil if it doesn't have the form of `written`.
   init?(_ value: Value) {
     guard let method = value["method"]?.string, let path = value["path"]?.string, path.hasPrefix("/") else {
       return nil

@@ -52,7 +52,7 @@ struct OperationReader {
       }
   }
 
-  /// Why an operation is no action.
+  /// Why an operation can't be an action.
   struct LeftOut: Error {
     let reason: String
   }
@@ -64,7 +64,7 @@ struct OperationReader {
     /// The schemas of the parameters in the query, as the document has them, by the names of inputs.
     var querySchemas: [String: Value]
     var body: FieldSchema?
-    /// The names of the answer's header fields, in small letters.
+    /// The names of the answer's header fields, in lowercase.
     var answerHeaders: Set<String>
     var call: OperationCall
     var effect: Effect
@@ -395,7 +395,7 @@ struct OperationReader {
     guard let request = document.resolved(written) else {
       throw LeftOut(reason: document.absence(of: written, called: "its body"))
     }
-    // Nothing says whether it must be given.
+    // Without an object, nothing says whether the body must be given.
     guard request.map != nil || request.isNull else { throw LeftOut(reason: "its body isn't an object") }
     let content = (document.member("content", of: request)?.map?.members ?? []).filter { $0.name != nil }
     guard let (form, type, index) = MediaForm.preferred(content.map { $0.name ?? "" }) else {
@@ -646,7 +646,7 @@ struct OperationReader {
     return (form, type, document.resolved(content[index].value)?["schema"] ?? .map(ValueMap()))
   }
 
-  /// Why what an answer holds can't be read; nil if it can, or if it holds nothing.
+  /// Why an answer's content can't be read; nil if it can, or if there is none.
   private func fault(of answer: Value, _ operation: OpenAPIDocument.Operation) -> String? {
     guard answer.map != nil else { return "it isn't an answer" }
     if !document.isSwagger, let written = answer["content"], !written.isNull {

@@ -31,7 +31,7 @@ enum PageGuess {
   private static let offsets: Set = ["offset", "skip", "startat"]
   private static let lists = ["items", "data", "results", "values", "entries", "records", "value"]
 
-  /// The action that gives the whole list; nil if the operation gives no list by pages.
+  /// The action that reads the whole list; nil if the operation doesn't return pages of a list.
   static func action(named name: String, of read: OperationReader.Read) -> LockedAction? {
     guard read.call.method == "GET", read.effect == .read, read.call.answer == .json, let body = read.body,
       let (place, element) = list(in: body.type)
@@ -107,7 +107,7 @@ enum PageGuess {
     }
   }
 
-  /// Where a page names the next one.
+  /// The place in a page that refers to the next one, as a JSON pointer.
   private static func next(in type: FieldType) -> String? {
     guard case .object(let object) = type else { return nil }
     if let field = object.fields.first(where: { nexts.contains(plain($0.name)) && $0.type.isText }) {

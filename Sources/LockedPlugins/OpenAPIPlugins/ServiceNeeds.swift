@@ -65,7 +65,7 @@ struct ServiceNeeds {
     }
   }
 
-  /// Takes the credentials that authorise most operations, and notes what the others want.
+  /// Chooses the credentials that authorise most operations, and notes the others' needs.
   private mutating func choose(
     among wanted: [(alternatives: [[OpenAPIDocument.Credential]], operations: [OpenAPIDocument.Operation])]
   ) {
