@@ -7,7 +7,7 @@
 // Cancelling a call cancels it at the server, which then gets no further calls. A read ends at once. A write ends when
 // the server answers or has exited: before that it may still be done, and would be looked up too soon. A server that
 // doesn't answer in time is ended as soon as nothing else is under way, because other runs' writes would become
-// uncertain with it. These have time limits of their own.
+// uncertain with it. Those writes have time limits of their own.
 
 import ActionKit
 import Basics

@@ -105,7 +105,7 @@ struct CallRunner: Sendable {
           default: false
           }
         let body = try AnswerFields.body(of: response, to: request, as: isAny ? .auto : .json, isWrite: isWrite).0
-        // If the type is known, null is as an empty answer: the field is absent.
+        // If the type is known, null counts as an empty answer, without the body that recipes rely on.
         if !body.isNull || output.field(named: "body")?.type.isDynamic == true { fields["body"] = body }
       }
     }
