@@ -2,7 +2,7 @@ import ActionKit
 import Basics
 import Calendars
 
-// What the words mean that keys take, for editors. Words that say it themselves have no sentence.
+// The meanings of words that keys take, for editors. Words that explain themselves have no sentence.
 
 /// A word that a key takes, with its meaning.
 protocol DescribedWord {

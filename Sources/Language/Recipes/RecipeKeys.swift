@@ -52,9 +52,9 @@ extension KeySet {
 extension KeySet {
   /// The triggers that are due at times.
   static let timed = ["cron", "every", "at", "calendar"]
-  /// Those whose entries say what happens while a run is open.
+  /// The kinds of entries that have a policy for open runs.
   static let queued = timed + ["webhook"]
-  /// Those whose entries may gather what comes.
+  /// The kinds of entries that can gather several events or files.
   static let gathered = ["event", "file", "webhook"]
 
   static let trigger = KeySet([

@@ -2,9 +2,9 @@ import ActionKit
 package import Basics
 import Expressions
 
-/// The types that every recipe has, beside those of its inputs and its steps.
+/// The types that every recipe has, beside the types of its inputs and steps.
 package enum RecipeTypes {
-  /// What `error` is in handlers and in `retry.if`: the one error shape.
+  /// The type of `error` in handlers and in `retry.if`: the one error shape.
   package static let error = ObjectType(
     "error",
     fields: [
@@ -19,7 +19,7 @@ package enum RecipeTypes {
       .init("effect", .choice(["none", "done", "unknown"]), summary: "What happened outside."),
     ])
 
-  /// What `run` is.
+  /// The type of `run`.
   package static let run = ObjectType(
     "run",
     fields: [
@@ -32,10 +32,10 @@ package enum RecipeTypes {
         "url", .string, isOptional: true, summary: "The address of its page; absent without 'server' in errand.yaml."),
     ])
 
-  /// What `run` is before the run is accepted: it has no address yet.
+  /// The type of `run` before the run is accepted: it has no address yet.
   package static let startingRun = ObjectType(run.name, fields: run.fields.filter { $0.name != "url" })
 
-  /// What an approval gives: without `by` and `at` if it may go on undecided.
+  /// The type of an approval: `by` and `at` are optional if it may continue undecided.
   static func approval(mayTimeOut: Bool) -> ObjectType {
     ObjectType(
       "approval",
@@ -47,7 +47,7 @@ package enum RecipeTypes {
       ])
   }
 
-  /// What one item of a loop with `onItemError: continue` gives.
+  /// The type of one item's outcome in a loop with `onItemError: continue`.
   static func outcome(of output: ValueType) -> ObjectType {
     ObjectType(
       "outcome",
@@ -64,7 +64,7 @@ extension ValueType {
   /// The type of a value that may not be there.
   var asOptional: ValueType { if case .optional = self { self } else { .optional(self) } }
 
-  /// The first place at which the type differs from another, for types that messages show alike.
+  /// The first place where the type differs from another, for types that messages show alike.
   func difference(from other: ValueType, at path: String) -> (path: String, one: ValueType, other: ValueType)? {
     switch (self, other) {
     case (.list(let one), .list(let other)), (.map(_, let one), .map(_, let other)),

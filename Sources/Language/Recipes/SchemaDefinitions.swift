@@ -1,4 +1,4 @@
-// What the schemas say that is no key: the forms of texts and values that several keys share.
+// Definitions of the schemas that aren't keys: the forms of texts and values that several keys share.
 
 let sharedDefinitions = #"""
   {

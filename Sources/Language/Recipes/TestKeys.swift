@@ -2,7 +2,7 @@
 import Basics
 
 extension KeySet {
-  /// What a file and each of its cases may say.
+  /// The keys of both a file and each of its cases.
   private static let shared = [
     Key("start", .instant, "What the clock shows at first."),
     Key("inputs", .object, "The inputs of each run."),
@@ -62,7 +62,7 @@ extension KeySet {
       Key("text", .text(), "What it holds; without it and 'base64', the file goes."),
     ] + otherContent, notTogether: ["text", "base64"])
 
-  /// What a file of a test holds that isn't plain text in UTF-8.
+  /// The content of a test's file that isn't plain text in UTF-8.
   static let fileContent = KeySet(
     [Key("text", .text(), "What it holds.")] + otherContent, notTogether: ["text", "base64"])
 
