@@ -97,8 +97,10 @@ final class HeldRuns: Sendable {
   /// Sets the terms by which this program claims runs; nil for none.
   func take(on terms: WorkerTerms?) { content.withLock { $0.terms = terms } }
 
-  /// Whether this program holds a run that it creates. A worker leaves a run to others if it couldn't claim it or has
-  /// no room for it. A program that claims no runs was asked for this one, and holds it.
+  /// Whether this program holds a run that it creates.
+  ///
+  /// A worker leaves a run to others if it couldn't claim it or has no room for it. A program that claims no runs was
+  /// asked for this one, and holds it.
   ///
   /// - Parameter others: How many runs that are created with it are held here.
   func holds(created row: OpenRunRow, besides others: Int) -> Bool {

@@ -119,8 +119,9 @@ enum PostgresSchema {
     partitions,
   ]
 
-  /// Makes missing tables for the months and weeks around now, and drops tables of weeks whose runs are all over. If a
-  /// table can't be made, its rows go to the default table; if one is in use, it is dropped the next time.
+  /// Makes missing tables for the months and weeks around now, and drops tables of weeks whose runs are all over.
+  ///
+  /// If a table can't be made, its rows go to the default table; if one is in use, it is dropped the next time.
   private static let partitions = """
     create function make_partitions() returns void language plpgsql security definer set search_path = errand as $$
     declare

@@ -369,7 +369,9 @@ enum SQL {
 
   // MARK: Who decides on the schedules
 
-  /// Notes a worker's clock. It is separate from `lead`, because transactions lock the two rows in the other order.
+  /// Notes a worker's clock.
+  ///
+  /// It is separate from `lead`, because transactions lock the two rows in the other order.
   static let noteClock = """
     update worker set clock_offset = (extract(epoch from $2::timestamptz - clock_timestamp()) * 1000000)::int8
     where id = $1

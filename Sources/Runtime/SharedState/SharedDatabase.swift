@@ -78,8 +78,9 @@ package struct OpenRunRow: Sendable, Equatable {
     queue = run.origin.queue ?? OpenRunRow.standardQueue
   }
 
-  /// The row after events of the run. Most events leave the row as it is, and a run may have thousands of steps to
-  /// examine.
+  /// The row after events of the run.
+  ///
+  /// Most events leave the row as it is, and a run may have thousands of steps to examine.
   func following(_ run: RunRecord, by events: [StateEvent]) -> OpenRunRow {
     let mayChange = events.contains { event in
       switch event {

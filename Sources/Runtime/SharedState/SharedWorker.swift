@@ -30,7 +30,9 @@ package actor SharedWorker {
   /// The runs that this worker held at the last renewal according to the database only, with the epochs of their
   /// claims.
   private var strays: [String: Int] = [:]
-  /// The number of claims under way. According to the database their runs are held here already.
+  /// The number of claims under way.
+  ///
+  /// According to the database their runs are held here already.
   private var claiming = 0
   /// Checks that written entries are still there.
   private let verify: @Sendable () async throws(StateError) -> Void

@@ -158,8 +158,9 @@ actor SharedWriter {
     whenIdle = []
   }
 
-  /// Writes the waiting plain requests, together with others that follow at once. After a statement for many runs,
-  /// their next requests come one after another.
+  /// Writes the waiting plain requests, together with others that follow at once.
+  ///
+  /// After a statement for many runs, their next requests come one after another.
   private func gather() async {
     var count = 0
     for _ in 0..<SharedWriter.mostRounds where waiting.count > count {
@@ -611,8 +612,9 @@ actor SharedWriter {
     try await tellGone(marks)
   }
 
-  /// Reports runs that have no entry left, because they were created when the new server was already behind. Runs that
-  /// were created long ago are left out: their entries may have been removed.
+  /// Reports runs that have no entry left, because they were created when the new server was already behind.
+  ///
+  /// Runs that were created long ago are left out: their entries may have been removed.
   private func tellGone(_ marks: [HeldRuns.Mark]) async throws(StateError) {
     let now = time.now()
     let recent = marks.filter { mark in now.span(since: mark.createdAt).map { $0 < SharedWriter.longestBehind } ?? false
