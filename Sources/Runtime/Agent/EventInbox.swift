@@ -1,8 +1,8 @@
-// What becomes of the events that come from outside.
+// Handles the events that come from outside.
 //
-// An event is on disk before its sender is told. It goes to the runs that wait for its name, the oldest first: each is
-// walked, looks whether the event is what it waits for, and consumes it or leaves it to the next. What no run takes is
-// the schedules' to take, or waits for a step that asks for it later, and is forgotten after a week.
+// An event is on disk before its sender gets the answer. It is offered to the runs that wait for its name, the oldest
+// first: each is walked, checks whether the event matches, and consumes it or leaves it to the next. An event that no
+// run takes is offered to the schedules, or waits for a later step that asks for it. It is deleted after a week.
 import Basics
 import RunState
 import Synchronization
@@ -87,9 +87,9 @@ final class EventInbox: Sendable {
     if await isFree() { host.keeper.tell(.event(event.id)) }
   }
 
-  /// Has the clock ring when the oldest event is to be forgotten.
+  /// Sets an alarm for the instant when the oldest event is to be deleted.
   func planForgetting(for host: RunHost) async {
-    // What came before it is older.
+    // The alarm is for an older event, which is deleted first.
     if await host.clock.isSet(.events) { return }
     let oldest = await forgettable(in: host.store).first
     await host.clock.set(.events, at: oldest?.receivedAt.advanced(by: EventInbox.life))
@@ -115,8 +115,10 @@ final class EventInbox: Sendable {
     if host.keeper.failure == nil { await planForgetting(for: host) }
   }
 
-  /// The events, oldest first, but for those that starts wait for, those that are gathered, and those on which schedules
-  /// haven't decided: a delivery is its entry's until that has consumed it.
+  /// The events that may be deleted, oldest first.
+  ///
+  /// This leaves out events that waiting starts use, events of a batch, and events that schedules haven't decided on: a
+  /// delivery belongs to its entry until the entry has consumed it.
   private func forgettable(in store: any StateStore) async -> [EventRecord] {
     let events = await store.events(EventQuery())
     // Asked after the events, so that no start is missed that began to wait for one of them.
