@@ -3,17 +3,17 @@ import Basics
 package import RunState
 import Synchronization
 
-/// What happened to some run.
+/// A notice to the watchers of all runs.
 package struct RunNotice: Record {
   package enum Kind: String, Recordable, CaseIterable {
-    /// The first notice: what happens from now on is told, and what is open is in the lists of runs.
+    /// The first notice: later changes are reported, and the lists of runs have the open ones.
     case watching
     case began, waits
     /// It is paused, uncertain, or queued.
     case stands
     case ended
-    /// Notices were left out, because the watcher read too slowly, or other programs that share the state carried runs
-    /// on; the lists of runs have what counts.
+    /// Notices were left out, because the watcher read too slowly, or because another program that shares the state
+    /// worked on runs; the lists of runs are complete.
     case missed
   }
 
@@ -55,7 +55,7 @@ final class RunWatchers: Sendable {
 
   init(_ sharing: (any StateSharing)?, time: any TimeSource) { (self.sharing, self.time) = (sharing, time) }
 
-  /// What happens to runs from now on; ends when nothing more comes.
+  /// Notices about runs from now on; ends when no more come.
   func watch() -> AsyncStream<RunNotice> {
     let (notices, watcher) = AsyncStream.makeStream(
       of: RunNotice.self, bufferingPolicy: .bufferingNewest(RunWatchers.limit))
