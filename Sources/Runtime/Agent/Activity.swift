@@ -39,7 +39,7 @@ package final class Activity: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Returns when the agent is at nothing, or when the task is cancelled; true if it is at nothing.
+  /// Returns when no task is in progress, or when the caller is cancelled; true if no task is in progress.
   package func idle() async -> Bool {
     while !isIdle {
       if Task.isCancelled { return false }

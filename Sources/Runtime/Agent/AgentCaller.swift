@@ -19,7 +19,7 @@ package struct AgentCaller: Sendable, Equatable {
 
   private static let tokenPrefix = "token:"
 
-  /// Whoever has a token.
+  /// The owner of a token.
   package init(token: TokenIssued) {
     self.init(name: token.name, account: AgentCaller.tokenPrefix + token.name)
     recipes = token.recipes

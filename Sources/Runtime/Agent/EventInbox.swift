@@ -16,12 +16,12 @@ final class EventInbox: Sendable {
 
   /// With how many events the oldest are looked for that may be forgotten.
   private let sweepsAbove = Mutex(EventInbox.mostConsumed * 5 / 4)
-  /// Whether nothing that was consumed by nobody may be forgotten, because schedules haven't been asked about it yet.
+  /// Whether unconsumed events must be kept, because the schedules haven't been asked about all of them yet.
   private let awaitsSchedules = Mutex(false)
 
-  /// Keeps what nobody has consumed, however old it is, until the schedules have been asked about all of it.
+  /// Keeps unconsumed events, however old, until the schedules have been asked about all of them.
   ///
-  /// Its sender was told that it counts, and no agent may have served for longer than events are kept.
+  /// Their senders rely on them, and no agent may have served for longer than events are kept.
   func awaitSchedules(_ awaits: Bool) { awaitsSchedules.withLock { $0 = awaits } }
 
   /// Takes an event in, durably; false if it was received before.
@@ -65,7 +65,7 @@ final class EventInbox: Sendable {
 
   func offer(_ event: EventRecord, to host: isolated RunHost) async {
     let store = host.store
-    // Whoever holds a run that waits for it is told by the state.
+    // The state notifies the holders of runs that wait for it.
     if store.sharing != nil { return }
     // Only the schedule of its webhook may consume it.
     if event.delivery != nil { return host.keeper.tell(.event(event.id)) }

@@ -211,7 +211,7 @@ package struct RecipeRegistry {
   private func pathsTaken(from recipe: Recipe, in file: String) -> [Diagnostic]? {
     guard !recipe.webhookPaths.isEmpty else { return nil }
     let others = files.values.compactMap(\.item).filter { $0.file != file }
-    // Who sees this recipe alone is told of no other; 'errand check' names it.
+    // A caller who sees only this recipe must not learn of another; 'errand check' names it.
     let faults = recipe.pathsAreTaken { path in others.contains { $0.paths.contains(path) } ? "another recipe" : nil }
     return faults.isEmpty ? nil : faults
   }

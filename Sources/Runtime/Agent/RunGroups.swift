@@ -27,7 +27,7 @@ enum RunGroups {
       if run.reason != reason { try? await host.keeper.hold(run.id, as: .queued, reason) }
       guard let cancelling, let group = run.origin.group else { return false }
       for other in cancelling {
-        // Who sees the run's recipe alone is told of no other.
+        // A caller who sees only the run's recipe must not learn of another.
         let whose = other.recipe == run.recipe ? "the run \(run.id)" : "a run of another recipe"
         _ = try? await host.cancel(other.id, reason: "\(whose) of its group '\(group.name)' takes its place")
       }
@@ -129,7 +129,7 @@ struct GroupPlace {
     return .queued(reason: reason, cancelling: surplus.filter { $0.pendingCancel == nil })
   }
 
-  /// The runs in words that anyone may read who sees the recipe; `errand why` tells others of the rest.
+  /// Names the runs for readers who see only this recipe; `errand why` shows the rest to others.
   private func named(_ runs: [RunRecord], of group: RunGroup) -> String {
     let names = runs.prefix(3).map { other in
       (other.recipe == run.recipe ? "\(other.recipe) \(other.id)" : "one of another recipe")

@@ -188,7 +188,7 @@ package actor RunHost {
     let beginning = beginnings
     let effect = change(id) { $0.goOn(run, isOverPause: isOverPause, isAsked: isAsked, as: beginning) }
     guard case .walk = effect else { return await attempt(effect, for: id) }
-    // Until this has ended, nobody else decides on the run or begins a walk of it.
+    // Until this has ended, no other caller decides on the run or begins a walk of it.
     let outcome: Result<Void, RunRefusedError>
     do throws(RunRefusedError) {
       outcome = .success(try await begin(run, isOverPause: isOverPause, as: beginning))

@@ -1,4 +1,4 @@
-// Who is told of all runs, at their own pace.
+// Sends notices about all runs to watchers, which read them at their own pace.
 import Basics
 package import RunState
 import Synchronization

@@ -13,7 +13,7 @@ extension ScheduleHost {
   /// The longest time without a look.
   private static let patience = TimeSpan.seconds(4)
 
-  /// How many events are offered to the schedules before they are told of the ends of runs again.
+  /// The most events that are offered to the schedules before they get the next ends of runs.
   private static let mostOffered = 20
 
   /// Whether another program may decide on the schedules now.

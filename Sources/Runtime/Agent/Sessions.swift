@@ -10,7 +10,7 @@ package final class SessionTable: Sendable {
   package enum Visitor: Sendable, Equatable {
     /// The person of an account of this machine, who may do everything.
     case account(AgentCaller)
-    /// Whoever has a token, which is looked up again with each request.
+    /// The owner of a token, which is looked up again with each request.
     case token(sha256: String)
   }
 

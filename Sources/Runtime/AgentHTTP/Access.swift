@@ -23,7 +23,7 @@ struct APICaller: Sendable {
     self.recipes = recipes
   }
 
-  /// Whoever has a token.
+  /// The owner of a token.
   init(_ token: TokenIssued) {
     caller = AgentCaller(token: token)
     scopes = Set(token.scopes)

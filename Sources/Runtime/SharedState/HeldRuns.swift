@@ -127,7 +127,7 @@ final class HeldRuns: Sendable {
     set { content.withLock { $0.mayHaveMissed = newValue } }
   }
 
-  /// Until when, by the program's own clock, nobody else takes over what is held here.
+  /// The time, by the program's own clock, before which no other worker takes over these runs.
   var deadline: TimeSpan { content.withLock { $0.deadline } }
 
   func extend(to deadline: TimeSpan) { content.withLock { $0.deadline = deadline } }

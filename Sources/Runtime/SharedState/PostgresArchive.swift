@@ -86,8 +86,8 @@ extension PostgresDatabase {
   ) async throws(StateError) -> StateArchive.Report {
     try await archiving(hosts) { transaction in
       try await transaction.run("set transaction isolation level repeatable read")
-      // Before anything is read, so that nobody who wrote meanwhile is overlooked: neither workers nor commands, each of
-      // whose transactions has a receipt.
+      // Before any read, so that no concurrent writer is overlooked: neither workers nor commands, whose transactions
+      // each have a receipt.
       if moving != nil {
         try await transaction.run("lock table errand.worker, errand.receipt in share row exclusive mode")
       }

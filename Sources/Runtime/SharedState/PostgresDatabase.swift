@@ -493,7 +493,7 @@ package final class PostgresDatabase: SharedDatabase {
     }
   }
 
-  // MARK: Who decides on the schedules
+  // MARK: The leader of the schedules
 
   package func lead(
     _ worker: WorkerIdentity, lease: TimeSpan, clock: Timestamp, isWilling: Bool

@@ -16,7 +16,7 @@ enum PostgresSchema {
 
   private static let first = [
     "create table meta (key text primary key, value text not null)",
-    // Whatever looks like the name of a blob in a text that has one counts, so that none is removed that is needed.
+    // Each text that looks like the name of a blob counts as one, so that no blob in use is removed.
     """
     create function blob_names(text text) returns text[] language sql immutable parallel safe as $$
       select case when strpos(text, '"$blob"') > 0

@@ -61,7 +61,7 @@ final class PostgresTimeline: Sendable {
     if hosts.isEmpty { throw PostgresError(.unreachable, "the state's URL names no server") }
     let (answers, giving) = AsyncStream.makeStream(of: Answer?.self)
     for host in hosts {
-      // Ends with the answer, which nobody may await any more.
+      // Ends with the answer, even if the caller no longer waits for it.
       Task {
         do throws(PostgresError) {
           let found = try await PostgresTimeline.look(at: host)

@@ -367,7 +367,7 @@ enum SQL {
     return statements
   }
 
-  // MARK: Who decides on the schedules
+  // MARK: The leader of the schedules
 
   /// Notes a worker's clock.
   ///

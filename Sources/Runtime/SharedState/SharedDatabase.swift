@@ -399,7 +399,7 @@ package protocol SharedDatabase: Sendable {
   /// Makes a worker stop claiming runs, or start again; false if there is no such worker.
   func setDraining(_ isDraining: Bool, _ worker: WorkerIdentity) async throws(DatabaseError) -> Bool
 
-  // MARK: Who decides on the schedules
+  // MARK: The leader of the schedules
 
   /// Makes a worker the leader, or extends its lead; not if another leads, or the worker's lease has expired, it is
   /// draining or its clock is off.

@@ -322,7 +322,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     await ask(or: DatabaseRows()) { [database] () async throws(DatabaseError) in try await database.read(needs) }
   }
 
-  // MARK: Who decides on the schedules
+  // MARK: The leader of the schedules
 
   package var scheduling: (any ScheduleSharing)? { self }
   @discardableResult package func seekLead(isWilling: Bool) async -> Bool { await leader.start(isWilling: isWilling) }

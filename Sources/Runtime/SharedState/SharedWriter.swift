@@ -346,7 +346,7 @@ actor SharedWriter {
     serve()
   }
 
-  /// Keeps what a log came to, if it has become long.
+  /// Stores the folded state of a log that has become long.
   private func foldIfLong(_ run: HeldRuns.Run) {
     guard run.log.number - run.foldedAt >= SharedWriter.mostUnfolded, let folded = try? run.log.folded else { return }
     var run = run
@@ -356,7 +356,7 @@ actor SharedWriter {
     Task { [database] in try? await database.fold([(run.log.record.id, folded)]) }
   }
 
-  /// Finds out why the number of an entry was taken: by itself, if its answer was lost, or by another program's.
+  /// Finds out which program used the number of an entry: this one, if its answer was lost, or another.
   ///
   /// - Parameter wasLost: Whether an answer was lost.
   private func resolve(

@@ -37,7 +37,7 @@ struct PageFrame {
     return response
   }
 
-  /// The answer to somebody who may have the content already.
+  /// The answer to a browser that may have the content already.
   func response(to request: HTTPServerRequest) -> HTTPServerResponse {
     if let seen = request.headers["Errand-Seen"], seen == version { return HTTPServerResponse(status: 204) }
     return response()

@@ -9,7 +9,7 @@ import HTTPServer
 import RunState
 import Runs
 
-/// One request for a page, of somebody who is logged in.
+/// One request for a page, from a person who is logged in.
 struct PageRequest: Sendable {
   let http: HTTPServerRequest
   let caller: APICaller
