@@ -10,7 +10,7 @@ struct RunElsewhere {
   private var seen: [StepPath: StepStatus] = [:]
   private var waits: (reason: String?, until: Timestamp?)?
 
-  /// How long after it happened is told what happened, at most.
+  /// The pause between looks, and so the longest delay of an update.
   private static let pause = TimeSpan.seconds(1)
 
   init(_ id: String, _ store: any StateStore, time: any TimeSource) {

@@ -22,7 +22,7 @@ extension RunHost {
     guard !isStopping else { return }
     switch news {
     case .claimed(let runs):
-      // These end when the runs have begun or were given up; nothing that they begin outlives the host's `stop`.
+      // These end when the runs have begun or were released; nothing that they begin outlives the host's `stop`.
       let suspects = runs.filter { $0.claims.last?.isSuspect == true }
       if !suspects.isEmpty { Task { await adopt(suspects: suspects) } }
       for run in runs where run.claims.last?.isSuspect != true { Task { await adopt(run) } }

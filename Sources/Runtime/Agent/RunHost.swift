@@ -173,7 +173,7 @@ package actor RunHost {
     for _ in 0..<RunHost.mostTakings {
       guard try await take(id) else { return }
       try await carryOn(id, isAsked: true)
-      // It may have been given up at this moment.
+      // It may have been released at this moment.
       if store.run(id) != nil { return }
       if await store.openRun(id) == nil { return }
     }
@@ -359,7 +359,7 @@ package actor RunHost {
   ///
   /// - Parameters:
   ///   - isAsked: Whether a person asked to resume it, even if it is paused.
-  ///   - report: Told everything at once; must not wait.
+  ///   - report: Called at once with every update; must not wait.
   package func run(
     _ id: String, isAsked: Bool = false, report: @escaping @Sendable (RunUpdate) -> Void
   ) async throws(RunRefusedError) -> RunRecord? {
@@ -441,7 +441,7 @@ package actor RunHost {
       await attempt(change(id) { $0.pauseFailed() }, for: id)
       throw RunRefusedError(error.message)
     }
-    // Who holds it elsewhere sees it.
+    // A program that holds it elsewhere sees the pause in the state.
     if isHeld { try await carryOut(change(id) { $0.pauseKept(store.run(id), isStopping: isStopping) }, for: id) }
   }
 

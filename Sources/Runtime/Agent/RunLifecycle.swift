@@ -207,7 +207,8 @@ package struct RunLifecycle<Walk> {
       return run.status.isEnded ? .leave(run) : .settle
     }
     phase = .keepingPause(pause)
-    // Who asked for it says when it is in the state; nothing may begin before that, or the pause would stop it.
+    // The callers that pause the run report when the pause is in the state; until then no walk may begin, or the pause
+    // would stop it.
     return pause.keepers > 0 ? nil : pauseIsOver(pause, kept ?? run, isStopping: isStopping)
   }
 
@@ -315,7 +316,7 @@ package struct RunLifecycle<Walk> {
     if resolutionCount == 0 { resolution = nil }
   }
 
-  /// Who asked for the resolution has been answered.
+  /// The caller that asked for the resolution has its answer.
   mutating func resolved() -> Effect? {
     // While the run is held by another event, the news is handled after that.
     guard hasNews, resolution == nil, case .away = phase else { return nil }

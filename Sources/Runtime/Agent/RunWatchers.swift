@@ -34,7 +34,8 @@ package struct RunNotice: Record {
 
 /// The watchers of all runs.
 ///
-/// A watcher that reads slowly costs no more than `limit` notices: then the older ones go, and it is told so.
+/// A watcher that reads slowly costs no more than `limit` notices: then the older ones are dropped, and it gets a
+/// notice.
 final class RunWatchers: Sendable {
   /// How many notices wait for a watcher at most.
   static let limit = 500
@@ -50,7 +51,7 @@ final class RunWatchers: Sendable {
   private let sharing: (any StateSharing)?
   private let time: any TimeSource
 
-  /// How often it is looked what happens to runs elsewhere.
+  /// The pause between looks at runs of other programs.
   private static let pause = TimeSpan.seconds(2)
 
   init(_ sharing: (any StateSharing)?, time: any TimeSource) { (self.sharing, self.time) = (sharing, time) }

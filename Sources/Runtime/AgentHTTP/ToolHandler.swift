@@ -59,7 +59,7 @@ struct ToolHandler: Sendable {
     let given = headers[TransportFields.version]
     let version = given.flatMap(ProtocolVersion.init(rawValue:))
     if RequestEnvelope.isIn(params) || version?.isStateless == true {
-      // In this order a client that contradicts itself is told so, and not that its version isn't spoken.
+      // In this order a client that contradicts itself is told that, and not that its version is unknown.
       if RequestEnvelope.isIn(params) { try TransportFields.check(method, params) { headers.values($0) } }
       let envelope = try RequestEnvelope(reading: params)
       return ToolClient(

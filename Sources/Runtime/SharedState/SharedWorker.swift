@@ -275,7 +275,7 @@ package actor SharedWorker {
     guard now != timeline else { return }
     if timeline > 0 {
       cautiousUntil = time.elapsed() + terms.lease
-      // Without an answer it is looked at with the next renewal.
+      // If this fails, the next renewal repeats it.
       do {
         try await verify()
         guard let identity else { return }

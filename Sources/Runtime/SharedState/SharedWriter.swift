@@ -277,7 +277,7 @@ actor SharedWriter {
         continue
       }
       guard let id = request.runs.first, let run = held[id] else {
-        // It was given up meanwhile, so that this is for a transaction.
+        // The run was released meanwhile, so the request needs a transaction.
         waiting.insert(request, at: 0)
         continue
       }
@@ -780,7 +780,7 @@ extension StateError {
   static func fenced(_ run: String) -> StateError {
     StateError(.fenced, "another program has taken the run \(run) over")
   }
-  /// Something came for a run that was to be given up.
+  /// An event or news came for a run that was to be released.
   static func isNeeded(_ run: String) -> StateError { StateError(.invalid, "the run \(run) has something to do") }
   static func notHeld(_ run: String) -> StateError {
     StateError(.invalid, "the state cannot take the event: the run \(run) is not open")

@@ -136,7 +136,7 @@ extension Pages {
   private static func resolution(
     of step: StepRecord, _ run: RunRecord, output: String?, _ request: PageRequest
   ) -> Markup {
-    // Who may not see what services say isn't told why.
+    // A visitor who may not see texts of services isn't shown the reason.
     let reason = (request.seesData ? step.error?.message : nil) ?? "It isn't known whether this step was done."
     let command = "errand runs resolve \(run.id) \(step.path.shellQuoted)"
     func choice(_ value: String, _ label: String, _ kind: String? = nil) -> Markup {
