@@ -1,13 +1,14 @@
-/// What an agent answers over HTTP, declared field by field, so that the answers, their schemas and the pages say the
-/// same. They are made from the records of the state and hold less: a record may change with every version, these may
-/// only grow.
+/// The answers of an agent over HTTP, declared field by field, so that the answers, their schemas and the pages agree.
 ///
-/// What a run is about (inputs, outputs, messages, questions) is in them only for callers with the scope `data`.
+/// They are made from the records of the state and hold less: a record may change with every version, while an answer
+/// may only gain fields.
+///
+/// The data of a run (inputs, outputs, messages, questions) is included only for callers with the scope `data`.
 package import ActionKit
 package import Basics
 package import RunState
 
-/// A run is accepted and goes on by itself.
+/// The answer to a request that started a run; the run continues without the caller.
 package struct AcceptedAnswer: FieldSet {
   @Field("The id of the run.") package var run: String
   @Field("Whether a run was started; false if this run already had the key.") package var isNew: Bool
@@ -33,7 +34,7 @@ package struct ReceivedAnswer: FieldSet {
   package init() {}
 }
 
-/// What started a run.
+/// The cause of a run.
 package struct CauseAnswer: FieldSet {
   @Field("manual, slot, trigger, backfill, event, afterRecipe, file, retry or failure.") package var kind: String
   @Field("The schedule that started the run.") package var schedule: String?
@@ -61,7 +62,7 @@ package struct CauseAnswer: FieldSet {
   }
 }
 
-/// What went wrong.
+/// An error of a run.
 package struct ErrorAnswer: FieldSet {
   @Field("The kind, such as network, timeout or validation.") package var kind: String
   @Field("What went wrong and how to fix it; with the scope data.") package var message: String?
@@ -212,7 +213,7 @@ package struct ApprovalAnswer: FieldSet {
   }
 }
 
-/// A page of what people are asked.
+/// A page of open questions to people.
 package struct ApprovalListAnswer: FieldSet {
   @Field("The questions, those of the oldest run first.") package var items: [ApprovalAnswer]
   @Field("The cursor of the next page, if there is one.") package var next: String?
@@ -227,7 +228,7 @@ package struct ApprovalListAnswer: FieldSet {
   }
 }
 
-/// What is found in the text of a recipe.
+/// The findings in the text of a recipe.
 package struct FindingListAnswer: FieldSet {
   @Field("The findings.") package var items: [FindingAnswer]
 
@@ -239,7 +240,7 @@ package struct FindingListAnswer: FieldSet {
   }
 }
 
-/// What recipes can use.
+/// The actions that recipes can use.
 package struct ActionListAnswer: FieldSet {
   @Field("The actions: id, summary, effect, and the JSON Schemas of input and output.") package var items: [Value]
 
@@ -317,7 +318,7 @@ package struct RecipeAnswer: FieldSet {
   }
 }
 
-/// What the check says of a place in a recipe's file.
+/// A finding at a place in a recipe's file.
 package struct FindingAnswer: FieldSet {
   @Field("error, warning or hint.") package var severity: String
   @Field("What is wrong, and the fix.") package var message: String
@@ -364,7 +365,7 @@ package struct PlannedStepAnswer: FieldSet {
   }
 }
 
-/// What a run would do.
+/// The plan of a run.
 package struct PlanAnswer: FieldSet {
   @Field("The plan's digest, which starts a run with this plan.") package var digest: String
   @Field("The recipe's name.") package var recipe: String
@@ -483,7 +484,7 @@ package struct SlotAnswer: FieldSet {
   }
 }
 
-/// Slots of the ledger, latest first, or those that a backfill would start.
+/// Slots of the ledger, latest first, or the slots that a backfill would start.
 package struct SlotListAnswer: FieldSet {
   @Field("The slots.") package var items: [SlotAnswer]
   @Field("The past slots without a run, when a backfill only lists them.")
@@ -572,7 +573,7 @@ package struct LogAnswer: FieldSet {
   package init() {}
 }
 
-/// The agent and what it has to do.
+/// The agent and the tasks ahead of it.
 package struct StatusAnswer: FieldSet {
   @Field("The program with its version.") package var program: String
   @Field("Since when it runs.") package var since: Timestamp

@@ -54,7 +54,7 @@ final class RunKeeper: Sendable {
     if !run.needs.isEmpty {
       var values = [run.inputs] + run.overrides.values
       if case .inline(let texts) = run.texts { values.append(texts) }
-      // What can't be kept is refused with the event.
+      // A value that can't be stored is refused with the event.
       let names = (try? store.secrets.referred(in: .list(values))) ?? []
       run.needs = Set(run.needs + names.map(RunNeed.secret)).sorted { $0.precedesByScalars($1) }
     }
@@ -78,11 +78,11 @@ final class RunKeeper: Sendable {
     }
   }
 
-  // MARK: What the host decides
+  // MARK: Decisions of the host
 
   /// Keeps that an open run is paused or queued.
   ///
-  /// - Parameter hasMissingDependency: Whether a paused run goes on by itself once it can.
+  /// - Parameter hasMissingDependency: Whether a paused run is resumed automatically once it can be.
   func hold(_ id: String, as status: RunStatus, _ reason: String, hasMissingDependency: Bool = false)
     async throws(StateError)
   {
@@ -96,13 +96,13 @@ final class RunKeeper: Sendable {
     try? await append([.runEnded(RunEnded(run: run.id, at: time.now(), status: status, error: error))])
   }
 
-  /// Keeps why a run cannot be carried on, so that a person is told later why it is suspended.
+  /// Records why a run can't be resumed, to show people why it is suspended.
   func hold(_ run: RunRecord, because reason: RunRefusedError) async {
     if run.pendingCancel != nil, run.uncertainSteps.isEmpty || run.doubts != nil {
       // It could never be ended otherwise.
       try? await append(run.givenUp(at: time.now(), because: "which cannot run: \(reason.message)"))
     } else if !run.uncertainSteps.isEmpty {
-      // What a person has to say counts more than why it can't go on.
+      // A question to a person matters more than the reason why the run can't be resumed.
       if run.status != .uncertain { try? await append([run.uncertainty(at: time.now())]) }
     } else {
       let message = run.doubts.map { "\($0), for the program ended meanwhile; and \(reason.message)" } ?? reason.message

@@ -51,7 +51,7 @@ package struct PlanRecord: Record {
 
 /// The latest plans of an agent, by their digests, and how many are being made.
 ///
-/// They are in memory alone: a plan that is an hour old says little about what a run would do now.
+/// They are kept in memory only: a plan that is an hour old says little about a run now.
 package final class PlanCache: Sendable {
   struct Kept: Sendable {
     var plan: PlanRecord
@@ -69,10 +69,10 @@ package final class PlanCache: Sendable {
 
   static let mostPlans = 100
   static let mostBytes = 8 << 20
-  /// Of one plan.
+  /// The most bytes of one plan.
   static let largest = 4 << 20
   static let longestKept = TimeSpan.seconds(3600)
-  /// How old a plan may be to be compared as of the instant at which it was made, and not as of now.
+  /// The age up to which a plan is compared as of its own instant, not as of now.
   static let longestConsidered = TimeSpan.seconds(600)
   /// How many are made at once.
   static let mostMade = 4
@@ -167,7 +167,7 @@ extension RunService {
         return nil
       }
       let first = await group.next()
-      // What is being read is given up, also when the caller has left.
+      // Reads in progress are cancelled, also when the caller has left.
       group.cancelAll()
       return first ?? nil
     }
@@ -214,7 +214,7 @@ extension RunService {
       return .accepted(run: known.id, isServing: agent.isServing, known: known.status)
     }
     var asPlanned = prepared.run
-    // A person took a while to agree to what was shown, which is no difference; what was read since then may be one.
+    // The time until a person agreed to the plan is no difference; later reads may show one.
     let age = asPlanned.at.span(since: agreed.plan.madeAt)
     if let age, age <= PlanCache.longestConsidered { asPlanned.at = agreed.plan.madeAt }
     let again = try await made(of: asPlanned, reading: prepared.secrets)
@@ -227,6 +227,6 @@ extension RunService {
     return try await begin(prepared.run, reading: prepared.secrets)
   }
 
-  /// What the message begins with when a plan no longer holds; a line for each move follows.
+  /// The first line of the message about a plan that no longer holds; a line for each change follows.
   package static let moved = "the plan no longer holds; nothing was started. Plan again and review the changes"
 }

@@ -3,9 +3,10 @@ import RunState
 
 /// Takes over the runs that an agent finds in its state.
 enum RunRecovery {
-  /// Has a host go on with what was going on, and wait for what waits; gives the runs that only a person has go on.
+  /// Resumes the runs that were under way, and waits for the waiting ones; returns the runs that only a person can
+  /// resume.
   ///
-  /// - Parameter folder: Where an agent that brought itself down left its mark, which is taken away.
+  /// - Parameter folder: The folder where an agent that crashed left its mark, which is removed.
   static func recover(in folder: String?, by host: isolated RunHost) async -> [RunRecord] {
     let store = host.store
     if let folder, CrashMark.isThere(in: folder) {

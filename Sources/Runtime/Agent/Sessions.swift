@@ -1,4 +1,4 @@
-/// The browsers that are logged in, and the links by which one logs in.
+/// The browsers that are logged in, and the links to log in with.
 ///
 /// All of it is in memory: after a restart people log in again, and nothing that opens anything lies on a disk. A link
 /// is good once and for a minute; a session for half a day, or for as long as the token that it was made with.
@@ -10,7 +10,7 @@ package final class SessionTable: Sendable {
   package enum Visitor: Sendable, Equatable {
     /// The person of an account of this machine, who may do everything.
     case account(AgentCaller)
-    /// Whoever has a token, which is looked up again with each request.
+    /// The owner of a token, which is looked up again with each request.
     case token(sha256: String)
   }
 
@@ -34,9 +34,9 @@ package final class SessionTable: Sendable {
 
   package init() {}
 
-  /// The address under which browsers reach the agent; nil if they cannot.
+  /// The agent's URL for browsers; nil without one.
   package var base: String? { content.withLock { $0.base } }
-  /// Says where that is, unless it is known.
+  /// Sets the URL, unless it is set.
   package func setBase(_ url: String) { content.withLock { if $0.base == nil { $0.base = url } } }
 
   /// Makes the secret part of a link.

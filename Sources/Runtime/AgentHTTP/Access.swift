@@ -23,7 +23,7 @@ struct APICaller: Sendable {
     self.recipes = recipes
   }
 
-  /// Whoever has a token.
+  /// The owner of a token.
   init(_ token: TokenIssued) {
     caller = AgentCaller(token: token)
     scopes = Set(token.scopes)
@@ -112,8 +112,8 @@ struct Authenticator: Sendable {
     return await validToken(digest) != nil
   }
 
-  /// Says again and again that a stream is still there, by which clients that are gone are found, until the caller is
-  /// no longer let in or the sign can't be given.
+  /// Sends a keep-alive sign again and again, to notice clients that are gone, until the caller is no longer let in or
+  /// the sign can't be sent.
   func repeatSign(to caller: APICaller, _ give: () async -> Bool) async {
     while !Task.isCancelled {
       try? await time.sleep(for: Authenticator.silence)

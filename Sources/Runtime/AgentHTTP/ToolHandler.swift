@@ -1,10 +1,10 @@
 /// `POST /mcp`: the recipes as tools of assistants, over HTTP (the transport "Streamable HTTP" of the Model Context
 /// Protocol, `TransportFields`).
 ///
-/// Each request is on its own, without a session: since 2026-07-28 that is the protocol, and a client that begins with a
-/// handshake is answered without a session id, so that it sends none. Questions to its user can only be asked of the
-/// former. A call of a recipe is answered as events, in which progress comes before the response, where the client takes
-/// them; all else is answered as JSON. A client that leaves ends the call, and the run goes on.
+/// Each request is on its own, without a session: since 2026-07-28 the protocol has none, and a client that begins with
+/// a handshake gets no session id, so that it sends none. Only a client of that protocol can be sent a question for
+/// its user. The answer to a call of a recipe is a stream of events with progress before the response, if the client
+/// accepts one; every other answer is JSON. A client that leaves ends the call; the run continues.
 ///
 /// Host, Origin and the token are checked as for the rest of the API; these refusals are a `Problem`, all others an error of
 /// JSON-RPC.
@@ -27,7 +27,7 @@ struct ToolHandler: Sendable {
     }
   }
 
-  /// What a body asks for, or what is answered to it at once.
+  /// The request in a body, or an immediate answer.
   enum Message {
     case request(MessageID, method: String, params: ValueMap, ToolClient)
     case answer(HTTPServerResponse)
@@ -59,7 +59,7 @@ struct ToolHandler: Sendable {
     let given = headers[TransportFields.version]
     let version = given.flatMap(ProtocolVersion.init(rawValue:))
     if RequestEnvelope.isIn(params) || version?.isStateless == true {
-      // In this order a client that contradicts itself is told so, and not that its version isn't spoken.
+      // In this order a client that contradicts itself is told that, and not that its version is unknown.
       if RequestEnvelope.isIn(params) { try TransportFields.check(method, params) { headers.values($0) } }
       let envelope = try RequestEnvelope(reading: params)
       return ToolClient(

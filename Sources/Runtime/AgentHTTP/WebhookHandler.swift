@@ -8,7 +8,7 @@ import HTTPServer
 import Recipes
 import Synchronization
 
-/// How often deliveries were answered with which status, by the path of the webhook.
+/// The number of answers to deliveries by status and path of the webhook.
 package final class HookCounts: Sendable {
   package struct Key: Sendable, Hashable {
     /// Empty for an address that is no webhook's, so that strangers make no entries here.

@@ -18,7 +18,7 @@ package struct MadePlan: Sendable {
   package var text: String { JSON.shown(document, .pretty) }
 }
 
-/// The run that a plan is of, with what was found for it.
+/// A run to plan, with the data that was read for it.
 package struct PlannedRun: Sendable {
   package var file: String
   package var texts: Value
@@ -30,7 +30,7 @@ package struct PlannedRun: Sendable {
   package var secrets: Secrets
   /// The program's version.
   package var program: String
-  /// What keeps the limits of connections that have some.
+  /// The limiters of connections that have limits.
   package var limiters: [String: ConnectionLimiter] = [:]
 
   package init(_ file: String, texts: Value, zone: String?, inputs: ValueMap, secrets: Secrets, program: String) {
@@ -138,7 +138,7 @@ extension RunFactory {
     let isLocal = { (connection: String) in
       workspace.catalog.plugin(workspace.configuration.plugins[connection] ?? connection)?.isLocal ?? false
     }
-    // What is served in a sandbox has a state of its own.
+    // The services of a sandbox have a state of their own.
     guard !run.isSandbox || sandboxes != nil, recipe.connectionNames.contains(where: isLocal) else { return [:] }
     var values: [String: Value]
     if let database = workspace.database {

@@ -52,7 +52,7 @@ extension Workspace {
     return needed
   }
 
-  /// The secrets that are available without running a command: those of files and of connections.
+  /// The secrets of files and connections that are available without running a command.
   ///
   /// They are known before the first run, so that no earlier record holds one.
   package func knownSecrets(_ sources: SecretSources) async -> [(name: String, text: String)] {
@@ -112,8 +112,8 @@ extension Workspace {
     return registry
   }
 
-  /// Adds every secret that connections and recipes need to a registry, running commands if necessary; returns the names of
-  /// those that cannot be read.
+  /// Adds every secret that connections and recipes need to a registry, running commands if necessary; returns the
+  /// names of unreadable ones.
   package func tellEverySecret(to registry: SecretRegistry) async -> [String] {
     let sources = secretSources()
     registry.ask(renewed: isRenewed) { name, _ in await secret(named: name, from: sources) }

@@ -14,13 +14,13 @@ package struct RunFactory: Sendable {
   package var secrets: SecretSources
   package let pool: ServicePool
   package let time: any TimeSource
-  /// The settings that replace those of connections, by connection: of sandboxes, or of a recording.
+  /// The settings of sandboxes or of a recording, by connection; they replace the connection's own.
   package var connectionOverrides: [String: Value] = [:]
   /// The sandboxes that replace every service, if the whole agent is made up.
   package var sandboxes: ServedSandboxes?
   /// Where the paths of recipes start; nil for the folder of errand.yaml.
   package var folder: String?
-  /// What stands in for the folder's files, in a sandbox.
+  /// The copy that replaces the folder's files, in a sandbox.
   package var copy: FolderCopy? { didSet { folder = copy?.folder } }
   /// Intercepts requests between services and the network.
   package var interceptor: PluginContext.Interceptor?
@@ -137,11 +137,11 @@ package struct RunFactory: Sendable {
     return recipe
   }
 
-  /// Says in a run that began elsewhere which programs may carry it on; gives a sentence if its recipe doesn't tell.
+  /// Records in a run that began elsewhere which workers may claim it; returns a sentence if its recipe can't be read.
   package func place(_ run: inout RunRecord, withTexts texts: Value) -> String? {
     do throws(Diagnostics) {
       workspace.place(&run.origin, of: try checkedRecipe(of: run, among: texts))
-      // What files its actions worked with isn't recorded where there is one machine; this is the one that has them.
+      // A state of one machine doesn't record the files that actions worked with; they are on this machine.
       if workspace.database != nil, !workspace.configuration.worker.sharedFolder, run.home == nil, run.hasActed {
         run.home = workspace.home
       }

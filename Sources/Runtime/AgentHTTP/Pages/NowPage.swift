@@ -1,4 +1,4 @@
-// The first page: what needs a person, what runs, and what comes.
+// The first page: runs that need a person, open runs, and coming slots.
 import Agent
 import Basics
 import HTTPServer
@@ -18,7 +18,7 @@ extension Pages {
     recently.endedSince = request.clock.now.advanced(by: .seconds(-recent))
     let ended = try await runs(request, recently).finished
     let failed = try await notRetried(ended, request)
-    // A person has to see to those that no worker can take up.
+    // A run that no worker can claim needs a person.
     let (parked, running) = busy.openWithReasons.reversed().reduce(into: ([RunRecord](), [RunRecord]())) {
       if busy.parked?[$1.id] != nil { $0.0.append($1) } else { $0.1.append($1) }
     }

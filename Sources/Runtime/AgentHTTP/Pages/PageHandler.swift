@@ -6,7 +6,7 @@ import Recipes
 import RunState
 
 extension Authenticator {
-  /// The name of the cookie by which a browser is known.
+  /// The name of the browser's session cookie.
   ///
   /// A browser sends the cookies of a host to all of its ports, so that each agent of a machine has its own name.
   static func cookie(for request: HTTPServerRequest) -> String {
@@ -62,7 +62,7 @@ extension HTTPServerRequest {
 }
 
 extension HTTPServerRequest {
-  /// The path of the page that a form is on: the one that the browser names, or that of what the form is about.
+  /// The path of the form's page: the referring page, or else the page of the form's subject.
   var pageOfForm: String {
     if let referer = headers["Referer"], let scheme = referer.utf8Parts(around: "://") {
       let path = Substring(scheme.after.utf8.drop { $0 != ASCII.slash })
@@ -100,7 +100,7 @@ struct LoginPage {
       }
       return enter(sessions.begin(for: .token(sha256: digest), at: now), target, keeping: kept, request)
     case ("/login", _):
-      // What only looks at an address asks by HEAD, and must not use the link up.
+      // A client that only checks an address sends HEAD, and must not use up the link.
       guard request.method == "GET", let link = request.query["link"] else { return form(target, fault: nil) }
       guard let session = sessions.open(link: link, at: now) else {
         return form(target, fault: "This link has been used, or a minute has passed. 'errand open' makes a new one.")
@@ -126,7 +126,7 @@ struct LoginPage {
   private static let path = "path"
   private static let mark = "kept."
 
-  /// The form that is kept in the page on which a person logs in, if there is one.
+  /// The earlier form that the login page keeps, if there is one.
   private static func kept(in request: HTTPServerRequest) -> HTTPQuery {
     HTTPQuery(
       request.form.items.filter { $0.name.hasPrefix(mark) }.map {
