@@ -97,7 +97,7 @@ extension Value {
 }
 
 extension Double {
-  /// The number with the suite's words for those that are none.
+  /// The number, with the suite's words for NaN and the infinities.
   fileprivate var suiteText: String {
     if isNaN { return "NaN" }
     if isInfinite { return self < 0 ? "-Infinity" : "Infinity" }

@@ -9,7 +9,7 @@ import Synchronization
 final class SimulatedInbox: Sendable {
   private let content = Mutex<[String: FileVersion]>([:])
 
-  /// What recipes that watch it say, and how long a file must have stayed unchanged.
+  /// The pattern of the recipes that watch it, and how long a file must have stayed unchanged.
   static let pattern = "in/*"
   static let settle = TimeSpan.seconds(5)
 
