@@ -24,7 +24,7 @@ struct Spawner {
 
   init(_ folder: WorkFolder) { self.folder = folder }
 
-  /// Runs a command in the work folder; one that fails is no measurement.
+  /// Runs a command in the work folder; a command that fails gives no measurement.
   func usage(of command: [String]) throws -> Usage {
     let figures = try figures("spawn", command, count: 4)
     return Usage(seconds: figures[0], processor: figures[1], megabytes: figures[2] / 1024, pageFaults: figures[3])

@@ -10,12 +10,12 @@ struct WholeRuns {
     spawner = Spawner(folder)
   }
 
-  /// The recipe of so many steps; each step is kept.
+  /// The recipe of a number of steps; each step is kept.
   static func chain(_ steps: Int) -> String {
     "steps:\n" + (0..<steps).map { "  - { uses: json.parse, with: { text: \"\($0)\" } }\n" }.joined()
   }
 
-  /// The recipe of so many chains at once.
+  /// The recipe of a number of concurrent chains.
   static func crowd(_ chains: Int, _ steps: Int) -> String {
     "steps:\n  - forEach: lists.range(\(chains))\n    as: chain\n    maxParallel: \(chains)\n    "
       + chain(steps).replacing("\n", with: "\n    ") + "\n"

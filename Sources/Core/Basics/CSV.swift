@@ -10,7 +10,7 @@ private let quote = ASCII.quote
 private let newline = ASCII.newline
 private let carriageReturn = ASCII.carriageReturn
 
-/// Why a text is no CSV.
+/// Why a text isn't CSV.
 package struct CSVError: Error {
   /// The fault and its place: no full stop, lower case.
   package var message: String
@@ -32,7 +32,7 @@ package struct CSVReader {
     index = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
   }
 
-  /// The octet of a separator: one ASCII character that is no quote and no line break.
+  /// The octet of a separator: one ASCII character that isn't a quote or a line break.
   package static func separator(_ text: String) -> UInt8? {
     guard text.utf8.count == 1, let byte = text.utf8.first, byte < 0x80, byte != quote, byte != newline,
       byte != carriageReturn

@@ -318,7 +318,7 @@ package struct Charset: Sendable, Hashable {
   }
 }
 
-/// Why bytes are no text in a charset.
+/// Why bytes aren't text in a charset.
 package struct CharsetError: Error, Hashable, Sendable {
   /// A sentence without its subject and point: `is not in UTF-8: line 1, byte 5 (0xFC) fits no character`.
   package var message: String

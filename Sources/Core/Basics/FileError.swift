@@ -87,7 +87,7 @@ extension FileError: CustomStringConvertible {
       case .tooLarge(let limit): "it has more than the \(limit) bytes that are allowed"
       case .notRegular(let what): "it is a \(what.rawValue), not a regular file"
       }
-    // A listing shows so what is no character, and no path leads there.
+    // A listing shows invalid characters like this, and no path leads there.
     let help = isNotFound && path.unicodeScalars.contains("\u{FFFD}") ? "; if its name isn't in UTF-8, rename it" : ""
     return "cannot \(operation.rawValue) '\(path)': \(cause)\(help)"
   }

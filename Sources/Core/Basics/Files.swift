@@ -107,7 +107,7 @@ public enum Files {
     }
   }
 
-  /// The names in a folder, sorted by their scalars, without `.` and `..`; names that are no UTF-8 are left out.
+  /// The names in a folder, sorted by their scalars, without `.` and `..`; names that aren't valid UTF-8 are left out.
   ///
   /// - Parameter showingOthers: Whether to include such names, with U+FFFD for the invalid bytes. A caller that reads
   ///   one then reports that there is no such file, rather than nothing.

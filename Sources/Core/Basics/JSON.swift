@@ -1,7 +1,7 @@
 /// JSON as RFC 8259 has it, to and from values.
 ///
 /// Reading is strict: no comments, nothing after the value, no member twice, no text that is not UTF-8, no half of a
-/// surrogate pair. A byte order mark at the beginning is passed over (section 8.1). A number without fraction and
+/// surrogate pair. A byte order mark at the beginning is skipped (section 8.1). A number without fraction and
 /// exponent is an int, a uint if only 64 bits without a sign hold it, and otherwise the nearest double; `-0` is the int
 /// 0. Every other number is the nearest double. A number too large for a double is infinite, as IEEE 754 rounds it:
 /// JSON has no limits, and one number must not make its whole text unreadable. If a type is declared, its reader
@@ -143,7 +143,7 @@ public enum JSON {
   }
 }
 
-/// Why a text is no JSON, or a value cannot be JSON.
+/// Why a text isn't JSON, or a value can't be JSON.
 public struct JSONError: Error, Hashable, Sendable {
   /// A place in the text.
   public struct Spot: Hashable, Sendable {

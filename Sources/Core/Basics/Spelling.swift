@@ -1,7 +1,7 @@
 // "Did you mean": the candidate that takes the fewest slips to type.
 //
 // A slip is a letter left out, added, replaced, or swapped with its neighbour (the optimal string alignment distance),
-// counted on lower-cased scalars, so that a name in other capitals is no slip at all. A name of n scalars forgives
+// counted on lower-cased scalars, so that other capitals don't count as slips. A name of n scalars forgives
 // (n + 1) / 3 slips, at most four, and never so many that nothing of a short name would be left.
 
 extension String {

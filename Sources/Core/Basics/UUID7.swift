@@ -16,7 +16,7 @@ public struct UUID7: Hashable, Sendable {
     low = 0x8000_0000_0000_0000 | random.next() >> 2
   }
 
-  /// Reads an identifier in its text form, in capitals or not; nil if the text is no UUID of version 7.
+  /// Reads an identifier in its text form, in capitals or not; nil if the text isn't a UUID of version 7.
   public init?(_ text: String) {
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.map(\.utf8.count) == [8, 4, 4, 4, 12], let octets = [UInt8](hexadecimal: parts.joined()) else {

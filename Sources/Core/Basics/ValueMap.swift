@@ -57,7 +57,7 @@ public struct ValueMap: Sendable {
 
   /// The number of members.
   public var count: Int { members.count }
-  /// Whether there is no member.
+  /// Whether the map is empty.
   public var isEmpty: Bool { members.isEmpty }
 
   /// Makes room for that many members.

@@ -168,7 +168,7 @@ extension CronExpression {
   private static let horizon = (8 * 366 + 1) * 86_400
   /// No clock is further from UTC, so that a wall time beyond the horizon by this is beyond it everywhere.
   private static let largestOffset = TimeZoneFile.largestOffset
-  /// A longer jump is no clock change but a change of the calendar, such as Samoa's in 2011.
+  /// A longer jump isn't a clock change but a change of the calendar, such as Samoa's in 2011.
   private static let longestMadeUp = 3 * 3600
 
   /// The first due instant strictly after an instant; nil if there is none within eight years and a day.

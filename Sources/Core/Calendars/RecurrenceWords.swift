@@ -30,7 +30,7 @@ extension CronExpression {
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
   ]
-  /// More times than these are not told one by one.
+  /// More times than these are not listed one by one.
   private static let mostTimes = 4
 
   package var words: String {

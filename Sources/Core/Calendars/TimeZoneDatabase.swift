@@ -179,7 +179,7 @@ package struct TimeZoneFolder: TimeZoneFiles {
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw unreadable(path) }
-    // A folder, such as `Australia`, is no zone.
+    // A folder, such as `Australia`, isn't a zone.
     guard status.st_mode & S_IFMT == S_IFREG else { return nil }
     guard (0...TimeZoneFolder.sizeLimit).contains(Int(status.st_size)) else {
       throw TimeZoneError(.damaged, "\(path) is too large for a zone file; reinstall the package tzdata")
@@ -213,7 +213,7 @@ package struct TimeZoneFolder: TimeZoneFiles {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
-      // All else is no zone: `.`, `posix`, `right`, `zone.tab`.
+      // The others aren't zones: `.`, `posix`, `right`, `zone.tab`.
       guard let first = name.utf8.first, ASCII.uppercase.contains(first) else { continue }
       let below = names(below: "\(prefix)\(name)/", depth: depth + 1)
       found += below.isEmpty ? ["\(prefix)\(name)"] : below

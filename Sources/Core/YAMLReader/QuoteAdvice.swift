@@ -9,7 +9,7 @@ struct QuoteAdvice {
     var hasKey: Bool
   }
 
-  /// The advice where the value itself cannot be told.
+  /// The advice if the value itself can't be determined.
   let generalAdvice: MessageText = "quote the whole value: `\"${{ … }}\"`"
 
   /// Longer values make messages too long to read.

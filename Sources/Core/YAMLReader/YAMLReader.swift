@@ -50,7 +50,7 @@ package struct YAMLLimits: Sendable {
 
 /// Reads YAML texts.
 package enum YAMLReader {
-  /// Reads one document, or throws every fault that can be told, warnings included, in the order of the text.
+  /// Reads one document, or throws every fault that was found, warnings included, in the order of the text.
   package static func read(_ source: Source, limits: YAMLLimits = .recipe) throws(Diagnostics) -> YAMLDocument {
     guard source.bytes.count <= limits.bytes else {
       let fault = "the file is \(source.bytes.count) bytes long, more than \(limits.bytes); split it"

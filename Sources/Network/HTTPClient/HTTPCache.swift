@@ -18,7 +18,7 @@ import Synchronization
 public final class HTTPCache: Sendable {
   fileprivate struct Memory {
     var entries: [String: HTTPCacheEntry] = [:]
-    /// Keys in the order that their entries were written.
+    /// Keys, in the order of writing.
     var order: [String] = []
     var bytes = 0
   }

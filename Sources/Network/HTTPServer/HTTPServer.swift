@@ -108,7 +108,7 @@ package struct SocketName: Sendable {
   package let host: String
   package let port: Int
 
-  /// Nil if the descriptor is no socket.
+  /// Nil if the descriptor isn't a socket.
   package init?(of descriptor: Int32) {
     var address = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -48,14 +48,14 @@ package struct PostgresError: Error, Hashable, Sendable {
   package var isSerializationFailure: Bool { sqlState == "40001" || sqlState == "40P01" }
   /// The server is shutting down, starting or ended the session.
   package var isShutdown: Bool { ["57P01", "57P02", "57P03"].contains(sqlState) }
-  /// The server is a standby, or was told to accept no writes.
+  /// The server is a standby, or accepts no writes.
   package var isReadOnly: Bool { sqlState == "25006" }
   /// The server lacks something for a while, such as room on its disk, memory or connections, or its system failed
   /// (classes 53 and 58, and errors that have no code of their own).
   package var isInTrouble: Bool {
     ["53", "58"].contains(sqlState.prefix(2)) || sqlState == "XX000"
   }
-  /// Somebody cancelled the statement, or it took longer than the server allows: in all, for a lock, or between two
+  /// The statement was cancelled, or took longer than the server allows: in all, for a lock, or between two
   /// statements of a transaction.
   package var wasGivenUp: Bool { ["57014", "55P03", "25P03", "25P04"].contains(sqlState) }
   /// There is no table, or no schema, of that name.

@@ -1,4 +1,4 @@
-// Rules for every plugin besides the ones that `PluginReview` checks: examples are valid YAML and survive being read
+// Rules for every plugin that `PluginReview` doesn't check: examples are valid YAML and survive being read
 // and written, and the two forms of a pattern agree.
 
 import _StringProcessing

@@ -4,8 +4,8 @@
 /// No state can accept some of these batches.
 ///
 /// The maker folds its events into a state of its own, so it knows which events fit next and which have to be refused.
-/// Instants only grow, and identifiers are the ones that a program would choose, so that the same random numbers give
-/// the same history for every store.
+/// Instants only grow, and identifiers are chosen as a program would, so that the same random numbers give the same
+/// history for every store.
 package import Basics
 package import RunState
 

@@ -39,7 +39,7 @@ package final class SimulatedDatabase: Sendable {
     case ignoresVersion
     /// A scheduler's decision begins no version.
     case keepsVersion
-    /// A claim is no entry of the log.
+    /// A claim adds no entry to the log.
     case claimsWithoutEntry
     /// A request for the leader is taken by each look.
     case takesRequestsAgain
@@ -99,7 +99,7 @@ package final class SimulatedDatabase: Sendable {
     var tables = Tables()
     /// Commits whose answers were lost, and which are still to come; each keeps the locks of its transaction until then.
     var late: [(transaction: Int?, changes: DatabaseChanges)] = []
-    /// Who holds each lock, and who waits for it, in the order of their coming.
+    /// The holder of each lock, and its waiters, in the order of their arrival.
     var holders: [String: Int] = [:]
     var waiting: [String: [(transaction: Int, waiter: CheckedContinuation<Bool, Never>)]] = [:]
     /// Who has a lock now, or can't have it.
@@ -168,10 +168,10 @@ package final class SimulatedDatabase: Sendable {
   package var slots: [SlotRecord] { content.withLock { $0.tables.slots } }
   package var items: [StoredItem] { content.withLock { $0.tables.items.values.sorted { $0.name < $1.name } } }
   package var openRuns: [String] { content.withLock { $0.tables.open.keys.sorted { $0.precedesByScalars($1) } } }
-  /// Whether somebody wrote to a run that another holds, or an event came that it waits for.
+  /// Whether a program wrote to a run that another holds, or an event came that it waits for.
   package func hasNews(_ run: String) -> Bool { content.withLock { $0.tables.open[run]?.hasNews ?? false } }
 
-  /// Sets what becomes of each statement from now on; nil for nothing bad.
+  /// Sets the function that gives each statement its fault from now on; nil for none.
   package func setFaults(_ next: @escaping @Sendable () -> Fault?) { faults.withLock { $0.next = next } }
 
   /// The row that the database uses to find an open run.

@@ -121,7 +121,7 @@ private final class SimulatedCluster {
       if one(in: 3) { go(number(0..<60)) } else { pass(.milliseconds(number(0..<15_000))) }
     }
     end()
-    // A fault is told with all that the database has.
+    // A fault is reported with the whole contents of the database.
     tellLogs()
     if audit.fault == nil { check() }
   }
@@ -366,7 +366,7 @@ private final class SimulatedCluster {
 
   private func resume(_ run: String, _ machine: Machine) {
     audit.note("resume \(run)")
-    // Whoever resumes it has looked what was done.
+    // The person who resumes it has checked which writes were done.
     if database.run(run)?.reason?.contains("took over that was behind") == true { service.forgive(run) }
     // Ends when the run continues.
     Task { try? await machine.agent.host.resume(run) }
@@ -432,7 +432,7 @@ private final class SimulatedCluster {
     for slot in database.slots { audit.note("slot \(slot.schedule) \(slot.slot) \(slot.outcome) \(slot.run ?? "")") }
   }
 
-  /// Checks what the database keeps against what has to hold, whatever happened.
+  /// Checks the database's contents against the conditions that must hold in every case.
   private func check() {
     var ended: [RunRecord] = []
     var starts: Set<String> = []
@@ -484,9 +484,9 @@ private final class SimulatedCluster {
     for (index, entry) in log.enumerated() {
       if entry.number != index + 1 { audit.fail("the log of \(id) has a gap at \(entry.number)") }
       let isClaim = entry.events.contains("runClaimed")
-      // Whoever finds that something is lost may have had a claim that is lost, too.
+      // A program that finds lost data may have lost its claim, too.
       if !isBehind || !entry.events.contains("took over that was behind") {
-        // Whoever isn't its holder may add to it, as one that cancels it does.
+        // A program that isn't the run's holder may add to its log, for example to cancel the run.
         if entry.epoch < epoch, entry.epoch != 0 || isClaim {
           audit.fail("entry \(entry.number) of \(id) goes back from claim \(epoch) to \(entry.epoch)")
         }

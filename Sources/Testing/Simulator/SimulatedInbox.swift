@@ -17,7 +17,7 @@ final class SimulatedInbox: Sendable {
     content.withLock { $0 }.map { FoundFile($0.key, $0.value) }.sorted { $0.path.precedesByScalars($1.path) }
   }
 
-  /// Changes a file, which goes if there is no size.
+  /// Changes a file; removes it if the size is nil.
   func put(_ bytes: Int?, at path: String, now: Timestamp) {
     content.withLock { $0[path] = bytes.map { FileVersion(bytes: $0, modifiedAt: now) } }
   }

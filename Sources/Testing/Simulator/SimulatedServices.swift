@@ -19,7 +19,7 @@ struct SimulatedProgram {
   let time: ManualClock
 }
 
-/// The recipe files that people edit: the served ones, and in `lib` the ones that other recipes call.
+/// The recipe files that people edit: served recipes, and in `lib` recipes that others call.
 final class RecipeFolder: Sendable {
   private struct Content {
     var files: [String: (text: String, version: Int)] = [:]

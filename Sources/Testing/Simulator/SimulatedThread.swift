@@ -24,7 +24,7 @@ final class SimulatedThread {
   /// Blocking work, such as writing to the disk.
   let work = ManualExecutor()
   private var random: SeededGenerator
-  /// Whether jobs run in the order that they became ready.
+  /// Whether jobs run in the order of becoming ready.
   var isInOrder = false
 
   init(seed: UInt64) { random = SeededGenerator(seed: seed) }
