@@ -50,8 +50,7 @@ struct NodeRanges: Sendable {
   struct Scalar {
     var start: UInt32
     var end: UInt32
-    /// The column of the innermost list or map around a block scalar, which its indentation is counted from; -1 outside
-    /// of any.
+    /// The column of the innermost list or map around a block scalar, where its indentation begins; -1 outside of any.
     var parentIndentation: Int32
     var style: YAMLScalar.Style
 
