@@ -302,7 +302,7 @@ extension JSONWriter {
   /// Comes before each item of a list.
   package mutating func beginItem() { separate(hasItem ? 1 : 0, depth) }
 
-  /// Whether something stands in the list or the object that began last: no value ends with an opening bracket.
+  /// Whether the list or object that began last has an item: no value ends with an opening bracket.
   private var hasItem: Bool { output.last.map { $0 != ASCII.openBracket && $0 != ASCII.openBrace } ?? false }
 
   /// Comes before each member of an object.

@@ -112,7 +112,7 @@ extension Value {
     }
   }
 
-  /// Where secrets stand in the value, each as the names and indexes that lead there: `rows[3].name`.
+  /// The paths of the secrets in the value, as names and indexes: `rows[3].name`.
   package var maskedPaths: [String] {
     var paths: [String] = []
     collectMasked("", &paths)

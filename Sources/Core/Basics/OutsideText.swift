@@ -21,7 +21,7 @@ public enum OutsideText {
     $redaction.withValue(redaction) { body() }
   }
 
-  /// Whether a secret stands in the bytes.
+  /// Whether the bytes contain a secret.
   package static func holdsSecret(_ bytes: [UInt8]) -> Bool {
     guard let redaction else { return false }
     let text = String(decoding: bytes, as: UTF8.self)
@@ -58,7 +58,7 @@ extension String {
   /// The text without secrets; before anything else is done with it, such as to its blanks and line ends.
   public var withoutSecrets: String { OutsideText.withoutSecrets(self, isCut: false) }
 
-  /// The text, a part of a larger one, as messages quote it: `•••` if any secret stands in the whole, because the part
+  /// The text, a part of a larger one, as messages quote it: `•••` if the whole contains a secret, because the part
   /// may be a part of that secret.
   package func excerpt(_ count: Int, of whole: some Collection<UInt8>) -> String {
     OutsideText.hidesSecret(whole) ? OutsideText.mark : shortened(to: count)

@@ -39,7 +39,7 @@ package enum HolidayCalendar {
       }
     }
     for properties in found.events { events.append(try reader.read(properties)) }
-    // By UID, the begins that other events stand in for.
+    // By UID, the begins of occurrences that other events replace.
     var replaced: [String: [CalendarMoment]] = [:]
     for event in events {
       if let moment = event.replaces, let uid = event.uid { replaced[uid, default: []].append(moment) }
@@ -82,7 +82,7 @@ struct HolidayEvent {
   var rule: ICalendarRule?
   var additional: [CalendarMoment] = []
   var excluded: [CalendarMoment] = []
-  /// The begin that it stands in for.
+  /// The begin of the occurrence that it replaces.
   var replaces: CalendarMoment?
   var isCancelled = false
   /// Its first line, for faults.

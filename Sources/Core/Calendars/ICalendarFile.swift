@@ -16,7 +16,7 @@ struct ICalendarProperty {
   /// Names in capitals; quotes are taken away.
   var parameters: [(name: String, value: String)]
   var value: String
-  /// Where it stands in the file, folded lines included.
+  /// Its range in the file, folded lines included.
   var range: Range<Int>
 
   func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }

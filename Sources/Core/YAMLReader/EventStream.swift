@@ -38,7 +38,7 @@ struct ContainerEvent {
   var properties: NodeProperties?
   /// The offset of the bracket, or of the first item's dash or first key.
   var start: Int
-  /// Whether it stands in brackets.
+  /// Whether it is written in brackets or braces.
   var isFlow: Bool
 }
 

@@ -20,7 +20,7 @@ package struct YAMLDocument: Sendable {
     self.ranges = ranges
   }
 
-  /// How the scalar at a place stands in the text, or nil if no scalar begins there.
+  /// The scalar at a place as it is written in the text, or nil if no scalar begins there.
   package func scalar(at place: Place) -> YAMLScalar? {
     place.offset.flatMap { ranges.scalar(at: $0) }.map { YAMLScalar(source: source, entry: $0) }
   }

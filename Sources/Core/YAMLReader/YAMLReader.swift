@@ -21,7 +21,7 @@ package import Basics
 package struct YAMLLimits: Sendable {
   /// The bytes of the whole text.
   package var bytes: Int
-  /// How deeply lists and maps may stand in each other, aliases followed.
+  /// How deeply lists and maps may be nested, aliases followed.
   package var depth: Int
   /// Scalars, keys, lists and maps together, each alias counted as all that it stands for.
   package var nodes: Int

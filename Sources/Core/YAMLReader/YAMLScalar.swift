@@ -1,6 +1,6 @@
 package import Basics
 
-/// How a scalar stands in a text, and where each part of its value comes from.
+/// How a scalar is written in a text, and where each part of its value comes from.
 package struct YAMLScalar: Sendable {
   /// How a scalar is written.
   package enum Style: UInt8, Sendable {
