@@ -88,7 +88,7 @@ struct SharedStates {
     Double(count) / (try await spent(body)).wall
   }
 
-  /// What a run appends between two steps, so many times: the end of one and the beginning of the next.
+  /// Appends a run's events between two steps, so many times: the end of one and the beginning of the next.
   private static func append(_ steps: Int, to run: String, in store: SharedStateStore) async throws {
     for step in 0..<steps {
       let now = Durability.now
@@ -100,7 +100,7 @@ struct SharedStates {
     }
   }
 
-  /// Four workers take up runs that are due, 16 at a time.
+  /// Four workers claim runs that are due, 16 at a time.
   private func claims() async throws -> Row {
     let (count, workers) = (4000, 4)
     let terms = WorkerTerms(name: "benchmark")

@@ -10,7 +10,7 @@ package final class FaultInjection: Sendable {
     database.setFaults { [self] in next() }
   }
 
-  /// Of a hundred statements, how many fail.
+  /// How many of a hundred statements fail.
   package var chance: Int {
     get { content.withLock { $0.chance } }
     set { content.withLock { $0.chance = newValue } }

@@ -64,7 +64,7 @@ package struct StoreConformance {
     .runStatusChanged(RunStatusChanged(run: run, at: instant(seconds), status: status))
   }
 
-  // MARK: - What is open
+  // MARK: - Open runs and events
 
   private mutating func checkRuns() async throws(StateError) {
     try await store.append([])
@@ -173,7 +173,7 @@ package struct StoreConformance {
     expect("the slots of a time", early.map(\.slot), [Self.instant(82), Self.instant(81)])
   }
 
-  // MARK: - What is over
+  // MARK: - Finished runs
 
   private mutating func checkHistory() async throws(StateError) {
     func end(_ run: String, _ status: RunStatus, _ seconds: Int) -> StateEvent {

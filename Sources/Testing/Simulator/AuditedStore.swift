@@ -22,7 +22,7 @@ final class AuditedStore: WrappingStore {
       audit.settle(batch, error.kind == .invalid || error.kind == .closed ? .refused : .unknown)
       throw error
     }
-    // What the disk kept while the machine stopped isn't acknowledged to any caller.
+    // A batch that the disk kept while the machine stopped isn't acknowledged to any caller.
     audit.settle(batch, life.isOver ? .unknown : .kept)
   }
 }

@@ -149,7 +149,7 @@ struct SimulatedPlace: Sendable {
   ///
   /// - Parameters:
   ///   - kept: The store without planted defects.
-  ///   - token: What the service knows the program by.
+  ///   - token: The program's identity for the service.
   func agent(
     on store: any StateStore, keptIn kept: any StateStore, token: String, time: any TimeSource, redactor: Redactor,
     isLimited: Bool
@@ -213,7 +213,7 @@ final class SharedRandom: Sendable {
 /// Recipes, each checked once for the texts that it is made of.
 final class CheckedRecipes: Sendable {
   private struct Known {
-    /// What was read besides the recipe's own text; nil if there was no such file.
+    /// The files that were read besides the recipe's own text; nil if there was no such file.
     var reads: [(path: String, text: [UInt8]?)]
     var checked: CheckedRecipe
   }

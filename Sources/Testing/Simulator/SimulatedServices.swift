@@ -19,7 +19,7 @@ struct SimulatedProgram {
   let time: ManualClock
 }
 
-/// The recipe files that people edit: those that are served, and in `lib` those that others call.
+/// The recipe files that people edit: served recipes, and in `lib` recipes that others call.
 final class RecipeFolder: Sendable {
   private struct Content {
     var files: [String: (text: String, version: Int)] = [:]
@@ -64,9 +64,9 @@ final class SimulatedServices {
   var folder: RecipeFolder { place.folder }
   var inbox: SimulatedInbox { place.inbox }
   var checks: CheckedRecipes { place.checks }
-  /// What the state has for the rules of the entries that watch files.
+  /// The specs of the schedules that watch files, as the state has them.
   var watchers: Set<String> = []
-  /// Counts the starts of the program and the changes of recipes and files, after which files are looked for.
+  /// Counts the starts of the program and the changes of recipes and files; each makes it look for files.
   var looks = 0
   var random: SeededGenerator
   var disk = FaultyFileSystem()

@@ -1,8 +1,8 @@
 // A seed's life: a folder of recipes, and a few dozen happenings while a program serves them.
 //
-// Between two happenings as many jobs run as the seed says, so that each comes at any moment of what the others began.
-// At the end everything is repaired: the service answers, approvals are given, uncertain steps are resolved, schedules
-// are removed; then every run has to end.
+// Between two happenings as many jobs run as the seed says, so that a happening may come at any moment during the
+// consequences of the others. At the end everything is repaired: the service answers, approvals are given, uncertain
+// steps are resolved, schedules are removed; then every run has to end.
 import ActionKit
 import Agent
 import Basics
@@ -79,9 +79,9 @@ final class Director {
   private var lastEvent = 0
   /// Whether the clock was set back while the program runs, so that recorded instants are far away.
   private var wasSetBack = false
-  /// The latest time that a clock has shown, from which on old records are removed.
+  /// The latest time that a clock has shown; it decides which old records are removed.
   private var latest = Timestamp.earliest
-  /// What was counted in `SimulatedServices.looks` at the latest rest, and since when.
+  /// The count of `SimulatedServices.looks` at the latest rest, and since when it is unchanged.
   private var looked: (count: Int, at: Timestamp)?
   /// When the clock was last set, which is noticed at the next reading.
   private var setAt: TimeSpan?
@@ -163,7 +163,7 @@ final class Director {
     }
   }
 
-  /// Time in which there is no program.
+  /// Lets time pass without a program.
   private func pass(_ seconds: Int) { services.now = services.now.advanced(by: .seconds(seconds)) ?? services.now }
 
   private func move() {
@@ -416,7 +416,7 @@ final class Director {
         audit.fail("the slot \(schedule.id) \(next) has no record, and it is \(now)")
       }
     }
-    // The look comes before the rest, after which its files settle; a clock that was set begins the wait again.
+    // The look comes before the rest, and its files settle after it; a clock that was set begins the wait again.
     if looked?.count != services.looks { looked = (services.looks, now) }
     let since = looked.flatMap { now.span(since: $0.at) } ?? .zero
     if wasSetBack || setAt != nil || since < SimulatedInbox.settle + .seconds(15) { return }
