@@ -1,4 +1,4 @@
-// Tables of recipes and of what is said about them, in files that read like both:
+// Tables of recipes and their diagnostics, in files that read like both:
 //
 //     %% case the name of the case
 //     recipe: …
@@ -92,7 +92,7 @@ extension String {
 extension RecipeEnvironment {
   static let catalog = ActionCatalog([DeskPlugin.self, MarkbookPlugin.self])
 
-  /// An environment in which the files of a case are all there are.
+  /// An environment with no files but those of a case.
   static func test(
     _ files: [String: String] = [:], connections: [String: String]? = nil, zone: String? = nil
   ) -> RecipeEnvironment {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OpenAPIPlugins
 
-/// What can't be read is left out and named, and never becomes an action that takes less than its operation.
+/// Unreadable parts are left out and named, and never become an action with fewer inputs than its operation.
 @Suite struct UnreadPartsTests {
   private static let required = "in: query, required: true, schema: { type: string }"
 
@@ -145,7 +145,8 @@ import Testing
       ])
   }
 
-  /// The actions that a path item gives, each with what it takes and, where that is unknown, gives; and what is left out.
+  /// The actions of a path item, and the parts left out. Each action is listed with its inputs, and with `→ dyn` if the
+  /// type of its output is unknown.
   private static func read(_ item: String) throws -> (actions: [String], leftOut: [String]) {
     let lock = try OpenAPIPluginsTests.lock(
       of: """

@@ -138,7 +138,7 @@ import Testing
     #expect(transport.requests.map { $0.headers["If-None-Match"] } == [nil, "\"0\"", "\"0\"", "\"1\""])
   }
 
-  // MARK: What is kept
+  // MARK: Storing answers
 
   @Test(arguments: ["no-store", "max-age=600, No-Store"])
   func `forgets an answer that is followed by one not to be stored`(_ control: String) async {

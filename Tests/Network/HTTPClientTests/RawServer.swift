@@ -8,7 +8,7 @@ import Synchronization
 /// connection, and an answer without `keep` closes it after.
 final class RawServer: Sendable {
   struct Answer: Sendable {
-    /// What is written, piece by piece.
+    /// The bytes to write, piece by piece.
     var pieces: [[UInt8]]
     var keep = false
 

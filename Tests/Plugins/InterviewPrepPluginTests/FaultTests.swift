@@ -7,7 +7,7 @@ import Testing
 
 @testable import InterviewPrepPlugin
 
-/// What goes wrong between client and backend, over real HTTP.
+/// Faults between client and backend, over real HTTP.
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var fault: ServiceFault
@@ -118,11 +118,11 @@ import Testing
       #expect(error.actionError.kind == c.error)
       #expect(error.actionError.retryable == c.isRetryable)
       #expect(error.actionError.effect == (c.mayBePaid ? .unknown : ActionError.Effect.none))
-      // Of a failure of the backend's own `Retry-After` is not looked at.
+      // The `Retry-After` of a backend's own failure is ignored.
       let wait = c.fault.status == 429 ? c.fault.retryAfter.flatMap { Int($0) } : nil
       #expect(error.actionError.retryAfter == wait.map { .seconds($0) })
       #expect(sandbox.server.count("/generate/routine") == 1)
-      // What has gone wrong has spoilt nothing.
+      // The fault has no lasting effect.
       if c.fault.kind != .redirectLoop {
         #expect(try await !client(sandbox.baseURL, time: time).generateRoutine(for: sampleProfile()).isCanned)
       }

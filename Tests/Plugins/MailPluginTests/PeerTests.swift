@@ -36,7 +36,7 @@ import Testing
       try? FileManager.default.removeItem(at: folder)
     }
 
-    /// What was handed in next.
+    /// The next mail that was submitted.
     func next() throws -> Value { try JSON.parse(Array(Self.line(of: output).utf8)) }
 
     private static func line(of pipe: Pipe) -> String {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import MarkbookPlugin
 
-/// What is found out after a create whose answer was lost, by what happened to it meanwhile.
+/// The results of reconciling a create whose answer was lost, by when it was done.
 @Suite struct ReconcileTests {
-  /// What happens between the baseline and the look.
+  /// The events between the baseline and the reconciliation.
   enum Course: String, CaseIterable, Sendable {
     /// Our request never arrived.
     case neverArrived
@@ -21,7 +21,7 @@ import Testing
     var testDescription: String { action }
     var action: String
     var input: String
-    /// What is there before under the same name or id, in the sandbox's own data.
+    /// The output of an earlier create with the same name or id, from the sandbox's own data.
     var done: String
   }
 
@@ -114,7 +114,7 @@ import Testing
     var testDescription: String { action }
     var action: String
     var wanted: String
-    /// What is there all of a sudden.
+    /// A similar record that appears unexpectedly.
     var found: String
     var words: String
   }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StationboardPlugin
 
-/// What goes wrong between client and service, over real HTTP.
+/// Faults between client and service, over real HTTP.
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var fault: ServiceFault
@@ -22,11 +22,11 @@ import Testing
       self.error = error
       self.message = message
       self.isOutage = isOutage
-      // What is no board is asked for again no sooner than any board.
+      // An invalid board is requested again no sooner than a valid one.
       if message.hasPrefix("The board does not match the contract") { retryAfter = .seconds(20) }
     }
 
-    /// What the edge says of the next board: it holds the one that was spoilt on the way.
+    /// The edge cache's header for the next board: the edge has cached the board that was damaged on the way.
     var edge: String {
       switch fault.kind {
       case .lostAnswer, .truncated, .slow, .oversized, .wrongType, .badUTF8: "HIT"
@@ -103,7 +103,7 @@ import Testing
         sandbox.server.add(c.fault)
       }
       #expect(try await failure { try await client.board(query) }.actionError.kind == c.error)
-      // What went wrong has spoilt nothing.
+      // The fault has no lasting effect.
       #expect(try await client.board(query).isCurrent)
     }
   }

@@ -96,7 +96,7 @@ extension HTTPServerResponse {
   static let unchanged = HTTPServerResponse(status: 204, headers: ["x-md-rt-reason": "unchanged_since_rt"])
 }
 
-/// A clock that goes on each time somebody looks at it, as every real one does.
+/// A clock that advances each time it is read, as every real one does.
 struct GoingTime: TimeSource {
   private let time: TestTime
 

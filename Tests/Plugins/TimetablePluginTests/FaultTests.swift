@@ -7,7 +7,7 @@ import Testing
 
 @testable import TimetablePlugin
 
-/// What goes wrong between client and publisher, over real HTTP.
+/// Faults between client and publisher, over real HTTP.
 @Suite struct FaultTests {
   /// A sandbox with a client of it.
   private static func withSandbox(
@@ -83,7 +83,7 @@ import Testing
       #expect(kept.fromCache)
       #expect(kept.content.programs.count == 3)
       #expect(kept.staleReason?.isEmpty == false)
-      // What went wrong has spoilt nothing.
+      // The fault has no lasting effect.
       #expect(try await client.catalog(refresh: true).staleReason == nil)
     }
   }
