@@ -344,7 +344,9 @@ import Testing
     #expect(fixes.isEmpty)
   }
 
-  /// Steps with faults, to be repeated, and the same steps after fixing. Some fixes of the last reveal further faults.
+  /// Steps with faults, to be repeated, and the same steps after fixing.
+  ///
+  /// Some fixes of the last example reveal further faults.
   @Test(arguments: [
     ("- wiat: 5m", "- wait: 5m"), ("- let:\n\ta: 1", "- let:\n    a: 1"),
     (

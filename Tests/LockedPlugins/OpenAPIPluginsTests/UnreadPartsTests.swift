@@ -145,8 +145,9 @@ import Testing
       ])
   }
 
-  /// The actions of a path item, and the parts left out. Each action is listed with its inputs, and with `→ dyn` if the
-  /// type of its output is unknown.
+  /// The actions of a path item, and the parts left out.
+  ///
+  /// Each action is listed with its inputs, and with `→ dyn` if the type of its output is unknown.
   private static func read(_ item: String) throws -> (actions: [String], leftOut: [String]) {
     let lock = try OpenAPIPluginsTests.lock(
       of: """

@@ -34,7 +34,7 @@ extension MarkbookSandbox {
   func writes(_ action: String) -> [String: Int] { handler.log.writes[action] ?? [:] }
 }
 
-/// The key of a class in the seeded markbook.
+/// The key of the seeded markbook.
 private let geography = 1_207_731
 
 @Suite struct SandboxTests {

@@ -117,10 +117,10 @@ import Testing
     #expect(board.state(of: wanted, limit: 6)?.status.rawValue == status)
   }
 
-  /// A full board with a departure every minute from 06:29:40 on, built at 06:30:20. Its first row leaves it five
-  /// seconds later.
+  /// A full board with a departure every minute from 06:29:40 on, built at 06:30:20.
   ///
-  /// Each case: the seconds until the question, the train's scheduled time, and the expected status.
+  /// Its first row leaves it five seconds later. Each case: the seconds until the question, the train's scheduled time,
+  /// and the expected status.
   @Test(arguments: [
     (0, "07:30", "awaited"), (14, "07:30", "awaited"), (0, "06:25", "awaited"), (14, "06:25", "awaited"),
     (14, "06:32", "missing"), (14, "06:10", "gone"),

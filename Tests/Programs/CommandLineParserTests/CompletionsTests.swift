@@ -43,7 +43,9 @@ import Testing
     #expect(answer(.fish, ["run", "-imo"], [Candidate("month=", "Which.", isOpen: true)]) == "open | -imonth=\tWhich.")
   }
 
-  /// The text that replaces the end of bash's line. Bash splits the line into words at these characters.
+  /// The text that replaces the end of bash's line.
+  ///
+  /// Bash splits the line into words at these characters.
   @Test(arguments: [
     ("errand run it", "it's $(x) a;b:c=d!", #"it\'s\ \$\(x\)\ a\;b:c=d\!"#),
     ("errand run 'it", "it's $(x)", #"it'\''s $(x)"#),

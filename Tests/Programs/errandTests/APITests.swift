@@ -1020,7 +1020,7 @@ import Testing
       try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": "http://evil.example"])
         == "403 foreignOrigin")
     #expect(try await kind("GET", "/api/v1/runs", reader, headers: ["Origin": bench.url]) == "200 ")
-    // What a token is not for is not there.
+    // A run or recipe outside a token's scope is reported as missing.
     #expect(try await kind("GET", "/api/v1/runs/\(id)", narrow) == "404 notFound")
     #expect(try await kind("GET", "/api/v1/runs/last:ask", narrow) == "404 notFound")
     #expect(try await kind("GET", "/api/v1/recipes/ask", narrow) == "404 notFound")

@@ -54,7 +54,7 @@ struct DatabaseStateTests {
     let repair = try await program.call("doctor", "--repair", environment: environment)
     #expect(repair.code == 64)
     #expect(repair.error.hasPrefix("error: --repair is for a state in a folder, and this one is in \(url)"))
-    // What is on this machine: no journal.
+    // The files on this machine include no journal.
     let names = try FileManager.default.contentsOfDirectory(atPath: program.folder.appending(path: ".errand").path)
     #expect(!names.contains { $0.hasPrefix("journal") || $0.hasPrefix("state") }, "\(names)")
     await program.remove()
@@ -312,7 +312,7 @@ struct DatabaseStateTests {
     let slow = try await desk.call("run", "slow.yaml", "--detach", environment: environment)
     #expect(slow.code == 0, "\(slow.error)")
     let run = slow.out.trimmingCharacters(in: .newlines)
-    // Of the same name by mistake.
+    // Two workers have the same name by mistake.
     let lab = try await Program()
     try lab.write("state: \(url)\npostgres: { answerWithin: 1m }\nworker: { name: lab }\n", to: "errand.yaml")
     let atLab = try lab.serve("serve")

@@ -449,7 +449,7 @@ import Testing
     await program.remove()
   }
 
-  // MARK: What people see
+  // MARK: Masked output
 
   @Test func `outputs are masked for people and programs, with the places`() async throws {
     let program = try await Program()
@@ -513,7 +513,7 @@ import Testing
     await program.remove()
   }
 
-  // MARK: What earlier versions kept
+  // MARK: Secrets stored by earlier versions
 
   @Test func `a secret that was kept before it was known is found and removed`() async throws {
     let program = try await Program()

@@ -30,7 +30,7 @@ import Testing
         try JSON.parse(String($0))["text"]?.string
       }
       try Self.expectOnce(notes, ends, "notes")
-      // What can be looked up leaves no doubt, but where one call met two kills.
+      // A write that can be reconciled isn't uncertain, unless one call met two kills.
       #expect(ends.values.count { $0 == "uncertain" } * 4 <= ends.count, "\(ends)")
     }
   }
@@ -135,7 +135,7 @@ import Testing
     return ends
   }
 
-  /// That nothing was done twice, and all of what succeeded once.
+  /// Checks that nothing was done twice, and that every item of a successful run was done once.
   private static func expectOnce(_ done: [String], _ ends: [String: String], _ what: Comment) throws {
     #expect(!done.isEmpty, what)
     print("soak: \(done.count) \(what) of \(ends.count) runs")
