@@ -92,7 +92,7 @@ extension String {
 extension RecipeEnvironment {
   static let catalog = ActionCatalog([DeskPlugin.self, MarkbookPlugin.self])
 
-  /// An environment with no files but those of a case.
+  /// An environment with only the files of a case.
   static func test(
     _ files: [String: String] = [:], connections: [String: String]? = nil, zone: String? = nil
   ) -> RecipeEnvironment {

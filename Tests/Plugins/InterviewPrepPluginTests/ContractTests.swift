@@ -362,7 +362,7 @@ import Testing
       if let detail = error.detail { parts.append(detail) }
       if error.isRetryable, error.mayBePaid { parts.append("retryable") }
       if let wait = error.retryAfter { parts.append("after \(wait)") }
-      // Of a health check only the message counts.
+      // Only the message of a health check counts.
       outcome = request["path"]?.string == "/health" ? parts[0] : parts.joined(separator: " | ")
     }
     let sent = seen.withLock(\.self) ?? []

@@ -831,7 +831,7 @@ import Testing
     #expect(
       refused.json["detail"]?.string
         == "a recipe of 300000 bytes isn't checked; it may have 256 KiB")
-    // The type of a problem leads to what to do.
+    // The type of a problem links to instructions.
     #expect(refused.json["type"]?.string == "/problems/request")
     for kind in Problem.Kind.all {
       let page = try await HTTPClient().send(

@@ -4,7 +4,7 @@ import HTTPClient
 import Synchronization
 import Testing
 
-/// Webhooks of `errand serve` over real HTTP: which deliveries count, how often, and with which results.
+/// Webhooks of `errand serve` over real HTTP: which deliveries count, how often, and their results.
 @Suite(.timeLimit(.minutes(ProcessInfo.processInfo.environment["ERRAND_DELIVERIES"] == nil ? 20 : 240)))
 struct WebhookTests {
   static let secret = "It's a Secret to Everybody"

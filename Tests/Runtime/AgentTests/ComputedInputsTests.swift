@@ -220,7 +220,7 @@ import Testing
     await first.host.stop()
 
     first.time.advance(by: ScheduleHostTests.hour)
-    // What came with the event is no longer needed.
+    // The run no longer needs the data of its event.
     try await first.store.append([.eventsForgotten(EventsForgotten(at: first.time.now(), ids: ["e2"]))])
     let second = await HostBench(first.store, time: first.time, folder: folder.path)
     await second.serve()

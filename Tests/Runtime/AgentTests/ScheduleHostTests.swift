@@ -325,7 +325,7 @@ import Testing
     await bench.slots(until: "tick 11:00:00 started")
   }
 
-  // MARK: What people ask for
+  // MARK: Requests
 
   @Test func `a schedule is paused, resumed, triggered and backfilled`() async throws {
     let folder = try ScheduleHostTests.folder([

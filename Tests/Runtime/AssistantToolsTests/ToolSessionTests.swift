@@ -416,7 +416,7 @@ import Testing
     await bench.end()
   }
 
-  /// An agent with a recipe that writes, of which every start is refused.
+  /// An agent with a recipe that writes; it refuses every start.
   private static let writer: @Sendable (AgentRequest) async throws(RequestRefusedError) -> AgentReply = {
     request throws(RequestRefusedError) in
     switch request {

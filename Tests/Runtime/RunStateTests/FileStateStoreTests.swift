@@ -70,7 +70,7 @@ struct Tomorrow: TimeSource {
     #expect(second.notices == [])
     #expect(try await second.finishedRun("r") != nil)
     #expect(second.look(\.values.count) == 1)
-    // What is open is in a snapshot, also if the journal is short.
+    // A snapshot holds the open runs, even if the journal is short.
     try await second.append(Example.created("s"))
     try await second.close()
     #expect(try files().contains("state.json"))

@@ -128,7 +128,7 @@ import Testing
     return unheld.map { "nobody holds \($0)" } + runs.flatMap { faults(in: database.log(of: $0), kept.all) }
   }
 
-  /// Has standbys take over that are behind, at once or when all leases are over.
+  /// Fails over to standbys that are behind, at once or after all leases have ended.
   private static func failOver(
     _ database: SimulatedDatabase, _ injection: FaultInjection, _ chance: Int, _ seed: UInt64, _ clock: ManualClock
   ) async {
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  /// Whether a run waits for a person because of what was lost.
+  /// Whether a run waits for a person because events were lost.
   private static func isTold(_ log: [LogEntry]) -> Bool {
     log.contains { $0.events.contains("took over that was behind") }
   }

@@ -7,7 +7,7 @@ import SharedState
 import Synchronization
 import Testing
 
-/// What is acknowledged while a real server dies and comes back.
+/// Writes that are acknowledged while a real server dies and comes back.
 @Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL isn't installed")) struct PostgresLossTests {
   private final class Flag: Sendable {
     let isSet = Atomic(false)
@@ -36,7 +36,7 @@ import Testing
     let acknowledged = try await withThrowingTaskGroup(of: (run: String, count: Int).self) { group in
       for run in runs {
         group.addTask {
-          // Or others would be waited for that can't go on.
+          // Otherwise the test would wait for the other tasks, which can't continue.
           defer { end.isSet.store(true, ordering: .relaxed) }
           var count = 0
           while !end.isSet.load(ordering: .relaxed) {
@@ -218,7 +218,7 @@ import Testing
       var isCut = false
       for await news in store.news {
         if case .cut(run, _) = news { isCut = true }
-        // What the server that took over has held here is given up by then.
+        // By then the runs that were held on the old server are given up.
         if case .tookOver = news { break }
       }
       #expect(isCut)
@@ -241,7 +241,7 @@ import Testing
   }
 }
 
-/// A port at which the system takes connections, and nobody answers.
+/// A port where the system accepts connections and no program answers.
 private final class SilentListener {
   private let descriptor: Int32
   let port: Int

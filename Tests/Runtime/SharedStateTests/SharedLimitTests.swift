@@ -12,7 +12,7 @@ import Testing
 
 /// The limits of a connection over programs that share a state.
 @Suite struct SharedLimitTests {
-  /// What a service sees.
+  /// The requests that a service receives.
   private final class Seen: Sendable {
     private let content = Mutex((sent: [TimeSpan](), running: 0, most: 0))
 
