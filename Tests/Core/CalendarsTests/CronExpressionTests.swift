@@ -119,7 +119,7 @@ import Testing
     ("0 9 * * *", "UTC", "2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z"),
     ("0 9 * * *", "UTC", "2026-11-20T08:59:59.999Z", "2026-11-20T09:00:00Z"),
     ("30 17 * * FRI", "Australia/Sydney", "2026-11-20T10:00:00Z", "2026-11-27T06:30:00Z"),
-    // 29 February across a year that is no leap year.
+    // 29 February across a year that isn't a leap year.
     ("0 0 29 2 *", "UTC", "2096-02-29T00:00:00Z", "2104-02-29T00:00:00Z"),
     // Gap: New York, 02:30 on 8 March 2026, is made up for at 03:00. A wildcard in the minutes continues as usual.
     ("30 2 * * *", "America/New_York", "2026-03-08T06:00:00Z", "2026-03-08T07:00:00Z"),

@@ -85,7 +85,7 @@ import YAMLReader
     let scalar = try #require(document.scalar(at: value.place))
     let length = try #require(value.string).utf8.count
     let offsets = (0..<length).map(scalar.offset(ofValueOffset:))
-    // The part of the value is what maps into the marked bytes.
+    // The part of the value that maps into the marked bytes.
     let first = try #require(offsets.firstIndex { $0 >= range.lowerBound })
     let end = offsets.firstIndex { $0 >= range.upperBound } ?? length
     let location = scalar.location(of: first..<end)

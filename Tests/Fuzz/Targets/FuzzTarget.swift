@@ -20,7 +20,7 @@ enum FuzzTarget: String, CaseIterable {
   case template
   /// The reader of YAML: faults lie within the text, and so does every part of every scalar.
   case yaml
-  /// The reader of JSON: what is read is written as what is read again.
+  /// The reader of JSON: a value that was read, written, and read again is the same.
   case json
   /// Cron's fields: faults lie within the text, and an expression without faults is due at increasing instants.
   case cron
@@ -28,7 +28,7 @@ enum FuzzTarget: String, CaseIterable {
   case recipe
   /// A server's answers: fields, dates, encodings, and a cache's reading of them.
   case answer
-  /// OpenAPI documents: what becomes a lock is a file whose actions can all be read.
+  /// OpenAPI documents: every action of a lock made from one can be read.
   case document
 
   private static let variables: [(name: String, type: ValueType, value: Value)] = {

@@ -18,7 +18,7 @@ import Testing
 
 struct Case: Sendable, CustomTestStringConvertible {
   var name: String
-  /// The text by file; what is checked is `recipe.yaml`.
+  /// The texts by file; the file to check is `recipe.yaml`.
   var files: [String: String] = [:]
   /// The names of the files in order, for writing them again.
   var order: [String] = []
@@ -61,7 +61,7 @@ struct CaseFile {
   static let main = "recipe.yaml"
   static let isRecording = ProcessInfo.processInfo.environment["RECORD_CASES"] != nil
 
-  /// Expects of each case what it says, or writes down what is said.
+  /// Compares each case's diagnostics with the file, or records them.
   func expect(_ answer: (Case) -> String) throws {
     #expect(!cases.isEmpty, "there are no cases in \(path)")
     var text = ""

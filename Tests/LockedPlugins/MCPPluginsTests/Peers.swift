@@ -15,7 +15,7 @@ enum Peers {
   ]
   static let before = [PythonPackage("mcp", "1.30.0"), PythonPackage("mcp-server-sqlite", "2025.4.25")]
 
-  /// A program of an environment of Python; nil, with a word about it, where it can't be had.
+  /// A program of a Python environment; nil, with a note, if the environment isn't available.
   static func program(_ name: String, of packages: [PythonPackage]) async -> String? {
     await pythonInterpreter(with: packages).map { $0.split(separator: "/").dropLast() }.map {
       "/\($0.joined(separator: "/"))/\(name)"

@@ -32,7 +32,7 @@ func lock(of document: String, only: [String] = []) throws(PluginLockError) -> P
     file: "plugins/made.lock.json")
 }
 
-/// A service that answers as a test says, and notes what it is asked.
+/// A service that answers as a test says, and records its requests.
 final class Peer: Sendable {
   private final class Asked: Sendable {
     let requests = Mutex<[HTTPServerRequest]>([])

@@ -182,7 +182,7 @@ import Testing
     ("allOf: [{ properties: { k: { type: string } } }, { \(alternatives) }]", "dyn", "dyn"),
     ("properties: { k: { type: string } }, dependentSchemas: { k: { properties: { d: {} } } }", "dyn", "dyn"),
     ("properties: { k: { type: string } }, if: {}, then: { properties: { d: {} } }", "dyn", "dyn"),
-    // Alternatives that only say what goes together.
+    // Alternatives that only say which fields go together.
     ("properties: { a: { type: string }, b: { type: integer } }, \(alternatives)", "{a?: string, b?: int}", "same"),
     ("properties: { k: { type: string } }, anyOf: [{ required: [k] }, {}]", "{k?: string}", "same"),
     // Names that aren't known.

@@ -15,7 +15,7 @@ import Testing
 
   private static func remove(_ folder: String) { try? FileManager.default.removeItem(atPath: folder) }
 
-  /// Sends one request, and tells what came of it in few words.
+  /// Sends one request, and describes its outcome in a few words.
   private static func ask(
     _ client: HTTPClient, _ cache: HTTPCache, _ policy: HTTPCachePolicy = HTTPCachePolicy(),
     _ headers: HTTPHeaders = [:], url: String = url

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A server that answers with bytes that are no HTTP, on a thread that may block.
+/// A server that answers with bytes that aren't HTTP, on a thread that may block.
 ///
 /// One request after another is read up to the end of its head. The answer is given back as it is; nil closes the
 /// connection, and an answer without `keep` closes it after.

@@ -5,7 +5,7 @@ import HTTPServer
 import Synchronization
 import Testing
 
-/// Keeps what it is told of transfers.
+/// Records the progress of transfers.
 final class Follower: TransferFollower {
   let maySend: Bool
   private let told = Mutex<[(direction: Transfers.Direction, bytes: Int, total: Int?)]>([])

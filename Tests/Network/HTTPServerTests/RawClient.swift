@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// Sends what no HTTP client would over a socket, on a thread that may block.
+/// Sends bytes over a socket that no HTTP client would send, on a thread that may block.
 enum RawClient {
   /// Sends bytes to the server and returns its answer, up to the end of the connection or up to a given text.
   ///

@@ -60,7 +60,7 @@ import Testing
   func `is an error that says what happened`(_ c: Case) async throws {
     let limits: KeyValuePairs<String, Value> = [
       "maxAnswerBytes": .int(1 << 20),
-      // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+      // Only the answer that never comes may time out early; otherwise a busy machine decides which fault occurs.
       "requestTimeout": .duration(c.fault.kind == .slow ? .milliseconds(300) : .seconds(60)),
     ]
     try await withShop(limits) { service, sandbox, _ in

@@ -71,7 +71,7 @@ import Testing
   }
 }
 
-/// Gives two paths each what the other has, in one step.
+/// Exchanges two paths in one step.
 private func exchange(_ path: String, _ other: String) {
   // Looked up by name, because the headers declare it only with GNU's extensions.
   typealias Exchange = @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32

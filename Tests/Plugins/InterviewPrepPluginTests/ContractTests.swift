@@ -173,7 +173,7 @@ import Testing
     let blocks = try JSON.write(.object(["timeBlocks": .map(days)]))
     let reroll = try PaidCall.reroll(.timeBlocks, of: samplePlan(), for: sampleProfile()).read(blocks)
     #expect(reroll.warnings == made.warnings)
-    // Without any block that can be read there is no plan.
+    // A plan needs at least one readable block.
     plan["timeBlocks"] = .object(["Mon": .list([odd])])
     let none = try JSON.write(.object(["plan": .map(plan)]))
     #expect(try await failure { try call.read(none) }.kind == .decoding)

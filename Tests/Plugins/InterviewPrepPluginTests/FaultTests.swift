@@ -106,7 +106,7 @@ import Testing
   func `says what happened, whether it is worth another try, and whether it may be paid`(_ c: Case) async throws {
     try await withBackend { sandbox, time in
       sandbox.server.add(c.fault)
-      // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+      // Only the answer that never comes may time out early; otherwise a busy machine decides which fault occurs.
       let struck = client(
         sandbox.baseURL, attempt: c.fault.kind == .slow ? .milliseconds(300) : .seconds(60), time: time)
       let error = try await failure { try await struck.generateRoutine(for: sampleProfile()) }

@@ -8,7 +8,7 @@ import Testing
 
 /// PyPI's aiosmtpd as the other side: a server that others wrote, with TLS and a login.
 @Suite(.timeLimit(.minutes(20))) struct PeerTests {
-  /// A server that tells of each mail in one line of JSON.
+  /// A server that reports each mail in one line of JSON.
   private final class Peer {
     let port: Int
     let authority: String

@@ -29,7 +29,7 @@ import Testing
     Case(
       status: 404, body: "", message: "Markbook Online answered GET 'getmarkbook' with HTTP status 404.",
       kind: .notFound, effect: .none),
-    // The status comes first: what is missing after it does not matter.
+    // The status is checked first, so missing members after it don't matter.
     Case(
       body: #"{"status":"ERROR:invalid markbook"}"#,
       message: "Markbook Online answered 'getmarkbook' with 'ERROR:invalid markbook'.", kind: .validation),

@@ -36,7 +36,7 @@ enum HTTPRequestStub {
     Case(kind: .expired, error: .validation, effect: .none, isDone: false, words: "with 'ERROR:invalid session'."),
   ])
   func `a write that goes wrong is sent once and says what is known`(_ c: Case) async throws {
-    // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+    // Only the answer that never comes may time out early; otherwise a busy machine decides which fault occurs.
     let limits = HTTPLimits(attempt: c.kind == .slow ? .seconds(5) : .seconds(60), maxBodyBytes: 1 << 20)
     try await withSandbox(limits: limits) { sandbox, client, _ in
       sandbox.handler.add(MarkbookFault(c.kind, call: "createclass"))

@@ -13,7 +13,7 @@ import Testing
     case neverArrived
     /// It was done, and the answer was lost.
     case doneUnheard
-    /// It was done after somebody had looked for the first time.
+    /// It was done after the first reconciliation had looked.
     case doneLate
   }
 
@@ -35,7 +35,7 @@ import Testing
       action: "createClass",
       input: #"{"markbookKey":1207731,"name":"8GEO-É/1","teacherFamilyName":"F","teacherGivenName":"G"}"#,
       done: #"{"classKey":10}"#),
-    // The class is what nobody tells once they are deleted.
+    // The service doesn't tell a student's class after the student is deleted.
     Case(
       action: "deleteStudent", input: #"{"markbookKey":1207731,"studentKey":13,"sid":"0047233"}"#,
       done: #"{"studentKey":13,"sid":"0047233","classKey":9}"#),

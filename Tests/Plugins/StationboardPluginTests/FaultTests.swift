@@ -72,7 +72,7 @@ import Testing
     .status(503, .server, isOutage: true, retryAfter: 86400), .status(504, .server, isOutage: true),
   ])
   func `is an error that says what happened, and what is held stands in for an outage`(_ c: Case) async throws {
-    // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+    // Only the answer that never comes may time out early; otherwise a busy machine decides which fault occurs.
     let limits = HTTPLimits(attempt: c.fault.kind == .slow ? .milliseconds(300) : .seconds(60), maxBodyBytes: 1 << 20)
     try await withSandbox { (sandbox, calm, time) async throws in
       let client = StationboardClient(

@@ -27,7 +27,7 @@ func board(_ text: String, at now: Timestamp = morning) throws -> Board? {
   try Board(answer: JSON.parse(text), receivedAt: now)
 }
 
-/// A service on a loopback port that gives its answers one after another, whatever it is asked.
+/// A service on a loopback port that gives its answers one after another, for any request.
 final class Answers: Sendable {
   private let seen: Requests
   private let server: HTTPServer

@@ -8,7 +8,7 @@ import RunTestKit
 import StorePlugin
 import Testing
 
-/// A disk that takes its time, so that what comes meanwhile is one batch.
+/// A slow disk, so that writes that arrive meanwhile form one batch.
 private struct SlowDisk: FileSystem {
   private let disk = DiskFileSystem()
 

@@ -62,7 +62,7 @@ final class Client {
     send(.object(["jsonrpc": .string("2.0"), "method": .string(method), "params": params]))
   }
 
-  /// Sends a request and gives what it is answered with, once all is done.
+  /// Sends a request and returns its answer, after the server has finished its work.
   func request(_ method: String, _ params: Value) -> Value {
     let id = Value.string("test")
     send(.object(["jsonrpc": .string("2.0"), "id": id, "method": .string(method), "params": params]))

@@ -230,14 +230,14 @@ struct DatabaseStateTests {
         "connection:markbook", "format:\(StateFormat.version)", "plugin:markbook", "secret:MARKBOOK_API_KEY",
         "secret:MARKBOOK_PASSWORD", "secret:MARKBOOK_USERNAME",
       ])
-    // A plan reads what is stored.
+    // A plan reads the stored values.
     try program.write("steps: [{ uses: store.increment, with: { name: visits } }]\n", to: "count.yaml")
     for _ in 0..<2 { #expect(try await program.call("run", "count.yaml", environment: environment).code == 0) }
     let plan = try await program.call("plan", "count.yaml", environment: environment)
     let change = plan.out.split(separator: "\n").first { $0.contains("The stored value 'visits'") }
     #expect(change?.split(separator: " ").suffix(2) == ["2", "3"], "\(plan.out)\(plan.error)")
     await program.remove()
-    // A folder is of one program, which has what there is.
+    // A state in a folder has one program, so its records hold no needs and no queue.
     let alone = try await Program()
     #expect(try await alone.call(arguments).code == 0)
     try alone.write("queue: nightly\n\(ServeTests.done)", to: "night.yaml")

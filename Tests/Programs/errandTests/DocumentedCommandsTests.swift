@@ -21,7 +21,7 @@ import Testing
 
   /// Commands that don't succeed, with their exit codes.
   private static let otherwise: [(part: String, code: Int32)] = [
-    // It asks, and there is no terminal.
+    // It asks a question, and there is no terminal.
     ("--confirm", 64),
     // The page shows the files, for the reader to write.
     ("timetable-changes.test.yaml", 66), ("values.json", 66), ("inputs.json", 66), ("recipes/weekly.yaml", 66),
@@ -104,7 +104,7 @@ import Testing
       // The page has another run's id.
       let line = line.replacing(/[0-9a-f]{8}-[0-9a-f-]{27}/, with: "last")
       let outcome = try await reader.run(line)
-      // It asks, and there is no terminal.
+      // It asks a question, and there is no terminal.
       let code = line == "errand new recipe" ? 64 : otherwise.first { line.contains($0.part) }?.code ?? 0
       #expect(outcome.code == code, "\(page): \(line): \(outcome.code) \(outcome.error)")
     }

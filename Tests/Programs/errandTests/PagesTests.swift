@@ -453,7 +453,7 @@ import Testing
     #expect(page.contains("…</h1>"))
     #expect(page.contains("class=\"lines-kept card tall\""))
     #expect(page.contains(">\(long)</p>"))
-    // The page is kept up to date, and says by itself that it was decided elsewhere.
+    // The page is updated live, and shows that the decision was made elsewhere.
     let question = try await browser.get("/approvals/\(run)/ask")
     let version = try #require(
       question.text.components(separatedBy: "Errand-Seen&quot;:&quot;").last?.prefix { $0 != "&" })

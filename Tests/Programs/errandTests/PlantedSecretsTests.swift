@@ -324,7 +324,7 @@ private final class Ear: Sendable {
   /// Searches all output and all files, except the files that were there before.
   private func expectNothing(of planted: [Planted], in folder: String, _ ear: Ear) {
     var texts = ear.heard
-    // A recipe writes what the services sent.
+    // A recipe writes the services' answers.
     let given = ["errand.yaml", "hidden/", "saved.txt"]
     for path in FileManager.default.enumerator(atPath: folder)?.compactMap({ $0 as? String }) ?? []
     where !given.contains(where: path.hasPrefix) {

@@ -41,7 +41,7 @@ import Testing
       try program.write("", to: "errand.yaml")
       let server = python.split(separator: "/").dropLast().joined(separator: "/")
       try await NewPythonPluginTests.lock("git", MCPSource(.command(["/\(server)/mcp-server-git"])), in: program)
-      // A repository for each run, so that none meets what the killed server of another left.
+      // A repository for each run, so that none meets the leftovers of another's killed server.
       let ends = try await Self.killed(
         program, "mcp-server-git",
         #"""

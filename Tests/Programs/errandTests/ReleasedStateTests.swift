@@ -41,7 +41,7 @@ import Testing
     return (program, ids)
   }
 
-  /// No agent has served for longer than events are kept: what was answered with 202 is started all the same.
+  /// No agent has served for longer than events are kept; deliveries answered with 202 are started all the same.
   @Test(arguments: versions.filter(isReaching))
   func `deliveries that were received and not decided are started weeks later`(_ version: String) async throws {
     let (program, _) = try await ReleasedStateTests.program(version)

@@ -17,7 +17,7 @@ import Testing
 
   // MARK: Fields that accept a secret
 
-  /// Ways to put a secret into a field, whatever its type.
+  /// Ways to put a secret into a field of any type.
   private static let forms = [
     "${{ secrets.TOKEN }}", "a ${{ secrets.TOKEN }}", "[\"${{ secrets.TOKEN }}\"]", "{ a: \"${{ secrets.TOKEN }}\" }",
     "{ a: { b: [\"${{ secrets.TOKEN.reverse() }}\"] } }", "[{ a: \"${{ secrets.TOKEN.size() }}\" }]",

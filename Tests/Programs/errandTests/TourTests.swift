@@ -103,7 +103,7 @@ import Testing
     let program = try await Program()
     let recipes = program.folder.appending(path: "recipes")
     try FileManager.default.copyItem(at: Program.root.appending(path: "recipes"), to: recipes)
-    // A recording is no part of a page.
+    // A recording isn't part of a page.
     let files = DocumentationPage.all.flatMap { $0.blocks("yaml") }
       .filter { $0.contains("\ncases:\n") && !$0.contains("replay:") }
     #expect(!files.isEmpty)

@@ -39,7 +39,7 @@ import Testing
     return bench
   }
 
-  /// Waits until something holds; time passes meanwhile, once all agents have done what was due.
+  /// Waits until something holds; time passes meanwhile, once all agents have finished their due work.
   private func until(_ what: Comment, by step: TimeSpan = .milliseconds(500), _ isTrue: () async -> Bool) async {
     for _ in 0..<8000 {
       if await isTrue() { return }
@@ -284,7 +284,7 @@ import Testing
     let started = try await answer(#"{"ask":"trigger","id":"tick","key":"k1"}"#, other)
     #expect(started.hasPrefix(#"{"slots":[{"schedule":"tick","#))
     #expect(started.contains(#""outcome":"started""#))
-    // The same key has the same answer, whoever is asked.
+    // The same key has the same answer from every agent.
     for bench in [other, leader] {
       let again = try await answer(#"{"ask":"trigger","id":"tick","key":"k1"}"#, bench)
       #expect(again.contains(#""outcome":"started""#))
@@ -355,7 +355,7 @@ import Testing
     Task { answers.take((try? await other.ask(#"{"ask":"pauseSchedule","id":"tick"}"#)) ?? []) }
     await until("it is asked", by: .milliseconds(100)) { database.requestCount == 1 }
     #expect(try await connection.takeRequests(by: worker).count == 1)
-    // Nobody gets it again.
+    // No agent gets it again.
     #expect(try await connection.takeRequests(by: worker).isEmpty)
     await until("it is answered") { answers.found != nil }
     #expect(

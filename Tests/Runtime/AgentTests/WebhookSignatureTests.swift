@@ -79,7 +79,7 @@ import Testing
     let good = Self.standard.verify(Self.standard(signature), secrets: [key], at: now)
     #expect(good == VerifiedDelivery(id: Self.id))
     #expect(Self.standard.verify(Self.standard(signature, "{}"), secrets: [key], at: now) == nil)
-    // A published key is no shared one.
+    // A public key isn't a shared secret.
     #expect(Self.standard.verify(Self.standard(Self.signature), secrets: [key], at: now) == nil)
   }
 

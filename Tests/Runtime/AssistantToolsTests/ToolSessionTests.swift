@@ -15,7 +15,7 @@ import Testing
     let verbs = Mutex<[String]>([])
   }
 
-  /// A session whose agent answers what the test says.
+  /// A session whose agent gives the test's answers.
   private final class Bench: Sendable {
     private let asked = Asked()
     private let input: AsyncStream<[UInt8]>.Continuation
@@ -151,7 +151,7 @@ import Testing
       if case .tools = request { return .tools([]) }
       if case .find = request {
         enter.yield()
-        // Never ends by itself.
+        // Ends only when it is cancelled.
         try? await time.sleep(for: .seconds(86_400))
       }
       throw RequestRefusedError(.notFound, "nothing is here")

@@ -90,7 +90,7 @@ import Testing
 
   @Test func `what breaks off within a secret shows nothing of it`() {
     #expect(Self.lines("log in with s3cret-ke", ["s3cret-key"]) == ["log in with •••"])
-    // Three letters are no secret yet.
+    // Three letters aren't a secret yet.
     #expect(Self.lines("stops", ["stop-word"]) == ["stops"])
   }
 

@@ -172,7 +172,7 @@ enum Refuse: Action {
   }
 }
 
-/// An action that gives what another declares.
+/// An action with the output that another declares.
 enum StandIn<P: Plugin, A: Action, Output: FieldSet>: Action {
   typealias Service = AnythingService
   typealias Input = Refuse.Input
@@ -214,7 +214,7 @@ enum MistakenGive<Declared: FieldSet>: KeyedAction, ShapedAction {
   }
 }
 
-/// As if what may be left out were always there.
+/// As if optional fields were always present.
 struct SureOutput: FieldSet {
   @Field("A number.") var number: Int
   @Field("A note.") var note: String

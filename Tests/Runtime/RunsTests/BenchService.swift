@@ -90,7 +90,7 @@ final class BenchService: Sendable {
   var calls: [Call] { state.withLock { $0.calls } }
   var names: [String] { calls.map(\.name) }
   var peak: Int { state.withLock { $0.peak } }
-  /// How often each thing was done; what an honoured key repeats is not done again.
+  /// How often each write was done; a repetition with an honoured key isn't done again.
   var done: [String: Int] { state.withLock { $0.done } }
   func count(of name: String) -> Int { done[name] ?? 0 }
 

@@ -31,7 +31,7 @@ import Testing
     var rest: @Sendable (_ inner: String) -> String = { _ in "" }
     /// Whether the order of concurrent steps isn't known.
     var isAtOnce: Bool { ["forEach at once", "parallel"].contains(name) }
-    /// Whether a retry of the run does what is inside once more, because its surroundings begin anew.
+    /// Whether a retry of the run does the inner steps once more, because the place begins again.
     var beginsAnew: Bool { ["retry", "finally"].contains(name) }
 
     var testDescription: String { name }

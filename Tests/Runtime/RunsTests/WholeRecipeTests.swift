@@ -110,7 +110,7 @@ import Testing
       for step in kept.stepsInOrder { #expect(after.steps[step.path]?.now == step.now, comment) }
     }
     if run?.status == .uncertain {
-      // The one plain write: a person looks, and says what is there.
+      // The one plain write: a person looks, and resolves it.
       #expect(run?.uncertainSteps.map(\.path) == ["plain"], comment)
       let output = Value.object(["name": .string("plain"), "value": .int(9)])
       _ = try await bench.resolve("plain", as: bench.service.count(of: "plain") == 1 ? .done(output) : .retry)
@@ -121,7 +121,7 @@ import Testing
     #expect(end.outputText == WholeRecipeTests.outputs, comment)
     for name in WholeRecipeTests.writes { #expect(bench.service.count(of: name) == 1, "\(comment): \(name)") }
     #expect(Set(bench.service.done.keys) == Set(undisturbed.service.done.keys), comment)
-    // Only what was in flight is asked for again.
+    // Only calls that were in flight are repeated.
     #expect(bench.service.calls.count <= undisturbed.service.calls.count + 2, comment)
     // A call that failed once may succeed after a restart, so the block's second try may not be needed.
     let paths = [end, try undisturbed.finished].map {

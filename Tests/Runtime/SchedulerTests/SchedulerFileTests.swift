@@ -154,7 +154,7 @@ import Testing
     try bench.end("r2", at: Bench.at(90))
     try bench.tick(Bench.at(132))
     #expect(inputs("r3") == "in/b 1")
-    // A pause keeps what was gathered.
+    // A pause keeps the gathered files.
     try look(&bench, at: 140, [Self.file("in/e")])
     try bench.ask { $0.pause("backup", note: nil, at: Bench.at(141)) }
     try look(&bench, at: 142, [Self.file("in/e"), Self.file("in/f")])

@@ -4,7 +4,7 @@ import RunTestKit
 import SharedState
 import Synchronization
 
-/// Programs that do to the same runs, values, events and schedules what they please, at the same time.
+/// Programs that change the same runs, values, events and schedules at random, at the same time.
 final class Crowd: Sendable {
   /// The errors that a program may get for one of its appends.
   private enum Refusal {

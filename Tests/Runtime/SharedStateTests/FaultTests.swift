@@ -95,7 +95,7 @@ enum Audit {
       .map { (try? $0.storedText) ?? "" }
   }
 
-  /// Whether the numbers of a log have no gap, its sums hold, and the rows say what it says.
+  /// Whether the numbers of a log have no gap, its sums hold, and the rows match it.
   static func faults(inLogOf run: String, of database: SimulatedDatabase) -> [String] {
     let entries = database.log(of: run)
     // A finished run may have been deleted with its log.

@@ -177,7 +177,7 @@ import Testing
     var epoch = 0
     for (index, entry) in log.enumerated() {
       if entry.number != index + 1 { faults.append("the log of \(run) has a gap at \(entry.number)") }
-      // Whoever finds that something is lost may hold no claim.
+      // The program that finds a loss may hold no claim.
       if entry.epoch < epoch, !isTold([entry]) {
         faults.append("entry \(entry.number) of \(run) goes back from claim \(epoch) to \(entry.epoch)")
       }

@@ -101,7 +101,7 @@ import Testing
     #expect(try await database.removeExpired(lease: lease) == [])
     let untils = try await database.workers().map { ($0.until.span(since: Self.now()) ?? .zero) <= lease }
     #expect(untils == [true, true])
-    // Once it is over, it leads no longer, though it was to for an hour.
+    // After its lease has ended it doesn't lead, though it was to lead for an hour.
     #expect(try await database.removeExpired(lease: .zero - .seconds(1)) == ["dead", "lab-1"])
     let next = try await database.register(WorkerTerms(name: "lab-2"), lease: lease)
     #expect(try await database.lead(next, lease: lease, clock: Self.now(), isWilling: true) == 2)

@@ -158,7 +158,7 @@ import Testing
     var settings = try await PostgresServer.database()
     settings.answerWithin = .seconds(50)
     try await PostgresDatabase.migrate([settings])
-    // The system accepts what nobody takes.
+    // The system accepts a connection that no program accepts.
     let silent = try #require(SilentListener())
     var dead = settings
     dead.port = silent.port
@@ -172,7 +172,7 @@ import Testing
   enum Way: CaseIterable {
     case plain
     case transaction
-    /// The run is held by nobody when the server fails.
+    /// The run isn't held when the server fails.
     case letGo
   }
 
@@ -199,7 +199,7 @@ import Testing
     ])
     try await begin("a")
     let connection = try await PostgresConnection.open(primary.settings())
-    // The standby has what was written until now, and nothing after.
+    // The standby has every write until now, and none after.
     var isBehind = true
     while isBehind {
       isBehind = try await connection.run(

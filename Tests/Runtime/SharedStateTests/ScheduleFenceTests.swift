@@ -119,7 +119,7 @@ import Testing
         if !faultsOfPrograms.isEmpty { return faultsOfPrograms }
         injection.chance = 0
         database.settle()
-        // Whoever was last may have given up after a lost answer.
+        // The last program may have given up after a lost answer.
         while try await programs[0].decide(until: count) {}
         let slots = try await programs[0].store.slots(SlotQuery(limit: .max))
         return faults(slots, await programs[0].store.openRuns(OpenRunQuery()), wanting: count)

@@ -94,7 +94,7 @@ import Testing
     let database = SimulatedDatabase(time: clock)
     let client = Program(database, clock)
     let run = Self.id(1)
-    // Nobody holds what a program creates that is no worker.
+    // A run that is created by a program other than a worker isn't held.
     try await client.store.append([Self.created(run, at: clock.now(), needs: ["secret:KEY"])])
     #expect(client.store.run(run) == nil)
     #expect(await client.store.openRun(run)?.status == .queued)

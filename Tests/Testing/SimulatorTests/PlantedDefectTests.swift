@@ -7,7 +7,7 @@ import Testing
 
 @testable import Simulator
 
-/// The simulator finds what it is there to find: each of these is put between parts that are right.
+/// The simulator finds planted defects: each one is put between correct parts.
 @Suite struct PlantedDefectTests {
   struct Defect: CustomTestStringConvertible, Sendable {
     var testDescription: String
@@ -112,7 +112,7 @@ import Testing
 
 // MARK: - The defects
 
-/// A store that keeps other than it was told, or shows other than is there.
+/// A store that keeps other events than it was given, or shows records that differ from the stored ones.
 private final class WrongStore: WrappingStore {
   let store: any LocalStateStore
   /// The batches that are kept in place of one.
