@@ -25,9 +25,9 @@ struct CheckedCase: Sendable, CustomTestStringConvertible {
   var testDescription: String { name }
 }
 
-/// A recipe that checks runs: the checker gives a value the type that it has in the run.
+/// If a recipe checks, it runs: the type that the checker gives a value is its type in the run.
 @Suite struct CheckedRecipesTests {
-  /// Checks the recipe and runs it, and records an issue that tells whether the check or the run was wrong.
+  /// Checks the recipe, and runs it without and with the optional fields of `o`.
   private func expect(_ one: CheckedCase) async throws {
     let text = "inputs: { o: { type: { a: int, b: string?, n: int? } }, xs: list(int), s: string }\n" + one.steps
     let files = [

@@ -19,7 +19,7 @@ import Testing
     private var hasWritten = false
     /// The names that are surely bound, all of them numbers.
     private var names: [String] = []
-    /// The paths of writes that the service refuses, in the plan as in the run.
+    /// The names of calls that the service refuses, in the plan as in the run.
     private(set) var refused: [String] = []
     private(set) var kinds: Set<String> = []
     private(set) var sub = ""

@@ -133,7 +133,7 @@ import Testing
 
   static func bench(_ recipe: String, dyingAt point: CrashingStore.Point? = nil) throws -> Bench {
     let bench = try Bench(recipe, calling: ["sub.yaml": sub], dyingAt: point)
-    // Waits from `suspendThreshold` on suspend the run; shorter ones pass in the clock's time.
+    // A sleep from `suspendThreshold` on lasts until it is cancelled; a shorter one ends at once.
     bench.time.long.withLock { $0 = WaitRegistry.suspendThreshold }
     bench.service.script("lost", .fail(TryTests.lost), .fail(TryTests.lost), .succeed)
     return bench

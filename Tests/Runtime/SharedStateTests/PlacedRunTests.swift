@@ -29,7 +29,7 @@ import Testing
     try await first.append([
       .runCreated(created), .stepBegan(StepBegan(run: run, at: now, step: "a", now: now, status: .running)),
     ])
-    // A run without special needs is claimed by any worker.
+    // Either worker can claim a run whose needs both of them offer.
     await first.abandon(run)
     #expect(try await second.take(run) == .here)
     await second.abandon(run)

@@ -151,7 +151,7 @@ import Testing
     #expect(findings.count == 2 && findings.last == parked)
     #expect(
       findings.first?.hasPrefix("fault: the log of the run \(ids[1]) isn't what was written: ") == true, "\(findings)")
-    // A program that offers them claims the runs.
+    // A program with the plugin that they need claims the runs.
     let worker = SharedStateStore(
       try await PostgresDatabase.open([settings]), terms: .patient("test", offers: ["plugin:desk"]))
     try await worker.join(takingUp: false)

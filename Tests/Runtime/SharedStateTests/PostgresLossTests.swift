@@ -218,7 +218,7 @@ import Testing
       var isCut = false
       for await news in store.news {
         if case .cut(run, _) = news { isCut = true }
-        // By then the runs that were held on the old server are given up.
+        // By then this program has given up the runs that the new server lists as its own.
         if case .tookOver = news { break }
       }
       #expect(isCut)
