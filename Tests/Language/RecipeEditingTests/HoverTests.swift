@@ -90,7 +90,7 @@ import Testing
         May be absent.
         """
       ),
-      // What can't be told by a type's name.
+      // Types that need more than their name to describe.
       (
         recipe + "  - let: { al¦l: '${{ steps.book.classes }}' }",
         """
@@ -309,7 +309,7 @@ import Testing
       } == found)
   }
 
-  /// What messages hide of a text moves nothing behind it, and takes no fix from what is beside it.
+  /// Masking a secret in messages doesn't shift the places of later faults or remove the fixes of faults beside it.
   @Test func `finds what is at fault in a text with a secret in it`() {
     let text = "connections:\n  http: { token: PLANTED-secret, baseUrl: https://a.example }\n"
     let source = Source(name: "errand.yaml", text: text)

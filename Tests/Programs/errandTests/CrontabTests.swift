@@ -5,7 +5,7 @@ import Testing
 @testable import errand
 
 @Suite(.timeLimit(.minutes(20))) struct CrontabTests {
-  /// What a crontab is read as: each job in a line, then each fault.
+  /// The result of reading a crontab: each job in a line, then each fault.
   private static func read(_ text: String, hasUsers: Bool = false) -> [String] {
     let crontab = Crontab(text, hasUsers: hasUsers)
     let jobs = crontab.jobs.map { job in
@@ -176,7 +176,7 @@ import Testing
     await program.remove()
   }
 
-  /// What cron does: in HOME, with its umask, its PATH, its shell, and nothing of the terminal.
+  /// A command gets cron's environment: HOME as its folder, cron's umask, PATH and shell, and no terminal.
   @Test func `a command runs as under cron`() async throws {
     let program = try await Program()
     let home = program.folder.appending(path: "home").path

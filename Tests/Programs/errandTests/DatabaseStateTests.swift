@@ -54,7 +54,7 @@ struct DatabaseStateTests {
     let repair = try await program.call("doctor", "--repair", environment: environment)
     #expect(repair.code == 64)
     #expect(repair.error.hasPrefix("error: --repair is for a state in a folder, and this one is in \(url)"))
-    // What is on this machine: no journal.
+    // The files on this machine include no journal.
     let names = try FileManager.default.contentsOfDirectory(atPath: program.folder.appending(path: ".errand").path)
     #expect(!names.contains { $0.hasPrefix("journal") || $0.hasPrefix("state") }, "\(names)")
     await program.remove()
@@ -230,14 +230,14 @@ struct DatabaseStateTests {
         "connection:markbook", "format:\(StateFormat.version)", "plugin:markbook", "secret:MARKBOOK_API_KEY",
         "secret:MARKBOOK_PASSWORD", "secret:MARKBOOK_USERNAME",
       ])
-    // A plan reads what is stored.
+    // A plan reads the stored values.
     try program.write("steps: [{ uses: store.increment, with: { name: visits } }]\n", to: "count.yaml")
     for _ in 0..<2 { #expect(try await program.call("run", "count.yaml", environment: environment).code == 0) }
     let plan = try await program.call("plan", "count.yaml", environment: environment)
     let change = plan.out.split(separator: "\n").first { $0.contains("The stored value 'visits'") }
     #expect(change?.split(separator: " ").suffix(2) == ["2", "3"], "\(plan.out)\(plan.error)")
     await program.remove()
-    // A folder is of one program, which has what there is.
+    // A state in a folder has one program, so its records hold no needs and no queue.
     let alone = try await Program()
     #expect(try await alone.call(arguments).code == 0)
     try alone.write("queue: nightly\n\(ServeTests.done)", to: "night.yaml")
@@ -312,7 +312,7 @@ struct DatabaseStateTests {
     let slow = try await desk.call("run", "slow.yaml", "--detach", environment: environment)
     #expect(slow.code == 0, "\(slow.error)")
     let run = slow.out.trimmingCharacters(in: .newlines)
-    // Of the same name by mistake.
+    // Two workers have the same name by mistake.
     let lab = try await Program()
     try lab.write("state: \(url)\npostgres: { answerWithin: 1m }\nworker: { name: lab }\n", to: "errand.yaml")
     let atLab = try lab.serve("serve")

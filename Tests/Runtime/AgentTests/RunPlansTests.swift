@@ -44,7 +44,7 @@ import Testing
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let bench = await HostBench(folder: folder.path) { [time = TestTime()] _ async throws(RequestRefusedError) in
       enter.yield()
-      // Never ends by itself.
+      // Ends only when it is cancelled.
       try? await time.sleep(for: .seconds(86_400))
       return PlanRecord.MadeForRun(text: "{}", wouldFail: false)
     }

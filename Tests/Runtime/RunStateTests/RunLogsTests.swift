@@ -159,7 +159,7 @@ import Testing
     let lines = try await store.printed(ofRun: Self.run, from: 0).lines.map(\.text)
     #expect(lines == ["one"])
     #expect(told.withLock { $0 } == ["cannot write '\(Self.file)': no space left on device (ENOSPC)"])
-    // The run goes on.
+    // The run continues.
     try await store.append(Example.created(Self.run))
     try await store.close()
   }

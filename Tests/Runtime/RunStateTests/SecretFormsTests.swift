@@ -6,7 +6,7 @@ import Testing
 @Suite struct SecretFormsTests {
   private static let quoted = #"it's-a "secret" $42 `x` é\z"#
 
-  /// How programs print the secret: the name of the form and what is printed.
+  /// How programs print the secret: the name of the form and the printed text.
   private static let shells: [(String, String)] = [
     ("bash -x", #"+ : 'it'\''s-a "secret" $42 `x` é\z'"#),
     ("printf %q", #"it\'s-a\ \"secret\"\ \$42\ \`x\`\ é\\z"#),
@@ -130,7 +130,7 @@ import Testing
     ),
   ]
 
-  /// A secret of letters that are digits, as each tool prints it, and what else is shown.
+  /// A secret of letters that are hexadecimal digits, as each tool prints it, and the text shown around it.
   private static let lettersInDumps: [(tool: String, text: String, shown: String)] = [
     (
       "xxd",

@@ -4,9 +4,9 @@ import RunTestKit
 import SharedState
 import Synchronization
 
-/// Programs that do to the same runs, values, events and schedules what they please, at the same time.
+/// Programs that change the same runs, values, events and schedules at random, at the same time.
 final class Crowd: Sendable {
-  /// What a program may be told of something that it appends.
+  /// The errors that a program may get for one of its appends.
   private enum Refusal {
     case never
     /// Another program was first.
@@ -68,7 +68,7 @@ final class Crowd: Sendable {
     }
   }
 
-  // MARK: What they do
+  // MARK: Actions of the programs
 
   private func instant() -> Timestamp {
     ManualClock.start.advanced(by: .milliseconds(ticks.next())) ?? .latest
@@ -226,7 +226,7 @@ final class Crowd: Sendable {
     deeds.withLock { $0.append(Deed(events: [], error: .starved, mayBe: .never)) }
   }
 
-  // MARK: What is left
+  // MARK: Checks at the end
 
   private func audit() async throws(StateError) -> [String] {
     let deeds = deeds.withLock { $0 }
@@ -272,7 +272,7 @@ final class Crowd: Sendable {
     }
   }
 
-  /// What isn't there of events beside the logs of runs.
+  /// The events outside the logs of runs that aren't in the state.
   private func missing(_ events: [StateEvent]) async throws(StateError) -> [String] {
     var missing: [String] = []
     for event in events {
@@ -359,7 +359,7 @@ final class Crowd: Sendable {
         faults.append("\(run) is held by \(holders), not by its own")
       }
       for holder in holders {
-        // What others wrote comes with the next append.
+        // The next append brings the entries that others wrote.
         try await stores[holder].append(
           .runStatusChanged(RunStatusChanged(run: run, at: instant(), status: .running)))
         let log = try LoggedRun(run, folded: nil, entries: database.log(of: run)).record

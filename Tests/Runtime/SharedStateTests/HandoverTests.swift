@@ -128,7 +128,7 @@ import Testing
     return unheld.map { "nobody holds \($0)" } + runs.flatMap { faults(in: database.log(of: $0), kept.all) }
   }
 
-  /// Has standbys take over that are behind, at once or when all leases are over.
+  /// Fails over to standbys that are behind, at once or after all leases have ended.
   private static func failOver(
     _ database: SimulatedDatabase, _ injection: FaultInjection, _ chance: Int, _ seed: UInt64, _ clock: ManualClock
   ) async {
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  /// Whether a run waits for a person because of what was lost.
+  /// Whether a run waits for a person because events were lost.
   private static func isTold(_ log: [LogEntry]) -> Bool {
     log.contains { $0.events.contains("took over that was behind") }
   }
@@ -177,7 +177,7 @@ import Testing
     var epoch = 0
     for (index, entry) in log.enumerated() {
       if entry.number != index + 1 { faults.append("the log of \(run) has a gap at \(entry.number)") }
-      // Whoever finds that something is lost may hold no claim.
+      // The program that finds a loss may hold no claim.
       if entry.epoch < epoch, !isTold([entry]) {
         faults.append("entry \(entry.number) of \(run) goes back from claim \(epoch) to \(entry.epoch)")
       }

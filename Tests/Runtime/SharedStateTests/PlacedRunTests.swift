@@ -6,11 +6,11 @@ import RunTestKit
 import SharedState
 import Testing
 
-/// Where runs go on that are bound to a machine.
+/// The machines and workers where bound runs continue.
 @Suite struct PlacedRunTests {
   private static let run = "0199a3f2-4c00-7abc-8def-100000000001"
 
-  /// Two workers at homes of their own, of which the second has all that a run needs.
+  /// Two workers, each at its own home; only the second has everything that a run needs.
   private static func play(_ database: () async throws -> any SharedDatabase) async throws {
     func store(_ name: String, _ offers: Set<String>) async throws -> SharedStateStore {
       let store = SharedStateStore(
@@ -29,15 +29,15 @@ import Testing
     try await first.append([
       .runCreated(created), .stepBegan(StepBegan(run: run, at: now, step: "a", now: now, status: .running)),
     ])
-    // What others may carry on, they do.
+    // Either worker can claim a run whose needs both of them offer.
     await first.abandon(run)
     #expect(try await second.take(run) == .here)
     await second.abandon(run)
-    // Neither takes anything up by itself.
+    // Neither worker claims runs unasked.
     #expect(try await second.parked(among: [run])[run]?.queue == "default")
     #expect(try await first.take(run) == .here)
 
-    // A value that refers to a secret binds it to those that have the secret.
+    // A value that refers to a secret binds the run to workers that have the secret.
     try await first.append([
       .stepEnded(
         StepEnded(
@@ -70,7 +70,7 @@ import Testing
     var created = RunCreated(
       run: Self.run, at: now, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
       program: "test")
-    // Any program may carry it on.
+    // Any program may resume it.
     #expect(RunRecord(created).placed(missing: "KEY", at: now) == nil)
     created.needs = ["format:1", "secret:OTHER"]
     var record = RunRecord(created)
@@ -116,7 +116,7 @@ import Testing
     _ = try await first.place(of: Self.run)
     let connection = try await PostgresConnection.open(settings)
     #expect(try await connection.run("select fold_number from errand.run").first?.int64(0) == 501)
-    // What it replaces isn't read any more.
+    // The entries that it replaces aren't read any more.
     try await connection.run("update errand.entry set events = '[]' where number < 400")
     await first.abandon(Self.run)
     #expect(try await second.take(Self.run) == .here)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SharedState
 
-/// What is found out about servers, and about the state in them.
+/// The doctor's findings about servers, and about the state in them.
 @Suite(.timeLimit(.minutes(20))) struct PostgresDoctorTests {
   private static func server(
     _ name: String = "db1:5432", isStandby: Bool = false, timeline: Int = 1, standbys: Int = 0,
@@ -151,7 +151,7 @@ import Testing
     #expect(findings.count == 2 && findings.last == parked)
     #expect(
       findings.first?.hasPrefix("fault: the log of the run \(ids[1]) isn't what was written: ") == true, "\(findings)")
-    // A program that has it takes them up.
+    // A program with the plugin that they need claims the runs.
     let worker = SharedStateStore(
       try await PostgresDatabase.open([settings]), terms: .patient("test", offers: ["plugin:desk"]))
     try await worker.join(takingUp: false)

@@ -8,7 +8,8 @@ import Testing
 
 /// Programs that all believe to lead, and decide on the slots of the same schedule.
 @Suite struct ScheduleFenceTests {
-  /// One program, which decides on a schedule as a scheduler does: by what it knew when it began, and what it decided.
+  /// A program that decides on a schedule like a scheduler: from the schedule as it first read it and its own decisions
+  /// since.
   private struct Decider: Sendable {
     let store: SharedStateStore
     let database: any SharedDatabase
@@ -62,7 +63,7 @@ import Testing
       ScheduleSet(at: now, schedule: "tick", recipe: "tick", file: "tick.yaml", spec: "s", processedUntil: begin))
   }
 
-  /// What is wrong with the ledger: each slot has to be there once, with its one run.
+  /// The faults of the ledger: each slot must be in it once, with its one run.
   private static func faults(_ slots: [SlotRecord], _ runs: [RunRecord], wanting count: Int) -> [String] {
     var faults: [String] = []
     let rows = Dictionary(grouping: slots.filter { $0.outcome == .started }) { number($0.slot) }
@@ -118,7 +119,7 @@ import Testing
         if !faultsOfPrograms.isEmpty { return faultsOfPrograms }
         injection.chance = 0
         database.settle()
-        // Whoever was last may have given up after a lost answer.
+        // The last program may have given up after a lost answer.
         while try await programs[0].decide(until: count) {}
         let slots = try await programs[0].store.slots(SlotQuery(limit: .max))
         return faults(slots, await programs[0].store.openRuns(OpenRunQuery()), wanting: count)
@@ -162,12 +163,12 @@ import Testing
     // Its own decision makes the next version, which it knows.
     term = try await leader.append(Self.started(1, by: first, at: clock.now()), in: term)
     #expect(await leader.term() == term)
-    // What changes no schedule makes none, and neither does the end of a run.
+    // An event that changes no schedule doesn't make a version, and neither does the end of a run.
     try await other.append(.eventReceived(EventRecord(id: "e", name: "n", receivedAt: clock.now())))
     term = try await leader.append(Self.started(2, by: second, at: clock.now()), in: term)
     try await leader.append(.runEnded(RunEnded(run: first, at: clock.now(), status: .succeeded)))
     #expect(await leader.term() == term)
-    // But one by which a schedule is paused.
+    // The end of a run that pauses its schedule does make one.
     try await leader.append(.runEnded(RunEnded(run: second, at: clock.now(), status: .failed)))
     var conflict = StateError(.invalid, "another program changed the schedules, or decides on them now")
     conflict.isConflict = true

@@ -12,7 +12,7 @@ import Testing
 
 /// The limits of a connection over programs that share a state.
 @Suite struct SharedLimitTests {
-  /// What a service sees.
+  /// The requests that a service receives.
   private final class Seen: Sendable {
     private let content = Mutex((sent: [TimeSpan](), running: 0, most: 0))
 
@@ -105,7 +105,7 @@ import Testing
     let worker = try #require(try await first.workers().first { $0.name == "second" })
     try await first.evict(worker: worker.id)
     #expect(try await first.queue("c", on: "shop") == 0)
-    // Whoever has no lease gets no turn.
+    // A program without a lease gets no turn.
     await #expect(throws: StateError.self) { try await second.queue("e", on: "shop") }
     try await first.close()
     try await second.close()

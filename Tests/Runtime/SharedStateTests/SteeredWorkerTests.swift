@@ -5,7 +5,7 @@ import RunTestKit
 import SharedState
 import Testing
 
-/// What people ask of workers, on the simulated database and on PostgreSQL.
+/// Requests to workers, on the simulated database and on PostgreSQL.
 @Suite(.timeLimit(.minutes(20))) struct SteeredWorkerTests {
   /// A database with two connections.
   struct Pair: Sendable, CustomTestStringConvertible {
@@ -192,7 +192,7 @@ import Testing
         .unavailable,
         "the worker 'lab' is draining and takes up no run; ask another, or first: errand workers drain lab --undo")
     ) { try await store.take(run) }
-    // What it creates is left to others, too.
+    // A run that it creates is left to others, too.
     try await store.append([Self.created(Self.id(2), at: clock.now())])
     #expect(store.run(Self.id(2)) == nil)
     try await client.evict(worker: first.id)

@@ -7,8 +7,8 @@ import Testing
 
 @testable import Simulator
 
-/// Two weeks of ten recipes in Sydney, with the night in them in which the clocks go forward, a power cut, and two days
-/// in which the machine is off.
+/// Two weeks of ten recipes in Sydney, with the night when the clocks go forward, a power cut, and two days with the
+/// machine off.
 @Suite struct FortnightTests {
   static let recipes: [String: String] = [
     "averages": """

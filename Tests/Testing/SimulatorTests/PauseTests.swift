@@ -6,7 +6,7 @@ import Testing
 
 @testable import Simulator
 
-/// What people ask for while a run is being carried on.
+/// Requests to pause and resume a run that is running.
 @Suite struct PauseTests {
   @Test(arguments: 0..<60 as Range<UInt64>)
   func `a run that is being paused is not carried on meanwhile`(seed: UInt64) async throws {
@@ -44,7 +44,7 @@ import Testing
       guard let program = services.program, let created = services.newRun(of: "r", id: "r1") else {
         return ["no program"]
       }
-      // What is in flight takes a while.
+      // Requests in flight take a while.
       services.service.mood = .rough(0)
       Task {
         try? await program.host.create(created)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Simulator
 
-/// What people say of uncertain steps at the same time.
+/// Resolving uncertain steps at the same time.
 @Suite struct ResolutionTests {
   @Test(arguments: 0..<10 as Range<UInt64>)
   func `of two who resolve a step one is told that it is resolved`(seed: UInt64) async throws {

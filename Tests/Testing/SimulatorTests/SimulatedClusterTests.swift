@@ -5,7 +5,7 @@ import Testing
 
 @testable import Simulator
 
-/// The promise holds for whole agents that share a database, whatever happens to them and to it.
+/// The promise holds for whole agents that share a database, despite any faults of them and of it.
 ///
 /// `ERRAND_FLEETS=10000 swift test --filter SimulatedClusterTests` plays as many seeds.
 @Suite struct SimulatedClusterTests {
