@@ -139,7 +139,7 @@ private struct Service {
     await agent.host.observe { [log] news in
       log.say(news)
       switch news {
-      case .ended, .waits, .stands: ended.yield()
+      case .ended, .waits, .parked: ended.yield()
       case .failed(let error): sink.yield(.fail(error))
       default: break
       }
@@ -192,7 +192,7 @@ private struct Service {
       Signals.shared.endsWithTerminal
         ? "Ctrl-C or closing this terminal ends it cleanly; to have it stay, see: errand serve --systemd-unit"
         : "SIGTERM ends it cleanly; SIGHUP reads errand.yaml again")
-    for run in left { log.say(.stands(run)) }
+    for run in left { log.say(.parked(run)) }
     tellFaults()
     try take(handed, api)
     if let sandboxes = current.value.sandboxes { tell(of: sandboxes) }

@@ -93,7 +93,7 @@ final class ServeLog: Sendable {
       // For a run that waits only for an instant, the reason repeats that instant.
       let why = run.reason?.hasPrefix("waits until ") == true ? "" : why(run)
       say("runWaits", "\(run.recipe) \(run.id) waits\(until)\(why)", .info, members(of: run))
-    case .stands(let run):
+    case .parked(let run):
       let text = "\(run.recipe) \(run.id) is \(run.status.rawValue)\(why(run))"
       say("runStands", text, run.status == .queued ? .info : .warning, members(of: run))
     case .ended(let run):

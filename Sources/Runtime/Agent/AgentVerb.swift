@@ -34,7 +34,7 @@ package struct AgentVerb: Sendable {
       Route(method: .get, path: path, status: 200, answer: answer)
     }
 
-    /// - Parameter status: 202 where what was asked for is on disk and goes on by itself.
+    /// - Parameter status: 202 where the request is on disk and the agent works on it after the answer.
     static func post(_ path: String, _ answer: any FieldSet.Type, status: Int = 200) -> Route {
       Route(method: .post, path: path, status: status, answer: answer)
     }

@@ -23,7 +23,7 @@ struct RunElsewhere {
     for step in run.steps { seen[step.path] = step.status }
     while !Task.isCancelled, store.run(id) == nil, let run = await store.openRun(id) {
       for update in updates(of: run) { await tell(update) }
-      if run.stands { return }
+      if run.isParked { return }
       do { try await time.sleep(for: RunElsewhere.pause) } catch { return }
     }
     // The events since the last look.
@@ -60,5 +60,5 @@ struct RunElsewhere {
 
 extension RunRecord {
   /// Whether only a person can resume the run.
-  var stands: Bool { status == .paused && pendingCancel == nil || status == .uncertain }
+  var isParked: Bool { status == .paused && pendingCancel == nil || status == .uncertain }
 }

@@ -95,7 +95,7 @@ extension RunHost {
       if isWalked(id) { continue }
       guard interrupted.contains(id) else { return }
       // A run that waits for a person by now stays so.
-      guard let run = await store.openRun(id), !run.stands else { return _ = interrupted.remove(id) }
+      guard let run = await store.openRun(id), !run.isParked else { return _ = interrupted.remove(id) }
       // A run that another program holds is followed there. Without a lease, the next one triggers another try.
       guard let isHere = try? await take(id) else { return }
       interrupted.remove(id)

@@ -327,7 +327,7 @@ package actor RunHost {
         return await giveUp(id)
       }
       followers.send(.waits(run), to: id)
-      keeper.tell(.stands(run))
+      keeper.tell(.parked(run))
       await giveUp(id)
     } else if let ended = try? await store.finishedRun(id) {
       leave(ended)
@@ -337,7 +337,7 @@ package actor RunHost {
   }
 
   private func leave(_ run: RunRecord) {
-    if run.status.isEnded { keeper.tell(.ended(run)) } else if !isStopping { keeper.tell(.stands(run)) }
+    if run.status.isEnded { keeper.tell(.ended(run)) } else if !isStopping { keeper.tell(.parked(run)) }
     followers.send(.left(run), to: run.id)
     release(run.id)
   }

@@ -64,7 +64,7 @@ package indirect enum RunNews: Sendable {
   case began(RunRecord)
   case waits(RunRecord)
   /// It is paused, uncertain, or queued behind others of its group.
-  case stands(RunRecord)
+  case parked(RunRecord)
   case ended(RunRecord)
   /// An event came that no waiting run took.
   case event(String)

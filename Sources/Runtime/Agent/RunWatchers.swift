@@ -10,7 +10,7 @@ package struct RunNotice: Record {
     case watching
     case began, waits
     /// It is paused, uncertain, or queued.
-    case stands
+    case parked
     case ended
     /// Notices were left out, because the watcher read too slowly, or because another program that shares the state
     /// worked on runs; the lists of runs are complete.
@@ -102,7 +102,7 @@ final class RunWatchers: Sendable {
     switch news {
     case .began(let run): notice = RunNotice(.began, run)
     case .waits(let run): notice = RunNotice(.waits, run)
-    case .stands(let run): notice = RunNotice(.stands, run)
+    case .parked(let run): notice = RunNotice(.parked, run)
     case .ended(let run): notice = RunNotice(.ended, run)
     case .event, .unreported, .refused, .shared, .failed: return
     }

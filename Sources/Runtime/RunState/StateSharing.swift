@@ -79,7 +79,7 @@ package protocol StateSharing: Sendable {
   /// Where an open run is, for people; nil if it isn't open.
   func place(of run: String) async throws(StateError) -> RunPlace?
   /// The places of the due runs that no worker holds or can claim, among some open runs.
-  func parked(among runs: [String]) async throws(StateError) -> [String: RunPlace]
+  func unclaimable(among runs: [String]) async throws(StateError) -> [String: RunPlace]
   /// A text that changes whenever a run begins, waits, is parked or ends anywhere.
   func pulse() async throws(StateError) -> String
   /// The programs that claim runs, in the order of their names.

@@ -151,7 +151,7 @@ extension PostgresDatabase {
     try await examineClocks(connection, &result)
     try await examineLogs(connection, &result)
     try await examineTexts(connection, secrets, &result)
-    try await examineParked(connection, &result)
+    try await examineUnclaimable(connection, &result)
     try await examineBlobs(connection, &result)
   }
 
@@ -374,23 +374,23 @@ extension PostgresDatabase {
   }
 
   /// Finds runs that have been due for a while without a worker that can claim them.
-  private static func examineParked(
+  private static func examineUnclaimable(
     _ connection: PostgresConnection, _ result: inout StateExamination
   ) async throws(PostgresError) {
-    let parked = try await connection.run(
+    let unclaimable = try await connection.run(
       """
       select count(*), min(id::text) from run r where owner is null and due_at < clock_timestamp() - interval '1 minute'
         and not exists (select from worker w where lease_until > clock_timestamp() and not w.is_draining
           and r.queue = any(w.queues) and r.needs <@ w.offers and (r.home is null or r.home = w.home))
       """
     ).first
-    guard let parked, try parked.int64(0) > 0 else { return }
-    let count = try parked.int64(0)
+    guard let unclaimable, try unclaimable.int64(0) > 0 else { return }
+    let count = try unclaimable.int64(0)
     result.findings.append(
       .init(
         .warning,
         "no program that works now can carry on \(count == 1 ? "a run that is" : "\(count) runs that are") due: it takes "
-          + "from another queue, or lacks what the run needs; see: errand why \(try parked.text(1))"))
+          + "from another queue, or lacks what the run needs; see: errand why \(try unclaimable.text(1))"))
   }
 }
 

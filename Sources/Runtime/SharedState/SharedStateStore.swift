@@ -135,7 +135,7 @@ package final class SharedStateStore: StateStore, StateSharing, ScheduleSharing 
     }
   }
 
-  package func parked(among runs: [String]) async throws(StateError) -> [String: RunPlace] {
+  package func unclaimable(among runs: [String]) async throws(StateError) -> [String: RunPlace] {
     try await attempt { [database] () async throws(DatabaseError) in
       try await database.places(of: runs, onlyParked: true)
     }

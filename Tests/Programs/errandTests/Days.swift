@@ -118,7 +118,7 @@ final class Days: @unchecked Sendable {
   func run() async throws -> RunRecord {
     for await item in news {
       switch item {
-      case .waits(let run), .stands(let run), .ended(let run): return run
+      case .waits(let run), .parked(let run), .ended(let run): return run
       case .failed(let error): throw error
       case .began, .event, .unreported, .shared, .refused: continue
       }

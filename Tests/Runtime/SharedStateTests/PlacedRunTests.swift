@@ -34,7 +34,7 @@ import Testing
     #expect(try await second.take(run) == .here)
     await second.abandon(run)
     // Neither worker claims runs unasked.
-    #expect(try await second.parked(among: [run])[run]?.queue == "default")
+    #expect(try await second.unclaimable(among: [run])[run]?.queue == "default")
     #expect(try await first.take(run) == .here)
 
     // A value that refers to a secret binds the run to workers that have the secret.
@@ -60,7 +60,7 @@ import Testing
     try await second.evict(worker: worker.id)
     place = try #require(try await second.place(of: run))
     #expect(place == RunPlace(worker: nil, missing: [], home: "lab-1:/srv", queue: "default", hasWorker: false))
-    #expect(try await second.parked(among: [run]) == [run: place])
+    #expect(try await second.unclaimable(among: [run]) == [run: place])
     try await first.close()
     try await second.close()
   }

@@ -140,15 +140,15 @@ import Testing
       try await store.append(.runCreated(run))
     }
     try await store.close()
-    let parked =
+    let unclaimable =
       "warning: no program that works now can carry on 3 runs that are due: it takes from another queue, or lacks what the run needs; see: errand why \(ids[0])"
-    #expect(await PostgresDoctorTests.findings(settings) == [parked])
+    #expect(await PostgresDoctorTests.findings(settings) == [unclaimable])
     let connection = try await PostgresConnection.open(settings)
     defer { connection.close() }
     try await connection.run(
       "update errand.entry set events = replace(events, 'plugin:desk', 'plugin:dusk') where run = $1", .uuid(ids[1]))
     let findings = await PostgresDoctorTests.findings(settings)
-    #expect(findings.count == 2 && findings.last == parked)
+    #expect(findings.count == 2 && findings.last == unclaimable)
     #expect(
       findings.first?.hasPrefix("fault: the log of the run \(ids[1]) isn't what was written: ") == true, "\(findings)")
     // A program with the plugin that they need claims the runs.
