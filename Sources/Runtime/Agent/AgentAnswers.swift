@@ -568,7 +568,7 @@ package struct LineAnswer: FieldSet {
 package struct LogAnswer: FieldSet {
   @Field("The lines, in order.") package var items: [LineAnswer]
   @Field("Where to continue.") package var next: Int
-  @Field("Whether there are no more lines yet.") package var isLast: Bool
+  @Field("Whether these are the last lines so far.") package var isLast: Bool
 
   package init() {}
 }
