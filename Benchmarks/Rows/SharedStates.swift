@@ -136,9 +136,9 @@ struct SharedStates {
     let floor = (before + (try rowsPerSecond(clients: workers))) / 2
     for (database, _) in databases { await database.close() }
     try await client.close()
-    if taken != count { throw NotMeasured("of \(count) runs \(taken) were taken up") }
+    if taken != count { throw NotMeasured("\(taken) of \(count) runs were claimed") }
     return Row(
-      "in PostgreSQL: runs taken up by 4 workers", rate / floor, "×", .atLeast(1), of: "\(shown(rate))/s",
+      "in PostgreSQL: runs claimed by 4 workers", rate / floor, "×", .atLeast(1), of: "\(shown(rate))/s",
       beside: "\(shown(floor))/s: pgbench, 4 clients")
   }
 

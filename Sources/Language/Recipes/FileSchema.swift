@@ -122,7 +122,7 @@ private func configurationDefinitions(_ catalog: ActionCatalog) -> ValueMap {
     "type": .string("object"), "required": wordList(["plugin"]), "description": .string("A service with its settings."),
     "properties": .object([
       "plugin": .object([
-        "description": .string("The plugin that the connection is one of."),
+        "description": .string("The connection's plugin."),
         "anyOf": .list(plugins.map { named($0.name, $0.summary) }),
       ])
     ]),

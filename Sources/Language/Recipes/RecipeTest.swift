@@ -135,7 +135,7 @@ extension RecipeTypes {
       .init("startedAt", .timestamp, summary: "When it was created."),
       .init("endedAt", .timestamp, isOptional: true, summary: "When it ended."),
       .init("wakeAt", .timestamp, isOptional: true, summary: "When it resumes."),
-      .init("reason", .string, isOptional: true, summary: "What it waits for, or why it is held."),
+      .init("reason", .string, isOptional: true, summary: "Why the run waits or is held."),
       .init("slot", .timestamp, isOptional: true, summary: "The due time of the schedule that started it."),
       .init("error", .object(error), isOptional: true, summary: "Why it failed."),
     ])
@@ -144,8 +144,8 @@ extension RecipeTypes {
     "step",
     fields: [
       .init("status", .string, summary: "The status."),
-      .init("attempts", .int, summary: "How often it was tried."),
-      .init("output", .dyn, isOptional: true, summary: "What it gave."),
+      .init("attempts", .int, summary: "How many attempts the step had."),
+      .init("output", .dyn, isOptional: true, summary: "The step's output."),
       .init("error", .object(error), isOptional: true, summary: "Why it failed."),
     ])
 

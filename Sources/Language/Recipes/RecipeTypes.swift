@@ -8,15 +8,15 @@ package enum RecipeTypes {
   package static let error = ObjectType(
     "error",
     fields: [
-      .init("kind", .choice(ErrorKind.allCases.map(\.rawValue)), summary: "What went wrong, as a word."),
-      .init("message", .string, summary: "What went wrong, as a sentence."),
-      .init("detail", .string, isOptional: true, summary: "What the service said beyond that."),
+      .init("kind", .choice(ErrorKind.allCases.map(\.rawValue)), summary: "The kind of the error."),
+      .init("message", .string, summary: "The error's message, a sentence."),
+      .init("detail", .string, isOptional: true, summary: "Further details from the service."),
       .init("status", .int, isOptional: true, summary: "The HTTP status, if there was one."),
       .init("step", .string, isOptional: true, summary: "The step that failed."),
-      .init("attempt", .int, isOptional: true, summary: "Which try it was, from 1."),
-      .init("retryable", .bool, summary: "Whether trying again may help."),
-      .init("retryAfter", .duration, isOptional: true, summary: "How long the service asks to be left alone."),
-      .init("effect", .choice(["none", "done", "unknown"]), summary: "What happened outside."),
+      .init("attempt", .int, isOptional: true, summary: "The number of the attempt, from 1."),
+      .init("retryable", .bool, summary: "Whether a retry may help."),
+      .init("retryAfter", .duration, isOptional: true, summary: "How long the service asks the caller to wait."),
+      .init("effect", .choice(["none", "done", "unknown"]), summary: "Whether the step had its effect outside."),
     ])
 
   /// The type of `run`.
@@ -27,7 +27,7 @@ package enum RecipeTypes {
       .init("recipe", .string, summary: "The recipe's name."),
       .init("startedAt", .timestamp, summary: "When the run was created."),
       .init("slot", .timestamp, isOptional: true, summary: "The due time of the schedule that started it."),
-      .init("attempt", .int, summary: "Which run of this recipe for the same slot it is, from 1."),
+      .init("attempt", .int, summary: "The number of the run among this recipe's runs for the same slot, from 1."),
       .init(
         "url", .string, isOptional: true, summary: "The address of its page; absent without 'server' in errand.yaml."),
     ])
@@ -41,9 +41,9 @@ package enum RecipeTypes {
       "approval",
       fields: [
         .init("approved", .bool, summary: "Whether it was approved."),
-        .init("by", .string, isOptional: mayTimeOut, summary: "Who decided."),
-        .init("at", .timestamp, isOptional: mayTimeOut, summary: "When."),
-        .init("comment", .string, isOptional: true, summary: "What they said about it."),
+        .init("by", .string, isOptional: mayTimeOut, summary: "The person who decided."),
+        .init("at", .timestamp, isOptional: mayTimeOut, summary: "When the person decided."),
+        .init("comment", .string, isOptional: true, summary: "The person's comment."),
       ])
   }
 

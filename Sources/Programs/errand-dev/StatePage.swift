@@ -10,37 +10,37 @@ func statePage() -> String {
   """
   # State machines
 
-  What a run, a step, an attempt, a schedule and the agent's work on a run can be, and what takes each from one state to
-  the next. The diagrams are made by trying every event in every state with the code that decides it, so that they show
-  what the code accepts.
+  The states of a run, a step, an attempt, a schedule and the agent's work on a run, and the events that lead from one
+  state to the next. The generator tries every event in every state with the code that decides it, so that the diagrams
+  show the events that the code accepts.
 
   ## Run
 
-  The status of a run in the state. The events are those of the journal ([`StateEvent.swift`](../Sources/Runtime/RunState/StateEvent.swift)); [`State.swift`](../Sources/Runtime/RunState/State.swift) folds them. An ended run takes no more of them.
+  The status of a run in the state. The events are the journal's events ([`StateEvent.swift`](../Sources/Runtime/RunState/StateEvent.swift)); [`State.swift`](../Sources/Runtime/RunState/State.swift) folds them. An ended run accepts no more events.
 
   \(runDiagram.mermaid)
 
   ## Step
 
-  The status of a step in the record of its run. A step that has ended begins anew in a `repeat`, a `retry` around it, or after a person's `--retry`.
+  The status of a step in the record of its run. An ended step begins again in a `repeat`, in a `retry` around it, or after a person's `--retry`.
 
   \(stepDiagram.mermaid)
 
   ## Attempt
 
-  One try of an action. It is in flight from before anything is sent; if the next one begins and the end of this one is not known, it is in doubt.
+  One try of an action. It is in flight before anything is sent. If the next attempt begins while the end of this one is unknown, this one is in doubt.
 
   \(attemptDiagram.mermaid)
 
   ## Schedule
 
-  What a schedule does with the slots that fall due: it decides them while it is active. [`Scheduler.swift`](../Sources/Runtime/Scheduler/Scheduler.swift) explains which outcome a slot has.
+  The status of a schedule. It decides the slots that fall due while it is active. [`Scheduler.swift`](../Sources/Runtime/Scheduler/Scheduler.swift) explains which outcome a slot has.
 
   \(scheduleDiagram.mermaid)
 
   ## A run in the agent
 
-  What the agent does with a run, decided by [`RunLifecycle.swift`](../Sources/Runtime/Agent/RunLifecycle.swift). After the slash is what [`RunHost.swift`](../Sources/Runtime/Agent/RunHost.swift) does next. In brackets is the status of the run in the state, where it matters.
+  The agent's work on a run, decided by [`RunLifecycle.swift`](../Sources/Runtime/Agent/RunLifecycle.swift). The word after the slash is the next action of [`RunHost.swift`](../Sources/Runtime/Agent/RunHost.swift). The word in brackets is the status of the run in the state, where it matters.
 
   \(lifecycleDiagram.mermaid)
 

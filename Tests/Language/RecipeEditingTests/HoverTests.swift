@@ -22,7 +22,10 @@ import Testing
   @Test(
     arguments: [
       ("ste¦ps: [{ wait: 1s }]", "**steps**: `list`\n\nThe steps, which run one after another."),
-      ("steps: [{ wait: 1s, ti¦meout: 1h }]", "**timeout**: `duration`\n\nHow long it may take, with all its tries."),
+      (
+        "steps: [{ wait: 1s, ti¦meout: 1h }]",
+        "**timeout**: `duration`\n\nHow long a step may take, with all its attempts."
+      ),
       (
         "steps:\n  - uses: markbook.getMarkbook\n    with: { mark¦bookKey: 1 }",
         "**markbookKey**: `int` (required)\n\nKey of the markbook."
@@ -60,18 +63,18 @@ import Testing
       (recipe + "  - let: { a: '${{ nothing¦ }}' }", "**nothing**: `dyn`"),
       (
         "steps: [{ approve: { prompt: a, onTime¦out: fail } }]",
-        "**onTimeout**: `fail | continue`\n\nWhat happens when the time has run out.\n\nDefault: `fail`"
+        "**onTimeout**: `fail | continue`\n\nWhether the step fails or the run continues when the time has run out.\n\nDefault: `fail`"
       ),
       ("steps: [{ approve: { prompt: a, onTimeout: fa¦il } }]", "**fail**\n\nThe step fails as timed out."),
       ("on: [{ every: 1h, overlap: sk¦ip }]", "**skip**\n\nThe slot starts nothing."),
       ("on:\n  - every: 1h\n    dstGap: 'shi¦ft'", "**shift**\n\nThe slot is due at the first instant after the gap."),
       (
         "steps: [{ wait: 1s, retry: { on: [network, server¦] } }]",
-        "**server**\n\nThe service answered that it failed."
+        "**server**\n\nThe service reported that it failed."
       ),
       (
         "steps:\n  - uses: file.read\n    retry:\n      on:\n        - time¦out",
-        "**timeout**\n\nNo answer came in time."
+        "**timeout**\n\nNo answer arrived in time."
       ),
       (
         "steps: [{ uses: shell.run, with: { effect: pu¦re } }]",
