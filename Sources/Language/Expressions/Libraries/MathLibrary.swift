@@ -52,7 +52,7 @@ let mathFunctions: [FunctionDeclaration] =
       "math.sqrt", parameters: [.uint], result: .double, summary: "The square root."
     ) { arguments, _ throws(EvaluationError) in .double(Double(try arguments.uint(0)).squareRoot()) },
 
-    asking("isNaN", "Whether the value isn't a number, such as 0.0 / 0.0.", "math.isNaN(0.0 / 0.0)") { $0.isNaN },
+    asking("isNaN", "Whether the value is NaN, such as 0.0 / 0.0.", "math.isNaN(0.0 / 0.0)") { $0.isNaN },
     asking("isInf", "Whether the value is infinite, such as 1.0 / 0.0.", "math.isInf(1.0 / 0.0)") { $0.isInfinite },
     asking("isFinite", "Whether the value is a number and not infinite.", "math.isFinite(1.5)") { $0.isFinite },
   ]
