@@ -149,8 +149,8 @@ import Testing
   @Test(
     arguments: [
       (
-        "inputs: { na¦me: { type: string, choices: [Ada, Alan], default: Ada, summary: Who is greeted. } }",
-        "**name**: `'Ada' or 'Alan'` (default `Ada`)\n\nWho is greeted."
+        "inputs: { na¦me: { type: string, choices: [Ada, Alan], default: Ada, summary: The name to greet. } }",
+        "**name**: `'Ada' or 'Alan'` (default `Ada`)\n\nThe name to greet."
       ),
       ("inputs: { name¦: int }", "**name**: `int` (required)"),
       (
