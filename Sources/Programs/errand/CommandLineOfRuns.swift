@@ -158,7 +158,7 @@ private let anySchedule = Command.Argument.optional(
   "schedule", "The recipe's name, with the entry's id after a slash if it has several; all if left out.",
   .name(.schedule()))
 private let overlap = Command.Option.option(
-  "overlap", "POLICY", "What to do while a run is open, instead of what the recipe says.",
+  "overlap", "POLICY", "The overlap policy if a run is open, instead of the recipe's policy.",
   .choice(["skip", "bufferOne", "bufferAll", "cancelOther", "terminateOther", "allowAll"]))
 
 let scheduleCommand = Command(

@@ -620,7 +620,7 @@ enum RecipeTemplates {
       recipe: streak
       summary: Counts how many days in a row it has run, in values that outlive its runs.
 
-      # Run it once a day: errand run recipes/streak.yaml. The values are kept in the state, beside the runs.
+      # Run it once a day: errand run recipes/streak.yaml. The state keeps the values, next to the runs.
 
       inputs:
         zone: { type: string, default: UTC, summary: The time zone of the days. }

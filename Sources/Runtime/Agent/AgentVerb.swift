@@ -251,7 +251,7 @@ extension AgentVerb {
   private static let texts = Member<[String: String]>.optional(
     "texts", or: [:], "More inputs, as text that is read as the input's type.")
   private static let overlap = Member<Trigger.Overlap?>.optional(
-    "overlap", "What to do while a run is open, instead of what the recipe says.")
+    "overlap", "The overlap policy if a run is open, instead of the recipe's policy.")
 
   package static let all: [AgentVerb] = [
     AgentVerb(
