@@ -228,7 +228,8 @@ extension Crontab.Job {
     var lines = ["recipe: \(name.asYAML)"]
     lines.append("summary: \(JSON.quoted(comment ?? "Runs the command of line \(line) of \(file)."))")
     lines += [
-      "", "# Where cron differs from Errand, its behaviour is written out here, so that the command runs as it did.", "on:",
+      "", "# Where cron differs from Errand, its behaviour is written out here, so that the command runs as it did.",
+      "on:",
     ]
     lines.append("  - cron: \(JSON.quoted(times))")
     lines.append("    zone: \(self.zone.map(Crontab.Job.written) ?? zone + (remark.isEmpty ? "" : " # \(remark)"))")
