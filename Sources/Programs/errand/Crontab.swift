@@ -206,7 +206,7 @@ extension Crontab.Job {
   /// The command's environment: cron's own variables, overridden and extended by the crontab's.
   private func environment(_ account: CronAccount) -> [(name: String, value: String, comment: String)] {
     var all = [
-      ("HOME", account.home, ""), ("LANG", account.language, " # cron has that of /etc/default/locale, or none"),
+      ("HOME", account.home, ""), ("LANG", account.language, " # cron takes it from /etc/default/locale, or sets none"),
       ("LOGNAME", account.name, ""), ("PATH", "/usr/bin:/bin", ""), ("SHELL", "/bin/sh", ""),
     ]
     for variable in given {
@@ -228,12 +228,13 @@ extension Crontab.Job {
     var lines = ["recipe: \(name.asYAML)"]
     lines.append("summary: \(JSON.quoted(comment ?? "Runs the command of line \(line) of \(file)."))")
     lines += [
-      "", "# What cron does otherwise than Errand is written out here, so that the command runs as it did.", "on:",
+      "", "# Where cron differs from Errand, its behaviour is written out here, so that the command runs as it did.",
+      "on:",
     ]
     lines.append("  - cron: \(JSON.quoted(times))")
     lines.append("    zone: \(self.zone.map(Crontab.Job.written) ?? zone + (remark.isEmpty ? "" : " # \(remark)"))")
-    lines.append("    overlap: allowAll # as cron; 'skip' leaves out a time while the run before is open")
-    lines.append("    catchup: none # as cron; 'last' makes up for times at which no agent was running")
+    lines.append("    overlap: allowAll # as cron; 'skip' leaves out a time while the previous run is open")
+    lines.append("    catchup: none # as cron; 'last' makes up for times without a running agent")
     if let minutes = value("RANDOM_DELAY").flatMap({ Int($0) }), minutes > 0 {
       lines.append("    jitter: \(minutes)m # cron's RANDOM_DELAY")
     }

@@ -66,7 +66,7 @@ struct HelpTopics {
       }
     }
     return [
-      "'errand help TOPIC' tells about a command or a key.",
+      "'errand help TOPIC' explains a command or a key.",
       helpTable("Commands:", program.subcommands.map { ($0.name, $0.summary) }, columns: columns),
       helpTable("Keys of recipes:", keys(.recipe), columns: columns),
       helpTable("Keys of tests:", keys(.test), columns: columns),

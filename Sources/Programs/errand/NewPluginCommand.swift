@@ -62,7 +62,7 @@ struct NewPluginCommand: DispatchedCommand {
 
         errand plugin add mcp NAME -- .venv/bin/python plugins/NAME.py
 
-    docs/plugins-from-outside.md of Errand says what `meta` may hold, and what find_note and preview_note answer.
+    docs/plugins-from-outside.md of Errand describes the members of `meta`, and the answers of find_note and preview_note.
     """
     from pathlib import Path
     from typing import Any

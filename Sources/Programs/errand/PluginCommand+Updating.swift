@@ -145,7 +145,7 @@ extension PluginCommand {
       // The place on the command line is used, so that it is tried.
       for field in ["command", "arguments", "url"] where settings[field] != nil {
         settings[field] = nil
-        console.say("'\(field)' of the connection '\(name)' still counts in runs, in the place of what the lock has")
+        console.say("'\(field)' of the connection '\(name)' still counts in runs, instead of the lock's value")
       }
     }
     if case .command(let words) = source.server, settings["command"] == nil, let program = words.first {

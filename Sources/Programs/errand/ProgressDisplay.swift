@@ -326,7 +326,7 @@ extension WaitRecord {
     case .event: "waiting for the event '\(event ?? "")'\(until.map { ", at most until \($0)" } ?? "")"
     case .approval:
       "waiting for a decision\(until.map { ", at most until \($0)" } ?? ""): \(prompt ?? "")\(url.map { "\n\($0)" } ?? "")"
-    case .limit: "queued: \(limit ?? "")\(until.map { "; goes on about \($0)" } ?? "")"
+    case .limit: "queued: \(limit ?? "")\(until.map { "; continues about \($0)" } ?? "")"
     case .poll: "round \(rounds ?? 0) didn't match; again at \(until ?? "once")"
     }
   }

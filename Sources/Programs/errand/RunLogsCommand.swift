@@ -162,7 +162,7 @@ struct RunLogsCommand: DispatchedCommand {
         if let remote = session.access.remote {
           throw RuntimeError(
             .unavailable,
-            "the agent at \(remote.url) can't be reached any more; the run goes on as soon as it is served. See more then with: \(remote.command) runs logs \(run.id) --follow"
+            "the agent at \(remote.url) can't be reached any more; the run continues as soon as it is served. See more then with: \(remote.command) runs logs \(run.id) --follow"
           )
         }
         throw RuntimeError(

@@ -254,7 +254,7 @@ struct RunSession: Sendable {
       if known.isEnded { return .done }
     }
     if isServed == true {
-      console.say("an agent carries it on; follow it with: errand runs follow \(run)")
+      console.say("an agent is running it; follow it with: errand runs follow \(run)")
       return .done
     }
     console.error("The run is accepted, but nothing is running it yet. \(RunSession.whoGoesOn(with: run))")
@@ -360,7 +360,7 @@ struct RunSession: Sendable {
       guard failures < RunSession.mostReconnections else {
         throw RuntimeError(
           .unavailable,
-          "the agent at \(remote.url) can't be reached any more; the run goes on as soon as it is served. Follow it then with: \(remote.command) runs follow \(run)"
+          "the agent at \(remote.url) can't be reached any more; the run continues as soon as it is served. Follow it then with: \(remote.command) runs follow \(run)"
         )
       }
       if failures == 0 { console.say("the connection to the agent at \(remote.url) was cut; connecting again") }

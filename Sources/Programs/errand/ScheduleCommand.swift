@@ -200,7 +200,7 @@ struct ScheduleCommand: DispatchedCommand {
     let slots = try await requests.slots(.resetSchedule(id: id))
     let until = slots.first?.until.map { " until \(clock.date($0))" } ?? ""
     console.say(
-      "\(id) decides its slots from now on again\(until); those that have a run don't start twice, and the ledger says so. See when with: errand schedule next \(id.shellQuoted)"
+      "\(id) decides its slots from now on again\(until); a slot that has a run doesn't start a second one, and the ledger says so. See when with: errand schedule next \(id.shellQuoted)"
     )
     return .done
   }

@@ -210,7 +210,7 @@ private struct Service {
       if current.value.sandboxes != nil {
         "its state and its files are removed"
       } else if current.value.workspace.database != nil {
-        "open runs go on at other workers, or when errand serve is started again"
+        "other workers resume the open runs, or errand serve does when it is started again"
       } else {
         "open runs resume when errand serve is started again"
       }

@@ -120,26 +120,26 @@ final class ServeLog: Sendable {
     case .lost(let error?):
       say(
         "leaseLost",
-        "the lease on runs is over, because it couldn't be renewed (\(error.safe)); other workers may carry on what ran "
-          + "here", .warning)
+        "the lease has expired, because it couldn't be renewed (\(error.safe)); other workers may resume "
+          + "the runs that ran here", .warning)
     case .lost(nil):
       say(
         "leaseLost",
-        "the lease on runs is over, because this machine stood still, or 'errand workers evict' ended it; other workers "
-          + "may carry on what ran here", .warning)
+        "the lease has ended, because this machine was suspended, or 'errand workers evict' ended it; other workers "
+          + "may resume the runs that ran here", .warning)
     case .barred(let reason):
       say("leaseRefused", "there is no new lease on runs, so that nothing runs here: \(reason.safe)", .error)
-    case .back: say("leaseBack", "there is a new lease on runs, and runs are taken up")
+    case .back: say("leaseBack", "there is a new lease, and this worker claims runs")
     case .expired(let names):
       for name in names {
         say(
-          "workerGone", "the worker \(name.safe) hasn't renewed its lease; other workers take up its runs", .warning,
+          "workerGone", "the worker \(name.safe) hasn't renewed its lease; other workers claim its runs", .warning,
           [("worker", name)])
       }
     case .tookOver:
       say(
         "databaseTookOver",
-        "another database server has taken over; runs of which it lacks something wait for a person", .warning)
+        "another database server has taken over; runs with missing records wait for a person", .warning)
     case .cut(let run, let reason):
       say("runCut", "\(run) is paused: \(reason.safe)", .warning, [("run", run), ("reason", reason)])
     case .missing(let run, let recipe):
@@ -149,8 +149,8 @@ final class ServeLog: Sendable {
           + "what was done, and start it again if need be; a schedule may start its slot again", .error,
         [("run", run), ("recipe", recipe)])
     case .draining(true):
-      say("draining", "draining, as 'errand workers drain' asked: takes up nothing more, and finishes what is running")
-    case .draining(false): say("drainingUndone", "no longer draining; runs are taken up again")
+      say("draining", "draining, as 'errand workers drain' asked: claims no more runs, and finishes the running ones")
+    case .draining(false): say("drainingUndone", "no longer draining; this worker claims runs again")
     case .claimed, .told, .fenced: break
     }
   }

@@ -61,15 +61,15 @@ func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
 private func sandbox(for workspace: Workspace) -> String {
   """
 
-  # The sandbox. What follows is forbidden here though it works by hand. To allow more: systemctl edit errand, and below
+  # The sandbox: it forbids the following, which works by hand. To allow more: systemctl edit errand, and below
   # [Service] the line that is named.
   # Files may be written in the folders of errand.yaml, of the state and of connections, and nowhere else:
   #   ReadWritePaths=/srv/more        or all but /usr, /boot and /etc: ProtectSystem=full
   ProtectSystem=strict
   ReadWritePaths=\(list(writablePaths(of: workspace)))
-  # But never what says what Errand does: errand.yaml, recipes, the locks of plugins, and secrets: ReadOnlyPaths=
+  # But never the files that control Errand: errand.yaml, recipes, plugin locks and secrets: ReadOnlyPaths=
   ReadOnlyPaths=\(list(fixedPaths(of: workspace)))
-  # /tmp is the unit's own, so that files there are not those of other programs: PrivateTmp=no
+  # The unit has its own /tmp, without the files of other programs: PrivateTmp=no
   PrivateTmp=yes
   # Devices, such as serial ports and disks: PrivateDevices=no
   PrivateDevices=yes
@@ -86,11 +86,11 @@ private func sandbox(for workspace: Workspace) -> String {
   RestrictRealtime=yes
   RestrictSUIDSGID=yes
   SystemCallArchitectures=native
-  # Commands have the calls of the system that services use, and not those of debuggers, mounts, modules and the like:
+  # Commands can use the system calls of services, but not the calls for debuggers, mounts, modules and so on:
   #   SystemCallFilter=@debug         or all of them: SystemCallFilter=
   SystemCallFilter=@system-service
   SystemCallErrorNumber=EPERM
-  # They have no rights beyond those of the user, not even as root: CapabilityBoundingSet=~
+  # They have only the user's rights, even as root: CapabilityBoundingSet=~
   CapabilityBoundingSet=
   # They see no processes of other users: ProtectProc=default
   ProtectProc=invisible

@@ -33,7 +33,7 @@ import Testing
       (recipe + "  - let: { a: \"${{ inputs.mark¦book }}\" }", "**markbook**: `int`\n\nThe key."),
       (
         recipe + "  - let: { a: '${{ steps.book.tasks.ma¦p(t, t.name) }}' }",
-        "```cel\nmap(x, value)\n```\n\nA list with a value made of each item.\n\nGives `list(string)`"
+        "```cel\nmap(x, value)\n```\n\nA list with a value for each item.\n\nGives `list(string)`"
       ),
       (
         recipe + "  - let: { a: \"${{ 'a'.starts¦With('b') }}\" }",
@@ -136,7 +136,7 @@ import Testing
         (optional A).orValue(A) -> A
         ```
 
-        What the optional holds, otherwise the value given.
+        The optional's value, or the given value if it is empty.
 
         For example: `{'a': 1}.?a.orValue(0) == 1`
         """
@@ -152,8 +152,8 @@ import Testing
   @Test(
     arguments: [
       (
-        "inputs: { na¦me: { type: string, choices: [Ada, Alan], default: Ada, summary: Who is greeted. } }",
-        "**name**: `'Ada' or 'Alan'` (default `Ada`)\n\nWho is greeted."
+        "inputs: { na¦me: { type: string, choices: [Ada, Alan], default: Ada, summary: The name to greet. } }",
+        "**name**: `'Ada' or 'Alan'` (default `Ada`)\n\nThe name to greet."
       ),
       ("inputs: { name¦: int }", "**name**: `int` (required)"),
       (
@@ -207,21 +207,21 @@ import Testing
 
   @Test(
     arguments: [
-      ("ha¦s(run.slot)", "```cel\nhas(a.b)\n```\n\nWhether a field that may be absent is there."),
-      ("c¦el.bind(x, 1, x)", "```cel\ncel.bind(x, value, result)\n```\n\nThe result, in which x stands for the value."),
+      ("ha¦s(run.slot)", "```cel\nhas(a.b)\n```\n\nWhether a field that may be absent exists."),
+      ("c¦el.bind(x, 1, x)", "```cel\ncel.bind(x, value, result)\n```\n\nThe result, where x is the value."),
       (
         "cel.bi¦nd(x, 1, x)",
-        "```cel\ncel.bind(x, value, result)\n```\n\nThe result, in which x stands for the value.\n\nGives `int`"
+        "```cel\ncel.bind(x, value, result)\n```\n\nThe result, where x is the value.\n\nGives `int`"
       ),
       (
         "[1].fil¦ter(x, x > 1)",
-        "```cel\nfilter(x, condition)\n```\n\nThe items for which the condition holds.\n\nGives `list(int)`"
+        "```cel\nfilter(x, condition)\n```\n\nThe items that meet the condition.\n\nGives `list(int)`"
       ),
       (
         "{'a': 1}.transformMap¦Entry(k, v, {k: v})",
-        "```cel\ntransformMapEntry(key, x, {newKey: value})\n```\n\nA map of the entries made of each key and its value.\n\nGives `map(string, int)`"
+        "```cel\ntransformMapEntry(key, x, {newKey: value})\n```\n\nA map of the entries computed from each key and its value.\n\nGives `map(string, int)`"
       ),
-      ("in¦t( 1.5 )", "The double cut off at its point.\n\nFor example: `int(-3.9) == -3`"),
+      ("in¦t( 1.5 )", "The double without its fraction.\n\nFor example: `int(-3.9) == -3`"),
       ("int¦(run.id)", "The decimal number in a text.\n\nFor example: `int('-12') == -12`"),
       (
         "int¦(true ? 1.5 : 2.5)",

@@ -113,12 +113,12 @@ import Testing
         recipe: backup
         summary: "Packs the notes."
 
-        # What cron does otherwise than Errand is written out here, so that the command runs as it did.
+        # Where cron differs from Errand, its behaviour is written out here, so that the command runs as it did.
         on:
           - cron: "30 2 * * *"
             zone: Europe/Berlin
-            overlap: allowAll # as cron; 'skip' leaves out a time while the run before is open
-            catchup: none # as cron; 'last' makes up for times at which no agent was running
+            overlap: allowAll # as cron; 'skip' leaves out a time while the previous run is open
+            catchup: none # as cron; 'last' makes up for times without a running agent
 
         steps:
           # cron mailed its output to ana@example.org; add 'onFailure' with mail.send or notify.ntfy

@@ -330,20 +330,21 @@ struct DatabaseStateTests {
     let drained = try await desk.call("workers", "drain", ids[0], environment: environment)
     #expect(
       (drained.code, drained.error) == (
-        0, "the worker 'lab' takes up no more runs, and holds 1; to see when it has finished: errand workers\n"
+        0, "the worker 'lab' claims no more runs, and holds 1; to see when it has finished: errand workers\n"
       ))
     #expect(await atDesk.line(with: "draining, as 'errand workers drain' asked") != nil, "\(atDesk.before)")
     var table = try await desk.call("workers", environment: environment)
     #expect(table.out.contains(" draining"), "\(table.out)")
     #expect(table.out.contains("WORKER") && table.out.contains("1/64"), "\(table.out)")
     let undone = try await desk.call("workers", "drain", "--undo", ids[0], environment: environment)
-    #expect((undone.code, undone.error) == (0, "the worker 'lab' takes up runs again\n"))
+    #expect((undone.code, undone.error) == (0, "the worker 'lab' claims runs again\n"))
     #expect(await atDesk.line(with: "no longer draining") != nil, "\(atDesk.before)")
     let refused = try await desk.call("workers", "evict", ids[1], environment: environment)
     #expect(refused.code != 0 && refused.error.hasPrefix("error: the lease of the worker '"), "\(refused.error)")
     let evicted = try await desk.call("workers", "evict", ids[1], "--force", environment: environment)
-    #expect((evicted.code, evicted.error) == (0, "the worker 'lab' is evicted; 0 runs can be taken up by others\n"))
-    #expect(await atLab.line(with: "runs are taken up") != nil, "\(atLab.before)")
+    #expect(
+      (evicted.code, evicted.error) == (0, "the worker 'lab' is evicted; 0 runs can be claimed by other workers\n"))
+    #expect(await atLab.line(with: "this worker claims runs") != nil, "\(atLab.before)")
     // It ends while it holds the run, which the other has at once, and not after the lease of 15 seconds.
     let begin = ContinuousClock.now
     atDesk.signal(SIGTERM)

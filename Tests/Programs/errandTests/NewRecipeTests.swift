@@ -79,9 +79,9 @@ import Testing
 
   /// A line of a template after its input was given.
   @Test(arguments: [
-    ("hello", "name", "Ada", "  name: { type: string, default: \"Ada\", summary: Who is greeted. }"),
-    ("hello", "times", "3", "  times: { type: int, default: 3, min: 1, max: 10, summary: How often. }"),
-    ("weekly-mail", "to", "[a@b.org]", "  to: { type: list(string), default: [a@b.org], summary: Who gets it. }"),
+    ("hello", "name", "Ada", "  name: { type: string, default: \"Ada\", summary: The name to greet. }"),
+    ("hello", "times", "3", "  times: { type: int, default: 3, min: 1, max: 10, summary: The number of greetings. }"),
+    ("weekly-mail", "to", "[a@b.org]", "  to: { type: list(string), default: [a@b.org], summary: The recipients. }"),
     ("markbook-averages", "markbook", "7", "  markbook: { default: 7, type: int, summary: Key of the markbook. }"),
     ("markbook-averages", "markbook", "7", "    inputs: { markbook: 7 }"),
   ])
@@ -312,7 +312,7 @@ import Testing
     #expect(text.contains("uses: store."))
     let template = try await program.shell(#"printf '1\ngreeting\nAda\nmany\n3\n'"# + " | \(script)' /dev/null")
     #expect(template.out.contains("  1  hello "), "\(template.out)")
-    #expect(template.out.contains("times: How often. [2] "), "\(template.out)")
+    #expect(template.out.contains("times: The number of greetings. [2] "), "\(template.out)")
     #expect(template.out.contains("'many' isn't an int"), "\(template.out)")
     text = try String(contentsOf: program.folder.appending(path: "recipes/greeting.yaml"), encoding: .utf8)
     #expect(text.hasPrefix("recipe: greeting\n"))

@@ -268,7 +268,7 @@ import Testing
       _ = await follower.line(with: "error: ")
       #expect(
         follower.before.hasSuffix(
-          "error: the agent at \(bench.url) can't be reached any more; the run goes on as soon as it is served. Follow it then with: errand --remote \(bench.url) runs follow \(id)"
+          "error: the agent at \(bench.url) can't be reached any more; the run continues as soon as it is served. Follow it then with: errand --remote \(bench.url) runs follow \(id)"
         ), "\(follower.before)")
       #expect(await follower.end() == 69)
     }

@@ -8,7 +8,7 @@ import Basics
 let csvFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "csv.parse", parameters: [.string], result: rows,
-    summary: "The rows of a text in CSV as maps by the names in its first line; all values are texts.",
+    summary: "The rows of a CSV text as maps, whose keys are the names in its first line; all values are texts.",
     example: "csv.parse('name,mark\\nAda,93')[0].mark == '93'"
   ) { arguments, context throws(EvaluationError) in
     try parse(arguments.string(0), separator: ASCII.comma, &context)
@@ -23,7 +23,7 @@ let csvFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "csv.format", parameters: [.list(.map(.string, .dyn))], result: .string,
-    summary: "Rows as text in CSV, with a first line of all their keys.",
+    summary: "Rows as a CSV text, whose first line has all their keys.",
     example: "csv.format([{'name': 'Ada, Countess', 'mark': 93}]) == 'name,mark\\n\"Ada, Countess\",93\\n'",
     typeCheck: cellCheck
   ) { arguments, context throws(EvaluationError) in

@@ -4,7 +4,8 @@ import Basics
 let listFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "slice", receiver: .list(item), parameters: [.int, .int], result: .list(item),
-    summary: "The items from one index up to another, which is left out.", example: "[1, 2, 3, 4].slice(1, 3) == [2, 3]"
+    summary: "The items from one index up to another, which isn't included.",
+    example: "[1, 2, 3, 4].slice(1, 3) == [2, 3]"
   ) { arguments, context throws(EvaluationError) in
     let list = try arguments.list(0)
     let start = try arguments.int(1)
@@ -21,12 +22,12 @@ let listFunctions: [FunctionDeclaration] = [
   ) { arguments, context throws(EvaluationError) in try flatten(arguments.list(0), depth: 1, &context) },
   FunctionDeclaration(
     "flatten", receiver: .list(.dyn), parameters: [], result: .list(.dyn),
-    summary: "The items of the lists in a list, and those that are no list as they are.",
+    summary: "The items of the lists in a list; items that aren't lists stay as they are.",
     resultType: { types, _ in flattened(types[0], depth: 1) }
   ) { arguments, context throws(EvaluationError) in try flatten(arguments.list(0), depth: 1, &context) },
   FunctionDeclaration(
     "flatten", receiver: .list(.dyn), parameters: [.int], result: .list(.dyn),
-    summary: "The items of the lists in a list, so many levels deep.",
+    summary: "The items of the lists in a list, down to the given number of levels.",
     example: "[1, [2, [3, [4]]]].flatten(2) == [1, 2, 3, [4]]",
     resultType: { types, constants in flattened(types[0], depth: constants[1]?.int) }
   ) { arguments, context throws(EvaluationError) in
@@ -36,7 +37,7 @@ let listFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "lists.range", parameters: [.int], result: .list(.int),
-    summary: "The numbers from 0 up to a number, which is left out.", example: "lists.range(3) == [0, 1, 2]"
+    summary: "The whole numbers from 0 up to a number, which isn't included.", example: "lists.range(3) == [0, 1, 2]"
   ) { arguments, context throws(EvaluationError) in
     let count = try arguments.int(0)
     guard count >= 0 else { throw EvaluationError("lists.range() takes 0 or more, and \(count) was given") }
@@ -45,7 +46,8 @@ let listFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "distinct", receiver: .list(item), parameters: [], result: .list(item),
-    summary: "The items without those that came before.", example: "[1, 2, 2, 3, 1].distinct() == [1, 2, 3]"
+    summary: "The items without duplicates; the first of equal items stays.",
+    example: "[1, 2, 2, 3, 1].distinct() == [1, 2, 3]"
   ) { arguments, context throws(EvaluationError) in
     let list = try arguments.list(0)
     var seen = ItemSet()
@@ -64,7 +66,7 @@ let listFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "sort", receiver: .list(item), parameters: [], result: .list(item),
     summary:
-      "The items in ascending order, equal ones in the order they had; they must be of one kind that has an order.",
+      "The items in ascending order; equal items keep their order. All must be of one kind that has an order.",
     example: "['b', 'c', 'a'].sort() == ['a', 'b', 'c']",
     typeCheck: { types in
       guard case .list(let element)? = types.first, let fault = orderFault(element) else { return nil }

@@ -22,7 +22,7 @@ let statisticsFunctions: [FunctionDeclaration] =
   + extremes("max", "The largest number.", "stats.max([3, 1, 2]) == 3", .greater)
   + [
     FunctionDeclaration(
-      "stats.sum", parameters: [.list(.int)], result: .int, summary: "The sum; 0 of an empty list.",
+      "stats.sum", parameters: [.list(.int)], result: .int, summary: "The sum; 0 for an empty list.",
       example: "stats.sum([1, 2, 3]) == 6"
     ) { arguments, context throws(EvaluationError) in
       let list = try arguments.list(0)
@@ -38,7 +38,7 @@ let statisticsFunctions: [FunctionDeclaration] =
       return .int(total)
     },
     FunctionDeclaration(
-      "stats.sum", parameters: [.list(.double)], result: .double, summary: "The sum; 0.0 of an empty list.",
+      "stats.sum", parameters: [.list(.double)], result: .double, summary: "The sum; 0.0 for an empty list.",
       example: "stats.sum([0.1, 0.2, 0.3]) == 0.6"
     ) { arguments, context throws(EvaluationError) in .double(sum(try numbers(arguments.list(0), &context))) },
   ]
@@ -46,13 +46,14 @@ let statisticsFunctions: [FunctionDeclaration] =
   + [
     FunctionDeclaration(
       "stats.round", parameters: [.double, .int], result: .double,
-      summary: "The number with so many decimals, a half away from zero, as people round; -1 rounds to tens.",
+      summary:
+        "The number rounded to the given number of decimals, halves away from zero, as people round; -1 rounds to tens.",
       example: "stats.round(2.675, 2) == 2.68"
     ) { arguments, _ throws(EvaluationError) in .double(rounded(try arguments.double(0), places: try arguments.int(1)))
     },
     FunctionDeclaration(
       "stats.round", parameters: [.double], result: .double,
-      summary: "The nearest whole number, a half away from zero.", example: "stats.round(2.5) == 3.0"
+      summary: "The nearest whole number, halves away from zero.", example: "stats.round(2.5) == 3.0"
     ) { arguments, _ throws(EvaluationError) in .double(rounded(try arguments.double(0), places: 0)) },
   ]
 
@@ -117,7 +118,8 @@ private let percentiles: [FunctionDeclaration] = [ValueType.int, .double].flatMa
   [ValueType.int, .double].map { rank in
     FunctionDeclaration(
       "stats.percentile", parameters: [.list(type), rank], result: .double,
-      summary: "The value below which so many percent of the numbers lie, from 0 (the smallest) to 100 (the largest).",
+      summary:
+        "The value that exceeds the given percentage of the numbers, from 0 (the smallest) to 100 (the largest).",
       example: type == .int && rank == .int ? "stats.percentile([10, 20, 30, 40, 50], 90) == 46.0" : "",
       literalCheck: { constants in
         guard let rank = constants[1].map(double), !(0...100).contains(rank) else { return nil }

@@ -20,7 +20,7 @@ let textFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "text.lines", parameters: [.string], result: .list(.string),
-    summary: "The lines, without their line breaks; a break at the end begins no line.",
+    summary: "The lines, without their line breaks; a break at the end doesn't begin another line.",
     example: "text.lines('a\\r\\nb\\n') == ['a', 'b']"
   ) { arguments, context throws(EvaluationError) in
     let bytes = try context.read(arguments.string(0)).bytes
@@ -41,7 +41,8 @@ let textFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "text.truncate", parameters: [.string, .int], result: .string,
-    summary: "At most so many characters, the last an ellipsis if some are left out.",
+    summary:
+      "The text, cut to at most the given number of characters; the last one is an ellipsis if any are left out.",
     example: "text.truncate('Introduction', 6) == 'Intro…'"
   ) { arguments, context throws(EvaluationError) in
     let text = try context.read(arguments.string(0))
@@ -50,12 +51,12 @@ let textFunctions: [FunctionDeclaration] = [
     guard text.count > limit else { return arguments[0] }
     return try context.made(text.string(0..<text.offset(limit - 1)) + "…")
   },
-  padding("padLeft", "before it", "text.padLeft('7', 3, '0') == '007'") { fill, text in fill + text },
-  padding("padRight", "after it", "text.padRight('7B', 4, '.') == '7B..'") { fill, text in text + fill },
+  padding("padLeft", "on the left", "text.padLeft('7', 3, '0') == '007'") { fill, text in fill + text },
+  padding("padRight", "on the right", "text.padRight('7B', 4, '.') == '7B..'") { fill, text in text + fill },
   FunctionDeclaration(
     "text.slug", parameters: [.string], result: .string,
     summary:
-      "The text as part of a file name or address: lower case, Latin letters without accents, all else as single dashes.",
+      "The text as part of a file name or address: lower case, Latin letters without accents, everything else as single dashes.",
     example: "text.slug('Année 7: Été & co.') == 'annee-7-ete-co'"
   ) { arguments, context throws(EvaluationError) in
     let text = try arguments.string(0)
@@ -75,7 +76,7 @@ private func padding(
   }
   return FunctionDeclaration(
     "text.\(name)", parameters: [.string, .int, .string], result: .string,
-    summary: "The text with a character \(side) until it has so many characters.", example: example,
+    summary: "The text padded \(side) with a character, to the given number of characters.", example: example,
     literalCheck: checking((2, check))
   ) { arguments, context throws(EvaluationError) in
     let text = try context.read(arguments.string(0))

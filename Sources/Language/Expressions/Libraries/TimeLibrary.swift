@@ -9,7 +9,7 @@ let timeFunctions: [FunctionDeclaration] = zonedFunctions.flatMap { [$0, $0.with
 private let zonedFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "time.next", parameters: [.timestamp, .string, .string], result: .timestamp,
-    summary: "The first instant after another at which clocks in a zone show a time of day.",
+    summary: "The first instant after another when clocks in a zone show a time of day.",
     example:
       "time.next(timestamp('2026-11-20T09:30:00Z'), '02:00', 'Australia/Sydney') == timestamp('2026-11-20T15:00:00Z')",
     literalCheck: checking((1, checkClock), (2, checkZone))
@@ -31,7 +31,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "time.at", parameters: [.timestamp, .string, .string], result: .timestamp,
-    summary: "The instant of the same date at which clocks in a zone show a time of day.",
+    summary: "The instant on the same date when clocks in a zone show a time of day.",
     example:
       "time.at(timestamp('2026-11-20T09:30:00Z'), '08:00', 'Australia/Sydney') == timestamp('2026-11-19T21:00:00Z')",
     literalCheck: checking((1, checkClock), (2, checkZone))
@@ -54,7 +54,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
   },
   FunctionDeclaration(
     "time.plusDays", parameters: [.timestamp, .int, .string], result: .timestamp,
-    summary: "The same time of day so many days later, or earlier, as clocks in a zone show it.",
+    summary: "The instant when clocks in a zone show the same time of day, the given number of days later, or earlier.",
     example:
       "time.plusDays(timestamp('2026-10-03T02:30:00Z'), 1, 'Australia/Sydney') == timestamp('2026-10-04T01:30:00Z')",
     literalCheck: checking((2, checkZone))
@@ -84,7 +84,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
     "time.format", parameters: [.timestamp, .string, .string], result: .string,
     summary:
       "The instant as text in a zone: %Y-%m-%d, %H:%M:%S, %A or %a (weekday), %B or %b (month), "
-      + "%-d (without zero) and the like of strftime.",
+      + "%-d (without zero) and other clauses of strftime.",
     example:
       "time.format(timestamp('2026-11-20T09:30:00Z'), '%A %-d %B %Y, %H:%M', 'Australia/Sydney')"
       + " == 'Friday 20 November 2026, 20:30'",
@@ -97,7 +97,7 @@ private let zonedFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "time.parse", parameters: [.string, .string, .string], result: .timestamp,
     summary:
-      "The instant that a text names in a zone, read by a format as in `time.format`; without a time it is midnight.",
+      "The instant that a text names in a zone, parsed with a format as in `time.format`; midnight if it names no time.",
     example:
       "time.parse('20/11/2026 20:30', '%d/%m/%Y %H:%M', 'Australia/Sydney') == timestamp('2026-11-20T09:30:00Z')",
     literalCheck: checking(
